@@ -1,0 +1,203 @@
+//! Single fields of a server: each is checked, and noted with where it comes from.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use openclaw_secrets::SecretTemplate;
+use serde_json::{Value as Json, json};
+
+use crate::credential::{REDACTED, is_credential_name, safe_args};
+use crate::decode::{Field, Spanned, Table, Whole};
+use crate::model::{Origin, Setting, ToolPolicy};
+use crate::raw::{Approval, RawServerTools, Words};
+use crate::server::{Args, SafeUrl};
+use crate::text::{Expanded, Text, is_variable_name};
+
+use super::server::ServerBuilder;
+use super::values::Unset;
+
+impl ServerBuilder<'_, '_> {
+    /// A table of values that may be credentials: `env`, `headers`.
+    pub(super) fn credentials(
+        &mut self,
+        key: &str,
+        table: Field<Table<Text>>,
+        problem: impl Fn(&str) -> Option<&'static str>,
+    ) -> BTreeMap<String, SecretTemplate> {
+        let mut out: BTreeMap<String, SecretTemplate> = BTreeMap::new();
+        for (name, text) in table.map(|table| table.value.0).unwrap_or_default() {
+            if let Some(problem) = problem(&name) {
+                self.cx.found.push(text.error(problem, "belongs to a bad name"));
+                continue;
+            }
+            let twin =
+                out.keys().find(|other| key == "headers" && other.eq_ignore_ascii_case(&name));
+            if let Some(twin) = twin {
+                let message = format!("the headers `{twin}` and `{name}` are one and the same");
+                self.cx.found.push(text.error(message, "given again here"));
+                continue;
+            }
+            if let Some(value) = self.one_credential(&format!("{key}.{name}"), &name, &text) {
+                out.insert(name, value);
+            }
+        }
+        out
+    }
+
+    pub(super) fn one_credential(
+        &mut self,
+        key: &str,
+        name: &str,
+        text: &Spanned<Text>,
+    ) -> Option<SecretTemplate> {
+        let origin = self.cx.origin(text);
+        let written = &text.value.0;
+        let Some(expanded) = self.cx.text(text, &mut Unset::HoldsBack(&mut self.unset)) else {
+            self.note(key, json!(variables_only(written)), origin);
+            return None;
+        };
+        if key.starts_with("headers.") && expanded.as_str().contains(['\r', '\n', '\0']) {
+            self.cx.found.push(text.error("a header has only one line", "has a line break"));
+            return None;
+        }
+        let value = self.cx.credential(text, &expanded)?;
+        let is_written_out = value.is_plain() && !expanded.has_variables();
+        let shown = if value.is_plain() { variables_only(written) } else { value.to_string() };
+        self.note(key, json!(shown), origin);
+        if is_written_out
+            && !written.is_empty()
+            && is_credential_name(name)
+            && self.plaintext.is_none()
+        {
+            let server = self.name;
+            self.plaintext = Some(
+                text.warning(
+                    format!(
+                        "MCP server '{server}' has plaintext credentials in config — consider using secret:// references"
+                    ),
+                    "readable by everyone who can read this file",
+                )
+                .help("for instance `secret://keychain/NAME`, `secret://env/NAME`, `secret://file/PATH`"),
+            );
+        }
+        Some(value)
+    }
+
+    pub(super) fn variable_names(&mut self, names: &Spanned<Words>) -> Vec<String> {
+        let mut out = Vec::new();
+        for name in &names.value {
+            if is_variable_name(&name.value.0) {
+                out.push(name.value.0.clone());
+            } else {
+                let help = "write the name alone, without `$`";
+                self.cx
+                    .found
+                    .push(name.error("this is not the name of a variable", "here").help(help));
+            }
+        }
+        let origin = self.cx.origin(names);
+        self.note("inheritEnv", json!(out), origin);
+        out
+    }
+
+    pub(super) fn home_relative(&mut self, command: &Spanned<Text>) -> Option<Expanded> {
+        let text = self.cx.filled(command, &mut Unset::HoldsBack(&mut self.unset))?;
+        match (text.as_str().strip_prefix("~/"), self.cx.home) {
+            (Some(rest), Some(home)) => {
+                let path = home.join(rest).to_string_lossy().into_owned();
+                Some(text.with_value(path))
+            }
+            _ => Some(text),
+        }
+    }
+
+    pub(super) fn list(&mut self, key: &str, words: Field<Words>) -> Args {
+        let Some(words) = words else { return Args::default() };
+        let origin = self.cx.origin(&words);
+        let written = words.value.iter().map(|word| word.value.0.as_str());
+        self.note(key, json!(safe_args(written)), origin);
+        Args::from(self.cx.words(&words, &mut Unset::HoldsBack(&mut self.unset)))
+    }
+
+    pub(super) fn path(&mut self, key: &str, text: Field<Text>) -> Option<PathBuf> {
+        let text = text?;
+        let origin = self.cx.origin(&text);
+        self.note(key, json!(text.value.0), origin);
+        self.cx.path(&text, &mut Unset::HoldsBack(&mut self.unset))
+    }
+
+    pub(super) fn word(&mut self, key: &str, text: Field<Text>) -> Option<String> {
+        let text = text?;
+        let origin = self.cx.origin(&text);
+        self.note(key, json!(text.value.0), origin);
+        let word = self.cx.filled(&text, &mut Unset::HoldsBack(&mut self.unset))?;
+        Some(word.as_str().to_owned())
+    }
+
+    pub(super) fn address(&mut self, key: &str, text: &Spanned<Text>) -> Option<SafeUrl> {
+        let url = self.cx.url(text, &mut Unset::HoldsBack(&mut self.unset));
+        let origin = self.cx.origin(text);
+        // Without a value there is only the text, and a query in it may be a credential.
+        let written = || text.value.0.split('?').next().unwrap_or_default().to_owned();
+        self.note(key, json!(url.as_ref().map_or_else(written, ToString::to_string)), origin);
+        url
+    }
+
+    pub(super) fn tool_prefix(&mut self, prefix: Field<Text>) -> Option<String> {
+        let place = prefix.clone()?;
+        let prefix = self.word("toolPrefix", prefix)?;
+        if prefix.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
+            return Some(prefix);
+        }
+        let message = "a prefix is made of letters, digits, `_` and `-`";
+        self.cx.found.push(place.error(message, "has other characters"));
+        None
+    }
+
+    pub(super) fn tools(&mut self, tools: Field<RawServerTools>) -> ToolPolicy {
+        let RawServerTools { allow, deny } = tools.map(|tools| tools.value).unwrap_or_default();
+        let unset = &mut Unset::HoldsBack(&mut self.unset);
+        self.cx.policy("tools", &allow, &deny, unset, &mut self.settings)
+    }
+
+    pub(super) fn approval(&mut self, field: Field<Approval>) -> Approval {
+        self.cx.take(&mut self.settings, "approval", field, Approval::Auto, |it| json!(it.as_str()))
+    }
+
+    pub(super) fn flag(&mut self, key: &str, field: Field<bool>, default: bool) -> bool {
+        self.cx.take(&mut self.settings, key, field, default, |value| json!(value))
+    }
+
+    pub(super) fn number<const MIN: u64, const MAX: u64>(
+        &mut self,
+        key: &str,
+        field: Field<Whole<MIN, MAX>>,
+        default: u64,
+    ) -> u64 {
+        self.cx.take(&mut self.settings, key, field, Whole(default), |value| json!(value.0)).0
+    }
+
+    pub(super) fn millis<const MIN: u64, const MAX: u64>(
+        &mut self,
+        key: &str,
+        field: Field<Whole<MIN, MAX>>,
+        default: u64,
+    ) -> Duration {
+        Duration::from_millis(self.number(key, field, default))
+    }
+
+    pub(super) fn note(&mut self, key: &str, value: Json, origin: Origin) {
+        self.settings.push(Setting { key: key.to_owned(), value, origin });
+    }
+}
+
+/// `Bearer ${TOKEN}` as `[REDACTED] ${TOKEN}`: the variables as they stand, nothing else.
+fn variables_only(written: &str) -> String {
+    let is_variable = |word: &str| {
+        let braced = word.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+        braced.or_else(|| word.strip_prefix('$')).is_some_and(is_variable_name)
+    };
+    let shown = |word| if is_variable(word) { word } else { REDACTED };
+    written.split(' ').map(shown).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,268 @@
+//! From raw sections to the validated [`Config`]: layers are merged, values checked, and where each
+//! comes from is noted.
+
+mod fields;
+mod normalise;
+mod secrets;
+mod server;
+mod transport;
+mod values;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+
+pub(crate) use values::{Builder, Unset};
+
+use crate::decode::{Field, Overlay, Spanned, Whole};
+use crate::model::{
+    AcpLimits, AgentConfig, Config, McpConfig, McpSettings, Origins, Setting, ToolNaming,
+    ToolPolicy,
+};
+use crate::name::{AgentId, ServerName};
+use crate::raw::{
+    RawAcp, RawAgent, RawAgents, RawConfig, RawGateway, RawMcp, RawMcpPlugin, RawPluginEntries,
+    RawPlugins, RawPolicy, Servers,
+};
+use server::{Built, ServerBuilder};
+
+/// The agent that exists when none is configured.
+const DEFAULT_AGENT: &str = "main";
+const DEFAULT_DISCOVERY_MS: u64 = 300_000;
+const DEFAULT_CONCURRENT_SERVERS: u64 = 20;
+const DEFAULT_CALL_CAP_MS: u64 = 600_000;
+const DEFAULT_ACP_SERVERS: u64 = 10;
+const DEFAULT_ACP_TOOLS: u64 = 100;
+
+impl Builder<'_> {
+    /// Builds the configuration. If errors were found, what comes back is not to be used.
+    pub(crate) fn build(&mut self, raw: RawConfig, file: Option<PathBuf>) -> Config {
+        let RawConfig { mcp, agents, plugins, tools, gateway, acp, secrets } = raw;
+        let (mcp_enabled, plugin) = self.plugin(plugins);
+        let shared = self.layer(plugin).overlaid_by(self.layer(mcp));
+        let gateway = gateway.map(|gateway| gateway.value).unwrap_or_default();
+        let RawGateway { tools: gateway_tools } = gateway;
+        let RawAcp { max_servers, max_tools } = acp.map(|acp| acp.value).unwrap_or_default();
+        let agents = self.agents(agents, &shared, mcp_enabled);
+        let mut noted = Vec::new();
+        let tools = self.tool_policy("tools", tools, &mut noted);
+        let gateway_tools = self.tool_policy("gateway.tools", gateway_tools, &mut noted);
+        let acp = AcpLimits {
+            max_servers: self.count(&mut noted, "acp.maxServers", max_servers, DEFAULT_ACP_SERVERS),
+            max_tools: self.count(&mut noted, "acp.maxTools", max_tools, DEFAULT_ACP_TOOLS),
+        };
+        let secrets = secrets.map(|it| it.value).unwrap_or_default();
+        let secrets = self.secrets(secrets, &mut noted);
+        Config { file, agents, tools, gateway_tools, acp, secrets, origins: noted }
+    }
+
+    fn count<const MIN: u64, const MAX: u64>(
+        &self,
+        noted: &mut Vec<Setting>,
+        key: &str,
+        field: Field<Whole<MIN, MAX>>,
+        default: u64,
+    ) -> usize {
+        let count = self.take(noted, key, field, Whole(default), |count| json!(count.0)).0;
+        usize::try_from(count).unwrap_or(usize::MAX)
+    }
+
+    /// What stands under `plugins.entries["mcp-client"]`: whether MCP is on, and the lowest layer.
+    fn plugin(&mut self, plugins: Field<RawPlugins>) -> (bool, Field<RawMcp>) {
+        let RawPlugins { entries } = plugins.map(|it| it.value).unwrap_or_default();
+        let RawPluginEntries { mcp_client } = entries.map(|it| it.value).unwrap_or_default();
+        let RawMcpPlugin { enabled, config } = mcp_client.map(|it| it.value).unwrap_or_default();
+        (enabled.is_none_or(|enabled| enabled.value), config)
+    }
+
+    /// One of the four places, in our own terms.
+    fn layer(&mut self, mcp: Field<RawMcp>) -> Field<RawMcp> {
+        let mut mcp = mcp?;
+        if let Some(Spanned { value: Servers(servers), .. }) = &mut mcp.value.servers {
+            for server in servers.0.values_mut() {
+                server.value.normalise(&mut self.found);
+            }
+        }
+        Some(mcp)
+    }
+
+    fn agents(
+        &mut self,
+        agents: Field<RawAgents>,
+        shared: &Field<RawMcp>,
+        mcp_enabled: bool,
+    ) -> Vec<AgentConfig> {
+        let RawAgents { defaults, list, entries } = agents.map(|it| it.value).unwrap_or_default();
+        // Ids in `defaults` mean nothing.
+        let RawAgent { id: _, default: _, mcp, tools } =
+            defaults.map(|it| it.value).unwrap_or_default();
+        let shared = shared.clone().overlaid_by(self.layer(mcp));
+        let mut default_origins = Vec::new();
+        let default_tools = self.tool_policy("tools", tools, &mut default_origins);
+
+        let mut built: Vec<AgentConfig> = Vec::new();
+        let mut default = None;
+        for (id, agent) in self.named_agents(list, entries) {
+            if let Some(twin) = built.iter().position(|other| other.id == id) {
+                let message = format!("there is another agent `{}`", built[twin].id);
+                self.found.push(agent.error(message, "same id again"));
+                continue;
+            }
+            let RawAgent { id: _, default: is_default, mcp, tools } = agent.value;
+            if is_default.is_some_and(|is_default| is_default.value) {
+                default.get_or_insert(built.len());
+            }
+            let mcp = shared.clone().overlaid_by(self.layer(mcp));
+            let (mut tools_policy, mut origins) = (default_tools.clone(), default_origins.clone());
+            if tools.is_some() {
+                origins.clear();
+                tools_policy = self.tool_policy("tools", tools, &mut origins);
+            }
+            let mcp = self.mcp(mcp, mcp_enabled);
+            built.push(AgentConfig { id, mcp, tools: tools_policy, origins });
+        }
+        if let Some(default) = default {
+            built[..=default].rotate_right(1);
+        }
+        if let (true, Ok(id)) = (built.is_empty(), AgentId::new(DEFAULT_AGENT)) {
+            let mcp = self.mcp(shared, mcp_enabled);
+            built.push(AgentConfig { id, mcp, tools: default_tools, origins: default_origins });
+        }
+        built
+    }
+
+    fn named_agents(
+        &mut self,
+        list: Field<Vec<Spanned<RawAgent>>>,
+        entries: Field<crate::decode::Table<RawAgent>>,
+    ) -> Vec<(AgentId, Spanned<RawAgent>)> {
+        let mut named = Vec::new();
+        for agent in list.map(|list| list.value).unwrap_or_default() {
+            let Some(id) = agent.value.id.clone() else {
+                let help = "add `id: \"…\"`";
+                self.found.push(agent.error("an agent needs an id", "has none").help(help));
+                continue;
+            };
+            if let Some(id_text) = self.text(&id, &mut Unset::Refused) {
+                named.push((id.map(|_| id_text.as_str().to_owned()), agent));
+            }
+        }
+        for (name, agent) in entries.map(|entries| entries.value.0).unwrap_or_default() {
+            let id = Spanned { value: name, at: agent.at, path: agent.path.clone() };
+            named.push((id, agent));
+        }
+        let check = |(id, agent): (Spanned<String>, _)| match AgentId::new(id.value.as_str()) {
+            Ok(name) => Some((name, agent)),
+            Err(problem) => {
+                let message = format!("this is no id for an agent: {problem}");
+                let mut found = id.error(message, "bad id");
+                if let Some(better) = problem.suggestion() {
+                    found = found.help(format!("call it `{better}`"));
+                }
+                self.found.push(found);
+                None
+            }
+        };
+        named.into_iter().filter_map(check).collect()
+    }
+
+    fn tool_policy(
+        &mut self,
+        key: &str,
+        policy: Field<RawPolicy>,
+        noted: &mut Vec<Setting>,
+    ) -> ToolPolicy {
+        let RawPolicy { allow, deny } = policy.map(|it| it.value).unwrap_or_default();
+        self.policy(key, &allow, &deny, &mut Unset::Refused, noted)
+    }
+
+    /// The MCP configuration of an agent, from the layers that hold for it.
+    fn mcp(&mut self, merged: Field<RawMcp>, enabled: bool) -> McpConfig {
+        let RawMcp {
+            servers,
+            tool_discovery_interval,
+            max_concurrent_servers,
+            tool_naming,
+            debug,
+            call_timeout_cap,
+        } = merged.map(|merged| merged.value).unwrap_or_default();
+
+        let mut noted = Vec::new();
+        let number = |number: &u64| json!(number);
+        let interval = tool_discovery_interval.map(|it| it.map(|Whole(ms)| ms));
+        let interval =
+            self.take(&mut noted, "toolDiscoveryInterval", interval, DEFAULT_DISCOVERY_MS, number);
+        let key = "maxConcurrentServers";
+        let max_concurrent_servers =
+            self.count(&mut noted, key, max_concurrent_servers, DEFAULT_CONCURRENT_SERVERS);
+        let naming = self.tool_naming(tool_naming);
+        let naming = self
+            .take(&mut noted, "toolNaming", naming, ToolNaming::default(), |it| json!(it.as_str()));
+        let debug = self.take(&mut noted, "debug", debug, false, |it| json!(it));
+        let cap = call_timeout_cap.map(|it| it.map(|Whole(ms)| ms));
+        let cap = self.take(&mut noted, "callTimeoutCapMs", cap, DEFAULT_CALL_CAP_MS, number);
+
+        let mut mcp = McpConfig {
+            enabled,
+            settings: McpSettings {
+                tool_discovery_interval: (interval > 0).then(|| Duration::from_millis(interval)),
+                max_concurrent_servers,
+                tool_naming: naming,
+                debug,
+                call_timeout_cap: Duration::from_millis(cap),
+            },
+            servers: BTreeMap::new(),
+            held_back: BTreeMap::new(),
+            plaintext_credentials: BTreeSet::new(),
+            origins: Origins { settings: noted, servers: BTreeMap::new() },
+        };
+        self.servers(servers, &mut mcp);
+        if !enabled {
+            mcp.servers.clear();
+            mcp.held_back.clear();
+            mcp.plaintext_credentials.clear();
+            mcp.origins.servers.clear();
+        }
+        mcp
+    }
+
+    fn servers(&mut self, servers: Field<Servers>, mcp: &mut McpConfig) {
+        let servers = servers.map(|servers| servers.value.0.0).unwrap_or_default();
+        let names: Vec<String> = servers.keys().cloned().collect();
+        for (name, entry) in servers {
+            // A bad name was reported when it was read.
+            let Ok(server_name) = ServerName::new(name.as_str()) else { continue };
+            let others: Vec<&str> =
+                names.iter().map(String::as_str).filter(|other| *other != name).collect();
+            let mut builder = ServerBuilder::new(self, &name);
+            let built = builder.build(entry, &others);
+            let settings = std::mem::take(&mut builder.settings);
+            if builder.plaintext.is_some() {
+                mcp.plaintext_credentials.insert(server_name.clone());
+            }
+            match built {
+                Built::Ready(server) => drop(mcp.servers.insert(server_name.clone(), *server)),
+                Built::HeldBack(why) => drop(mcp.held_back.insert(server_name.clone(), why)),
+                Built::Wrong => continue,
+            }
+            mcp.origins.servers.insert(server_name, settings);
+        }
+    }
+
+    fn tool_naming(&mut self, naming: Field<crate::text::Text>) -> Field<ToolNaming> {
+        let naming = naming?;
+        let text = self.text(&naming, &mut Unset::Refused)?;
+        match ToolNaming::new(text.as_str()) {
+            Some(template) => Some(naming.map(|_| template)),
+            None => {
+                let message = "a naming template holds `{tool}`, mostly `{server}`, and besides \
+                               only letters, digits, `_` and `-`";
+                let help = "the default is `mcp_{server}_{tool}`";
+                self.found.push(naming.error(message, "cannot be used").help(help));
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The settings of the secret providers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use openclaw_secrets::{
+    AwsSettings, ExecCommand, GcpSettings, KvVersion, SecretString, Settings, VaultSettings,
+};
+use serde_json::json;
+
+use crate::decode::{Field, Spanned, Whole};
+use crate::model::Setting;
+use crate::raw::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
+use crate::text::Text;
+
+use super::values::{Builder, Unset};
+
+impl Builder<'_> {
+    pub(crate) fn secrets(&mut self, raw: RawSecrets, noted: &mut Vec<Setting>) -> Settings {
+        let RawSecrets { timeout, exec, gcp, aws, vault } = raw;
+        let RawGcp { project, endpoint: gcp_endpoint } = inner(gcp);
+        let RawAws { region, profile, endpoint: aws_endpoint } = inner(aws);
+        let RawVault { address, namespace, role_id, approle_mount, ca_file, kv_version } =
+            inner(vault);
+        let exec = exec.map(|exec| exec.value.0).unwrap_or_default();
+        for (name, command) in &exec {
+            let program = command.value.command.as_ref().map(|text| text.value.0.as_str());
+            let origin = self.origin(command);
+            noted.push(Setting {
+                key: format!("secrets.exec.{name}"),
+                value: json!(program),
+                origin,
+            });
+        }
+        let default =
+            u64::try_from(openclaw_secrets::DEFAULT_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
+        let timeout =
+            self.take(noted, "secrets.timeoutMs", timeout, Whole(default), |it| json!(it.0)).0;
+        Settings {
+            timeout: Duration::from_millis(timeout),
+            base_dir: self.base.to_path_buf(),
+            home: self.home.map(std::path::Path::to_path_buf),
+            exec: exec
+                .into_iter()
+                .filter_map(|(name, command)| Some((name, self.exec(command)?)))
+                .collect(),
+            gcp: GcpSettings {
+                project: self.word(project, noted),
+                endpoint: self.endpoint(gcp_endpoint, noted),
+            },
+            aws: AwsSettings {
+                region: self.word(region, noted),
+                profile: self.word(profile, noted),
+                endpoint: self.endpoint(aws_endpoint, noted),
+            },
+            vault: VaultSettings {
+                address: self.endpoint(address, noted),
+                namespace: self.word(namespace, noted),
+                role_id: self.word(role_id, noted),
+                approle_mount: self.word(approle_mount, noted),
+                ca_file: ca_file.and_then(|file| self.path(&file, &mut Unset::Refused)),
+                kv_version: kv_version.map(|version| match version.value.0 {
+                    1 => KvVersion::V1,
+                    _ => KvVersion::V2,
+                }),
+                // Credentials of the vault itself come from the environment, never from this file.
+                token: None,
+                secret_id: None,
+            },
+        }
+    }
+
+    fn exec(&mut self, exec: Spanned<RawExec>) -> Option<ExecCommand> {
+        let place = Spanned { value: (), at: exec.at, path: exec.path };
+        let RawExec { command, args, env, timeout } = exec.value;
+        let Some(command) = command else {
+            let help = "add `command`, the program that prints the secret";
+            self.found.push(place.error("there is nothing to run", "no `command`").help(help));
+            return None;
+        };
+        let command = self.filled(&command, &mut Unset::Refused)?;
+        let args = args.map(|args| self.words(&args, &mut Unset::Refused)).unwrap_or_default();
+        let env = env.map(|env| env.value.0).unwrap_or_default();
+        let env: BTreeMap<_, _> = env
+            .into_iter()
+            .filter_map(|(name, text)| {
+                let value = self.text(&text, &mut Unset::Refused)?;
+                Some((name, SecretString::from(value.as_str().to_owned())))
+            })
+            .collect();
+        Some(ExecCommand {
+            command: command.as_str().to_owned(),
+            args: args.iter().map(|arg| arg.as_str().to_owned()).collect(),
+            env,
+            timeout: millis(timeout),
+        })
+    }
+
+    fn word(&mut self, text: Field<Text>, noted: &mut Vec<Setting>) -> Option<String> {
+        let text = text?;
+        let word = self.filled(&text, &mut Unset::Refused)?;
+        self.note(&text, word.written(), noted);
+        Some(word.as_str().to_owned())
+    }
+
+    fn endpoint(&mut self, text: Field<Text>, noted: &mut Vec<Setting>) -> Option<String> {
+        let text = text?;
+        let url = self.url(&text, &mut Unset::Refused)?;
+        self.note(&text, &url.to_string(), noted);
+        Some(url.expose().as_str().trim_end_matches('/').to_owned())
+    }
+
+    fn note(&self, text: &Spanned<Text>, shown: &str, noted: &mut Vec<Setting>) {
+        let origin = self.origin(text);
+        noted.push(Setting { key: text.path.clone(), value: json!(shown), origin });
+    }
+}
+
+fn inner<T: Default>(section: Field<T>) -> T {
+    section.map(|section| section.value).unwrap_or_default()
+}
+
+fn millis<const MIN: u64, const MAX: u64>(field: Field<Whole<MIN, MAX>>) -> Option<Duration> {
+    field.map(|field| Duration::from_millis(field.value.0))
+}

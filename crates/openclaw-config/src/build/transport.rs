@@ -1,0 +1,163 @@
+//! The two kinds of server: a local process, and a service at an address.
+
+use serde_json::json;
+
+use crate::decode::{Field, Spanned, Table};
+use crate::raw::{RawAuth, RawTls, Words};
+use crate::server::{
+    HttpFlavour, HttpServer, OAuthSettings, ProxySetting, SafeUrl, StdioServer, TlsSettings,
+};
+use crate::text::Text;
+
+use super::server::ServerBuilder;
+use super::values::Unset;
+
+impl ServerBuilder<'_, '_> {
+    pub(super) fn stdio(
+        &mut self,
+        command: &Spanned<Text>,
+        args: Field<Words>,
+        env: Field<Table<Text>>,
+        cwd: Field<Text>,
+        inherit_env: Field<Words>,
+    ) -> Option<StdioServer> {
+        let origin = self.cx.origin(command);
+        self.note("command", json!(command.value.0), origin);
+        let command = self.home_relative(command);
+        let args = self.list("args", args);
+        let env = self.credentials("env", env, |name| {
+            (!is_valid_env_name(name))
+                .then_some("the name of a variable has no `=` and is not empty")
+        });
+        let cwd = self.path("cwd", cwd);
+        let inherit_env = inherit_env.map_or_else(Vec::new, |names| self.variable_names(&names));
+        Some(StdioServer { command: command?, args, env, cwd, inherit_env })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one for each field that the transport has")]
+    pub(super) fn http(
+        &mut self,
+        url: &Spanned<Text>,
+        flavour: HttpFlavour,
+        headers: Field<Table<Text>>,
+        api_key: Field<Text>,
+        auth: Field<RawAuth>,
+        tls: Field<RawTls>,
+        proxy: Field<Text>,
+    ) -> Option<HttpServer> {
+        let url = self.address("url", url);
+        if let (Some(headers), Some(api_key)) = (&headers, &api_key) {
+            let both = |name: &String| name.eq_ignore_ascii_case("authorization");
+            if let Some((_, header)) = headers.value.0.iter().find(|(name, _)| both(name)) {
+                self.cx.found.push(
+                    header
+                        .error("`apiKey` sets the `Authorization` header, too", "given here")
+                        .also(api_key.at, "and here")
+                        .help("keep one of them"),
+                );
+            }
+        }
+        let headers = self.credentials("headers", headers, |name| {
+            (!is_header_name(name)).then_some("this is not the name of an HTTP header")
+        });
+        let api_key = api_key.and_then(|key| self.one_credential("apiKey", "apiKey", &key));
+        let oauth = self.oauth(auth);
+        let tls = self.tls(tls);
+        let proxy = self.proxy(proxy);
+        Some(HttpServer { url: url?, flavour, headers, api_key, oauth, tls, proxy })
+    }
+
+    pub(super) fn oauth(&mut self, auth: Field<RawAuth>) -> OAuthSettings {
+        let Some(auth) = auth else { return OAuthSettings::default() };
+        let RawAuth {
+            client_id,
+            client_secret,
+            authorization_server_url,
+            scopes,
+            client_metadata_url,
+            redirect_port,
+        } = auth.value;
+        if let (Some(secret), None) = (&client_secret, &client_id) {
+            let help = "add `clientId`, the id that the secret belongs to";
+            self.cx
+                .found
+                .push(secret.error("a client secret needs a client id", "alone").help(help));
+        }
+        let client_secret = client_secret
+            .and_then(|secret| self.one_credential("auth.clientSecret", "clientSecret", &secret));
+        OAuthSettings {
+            client_id: self.word("auth.clientId", client_id),
+            client_secret,
+            authorization_server_url: authorization_server_url
+                .and_then(|url| self.address("auth.authorizationServerUrl", &url)),
+            scopes: scopes.map(|scopes| {
+                let scopes = self.list("auth.scopes", Some(scopes));
+                scopes.iter().map(str::to_owned).collect()
+            }),
+            client_metadata_url: client_metadata_url
+                .and_then(|url| self.address("auth.clientMetadataUrl", &url)),
+            redirect_port: redirect_port.map(|port| {
+                let origin = self.cx.origin(&port);
+                self.note("auth.redirectPort", json!(port.value.0), origin);
+                u16::try_from(port.value.0).unwrap_or(u16::MAX)
+            }),
+        }
+    }
+
+    pub(super) fn tls(&mut self, tls: Field<RawTls>) -> TlsSettings {
+        let tls = tls.map(|tls| tls.value).unwrap_or_default();
+        let RawTls { ca_file, client_cert, client_key, verify } = tls;
+        if let (Some(key), None) = (&client_key, &client_cert) {
+            self.cx.found.push(key.error("a client key needs a client certificate", "alone"));
+        }
+        if let Some(off @ Spanned { value: false, .. }) = &verify {
+            let message = "certificates of this server are not checked: anyone can pose as it";
+            let help = "trust its authority with `tls.caFile` instead";
+            self.cx.found.push(off.warning(message, "switched off here").help(help));
+        }
+        let verify = verify.is_none_or(|verify| self.flag("tls.verify", Some(verify), true));
+        TlsSettings {
+            ca_file: self.path("tls.caFile", ca_file),
+            client_cert: self.path("tls.clientCert", client_cert),
+            client_key: self.path("tls.clientKey", client_key),
+            verify,
+        }
+    }
+
+    pub(super) fn proxy(&mut self, proxy: Field<Text>) -> ProxySetting {
+        let Some(proxy) = proxy else { return ProxySetting::Environment };
+        if proxy.value.0 == "none" {
+            let origin = self.cx.origin(&proxy);
+            self.note("proxy", json!("none"), origin);
+            return ProxySetting::Direct;
+        }
+        let Some(text) = self.cx.filled(&proxy, &mut Unset::HoldsBack(&mut self.unset)) else {
+            return ProxySetting::Environment;
+        };
+        match url::Url::parse(text.as_str()) {
+            Ok(url) if matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h") => {
+                let url = SafeUrl::from(url);
+                let origin = self.cx.origin(&proxy);
+                self.note("proxy", json!(url.to_string()), origin);
+                ProxySetting::Url(url)
+            }
+            _ => {
+                let help = "write `http://host:port` or `none`";
+                self.cx
+                    .found
+                    .push(proxy.error("this is not the address of a proxy", "here").help(help));
+                ProxySetting::Environment
+            }
+        }
+    }
+}
+
+fn is_valid_env_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// A token of RFC 9110.
+fn is_header_name(name: &str) -> bool {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    !name.is_empty() && name.chars().all(is_token)
+}

@@ -1,0 +1,192 @@
+//! Turns single raw values into validated ones, and notes where each comes from.
+
+use std::path::{Path, PathBuf};
+
+use openclaw_secrets::SecretTemplate;
+use serde_json::{Value as Json, json};
+use url::{Host, Url};
+
+use crate::decode::{Field, Spanned};
+use crate::diagnostic::Diagnostic;
+use crate::model::{Origin, Setting, ToolPolicy};
+use crate::raw::Words;
+use crate::server::SafeUrl;
+use crate::source::Sources;
+use crate::text::{Expanded, Lookup, Text, expand};
+
+/// What building needs to know, and what it has found so far.
+pub(crate) struct Builder<'a> {
+    pub(crate) lookup: Lookup<'a>,
+    /// What `~/` stands for.
+    pub(crate) home: Option<&'a Path>,
+    /// The folder that relative paths start from.
+    pub(crate) base: &'a Path,
+    pub(crate) sources: &'a Sources,
+    pub(crate) found: Vec<Diagnostic>,
+}
+
+/// Where variables that are not set are noted.
+pub(crate) enum Unset<'a> {
+    /// In a server's entry: they keep it from starting.
+    HoldsBack(&'a mut Vec<Spanned<String>>),
+    /// Elsewhere: they are an error.
+    Refused,
+}
+
+impl Builder<'_> {
+    pub(crate) fn origin<T>(&self, field: &Spanned<T>) -> Origin {
+        Origin::File { location: self.sources.locate(field.at), path: field.path.clone() }
+    }
+
+    /// Replaces the variables of a string. None: something is missing, and has been noted.
+    pub(crate) fn text(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<Expanded> {
+        let mut expansion = expand(&text.value.0, self.lookup);
+        if let Some(problem) = expansion.malformed.take() {
+            let help = "write `${NAME}` for a variable, `$$` for a dollar sign";
+            self.found.push(text.error(problem, "in this text").help(help));
+            return None;
+        }
+        if expansion.unset.is_empty() {
+            return Some(Expanded::new(expansion, &text.value.0));
+        }
+        for name in expansion.unset {
+            match unset {
+                Unset::HoldsBack(names) => {
+                    names.push(Spanned { value: name, at: text.at, path: text.path.clone() });
+                }
+                Unset::Refused => {
+                    let message = format!("the environment variable `{name}` is not set");
+                    let help = format!("set it, or write `${{{name}:-default}}`");
+                    self.found.push(text.error(message, "used here").help(help));
+                }
+            }
+        }
+        None
+    }
+
+    /// A list of strings.
+    pub(crate) fn words(&mut self, words: &Spanned<Words>, unset: &mut Unset<'_>) -> Vec<Expanded> {
+        words.value.iter().filter_map(|word| self.text(word, unset)).collect()
+    }
+
+    /// A string that must not be empty.
+    pub(crate) fn filled(
+        &mut self,
+        text: &Spanned<Text>,
+        unset: &mut Unset<'_>,
+    ) -> Option<Expanded> {
+        let expanded = self.text(text, unset)?;
+        if expanded.as_str().trim().is_empty() {
+            self.found.push(text.error("this must not be empty", "empty"));
+            return None;
+        }
+        Some(expanded)
+    }
+
+    /// A value that may be a credential, or refer to one.
+    pub(crate) fn credential(
+        &mut self,
+        text: &Spanned<Text>,
+        expanded: &Expanded,
+    ) -> Option<SecretTemplate> {
+        SecretTemplate::parse(expanded.as_str())
+            .map_err(|error| {
+                let message = format!("this secret reference is wrong: {}", error.problem());
+                self.found.push(text.error(message, "here"));
+            })
+            .ok()
+    }
+
+    /// A path; relative ones start from the folder of the configuration.
+    pub(crate) fn path(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<PathBuf> {
+        let path = self.filled(text, unset)?;
+        let path = path.as_str();
+        match (path.strip_prefix("~/"), self.home) {
+            (Some(rest), Some(home)) => Some(home.join(rest)),
+            (Some(_), None) => {
+                let message = "`~` cannot be used here: this user has no home folder";
+                self.found.push(text.error(message, "uses `~`"));
+                None
+            }
+            (None, _) => Some(self.base.join(path)),
+        }
+    }
+
+    /// An address that may be contacted: https, or http on this machine (T8).
+    pub(crate) fn url(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<SafeUrl> {
+        let expanded = self.filled(text, unset)?;
+        let url = match Url::parse(expanded.as_str().trim()) {
+            Ok(url) => url,
+            Err(problem) => {
+                let help = "write it in full: `https://example.com/mcp`";
+                let message = format!("this is not a URL: {problem}");
+                self.found.push(text.error(message, "not a URL").help(help));
+                return None;
+            }
+        };
+        let refused = match url.scheme() {
+            "https" => None,
+            "http" if is_loopback(&url) => None,
+            "http" => Some((
+                "only https is allowed: http would show credentials to everyone on the way",
+                "use https; plain http is for this machine only (localhost, 127.0.0.1, [::1])",
+            )),
+            _ => Some((
+                "only https addresses are allowed (http on this machine)",
+                "for a local program use `command`",
+            )),
+        };
+        if let Some((message, help)) = refused {
+            self.found.push(text.error(message, "not allowed").help(help));
+            return None;
+        }
+        Some(SafeUrl::from(url))
+    }
+
+    /// Allow and deny lists, noted under `key`.
+    pub(crate) fn policy(
+        &mut self,
+        key: &str,
+        allow: &Field<Words>,
+        deny: &Field<Words>,
+        unset: &mut Unset<'_>,
+        noted: &mut Vec<Setting>,
+    ) -> ToolPolicy {
+        let mut list = |name: &str, field: &Field<Words>| {
+            let field = field.as_ref()?;
+            let words = self.words(field, unset).into_iter();
+            let words: Vec<String> = words.map(|word| word.as_str().to_owned()).collect();
+            let origin = self.origin(field);
+            noted.push(Setting { key: format!("{key}.{name}"), value: json!(words), origin });
+            Some(words)
+        };
+        ToolPolicy { allow: list("allow", allow), deny: list("deny", deny).unwrap_or_default() }
+    }
+
+    /// Takes a field or its default, and notes which.
+    pub(crate) fn take<T: Clone>(
+        &self,
+        noted: &mut Vec<Setting>,
+        key: &str,
+        field: Field<T>,
+        default: T,
+        show: impl Fn(&T) -> Json,
+    ) -> T {
+        let (value, origin) = match field {
+            Some(field) => (field.value.clone(), self.origin(&field)),
+            None => (default, Origin::Default),
+        };
+        noted.push(Setting { key: key.to_owned(), value: show(&value), origin });
+        value
+    }
+}
+
+/// Whether an address can only lead to this machine.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}

@@ -1,0 +1,243 @@
+//! From the tree of a file to typed raw sections: every problem is reported, none ends the reading.
+//!
+//! A section is declared once with [`section!`]: its keys, their synonyms, types and documentation.
+//! Reading, merging and the JSON Schema all come from that one declaration.
+
+mod macros;
+mod values;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+use crate::suggest::nearest;
+use crate::tree::{Member, Node, Value};
+
+pub(crate) use macros::{choice, section};
+pub(crate) use values::{Table, Whole};
+
+/// A value, where it stands, and the path of its key.
+#[derive(Clone)]
+pub(crate) struct Spanned<T> {
+    pub(crate) value: T,
+    pub(crate) at: Span,
+    pub(crate) path: String,
+}
+
+impl<T> Spanned<T> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Spanned<U> {
+        Spanned { value: change(self.value), at: self.at, path: self.path }
+    }
+
+    /// An error about this value.
+    pub(crate) fn error(&self, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(message).at(self.at, label).path(self.path.as_str())
+    }
+
+    /// A warning about this value.
+    pub(crate) fn warning(
+        &self,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic::warning(message).at(self.at, label).path(self.path.as_str())
+    }
+}
+
+/// A field that may be absent.
+pub(crate) type Field<T> = Option<Spanned<T>>;
+
+/// Something that can be read from a [`Node`].
+pub(crate) trait Decode: Sized + JsonSchema {
+    /// Reads it, or reports why that is impossible.
+    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self>;
+}
+
+/// Something that a later layer of the configuration can change in part.
+pub(crate) trait Overlay: Sized {
+    /// `self`, changed by `later`: unless told otherwise, replaced by it.
+    #[must_use]
+    fn overlaid_by(self, later: Self) -> Self {
+        let _ = self;
+        later
+    }
+}
+
+impl<T: Overlay> Overlay for Field<T> {
+    fn overlaid_by(self, later: Self) -> Self {
+        match (self, later) {
+            (Some(base), Some(later)) => Some(Spanned {
+                value: base.value.overlaid_by(later.value),
+                at: later.at,
+                path: later.path,
+            }),
+            (base, later) => later.or(base),
+        }
+    }
+}
+
+/// Reads sections, and keeps the path of the key that it is at, and what it found wrong.
+pub(crate) struct Decoder<'a> {
+    path: Vec<Segment>,
+    pub(crate) found: &'a mut Vec<Diagnostic>,
+}
+
+enum Segment {
+    Key(String),
+    Index(usize),
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_plain = |key: &str| {
+            !key.is_empty()
+                && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$'))
+        };
+        match self {
+            Self::Key(key) if is_plain(key) => write!(f, ".{key}"),
+            Self::Key(key) => write!(f, "[{key:?}]"),
+            Self::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+/// What to do about keys that a section does not know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// This program owns the section: an unknown key is an error.
+    Refuse,
+    /// The section is shared with other programs: unknown keys are theirs.
+    Leave,
+}
+
+impl<'a> Decoder<'a> {
+    pub(crate) fn new(found: &'a mut Vec<Diagnostic>) -> Self {
+        Self { path: Vec::new(), found }
+    }
+
+    /// The path of the key that is being read: `mcp.servers.x.url`.
+    pub(crate) fn path(&self) -> String {
+        let path: String = self.path.iter().map(Segment::to_string).collect();
+        path.strip_prefix('.').unwrap_or(&path).to_owned()
+    }
+
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        let path = self.path();
+        let is_root = path.is_empty();
+        let diagnostic =
+            if diagnostic.path.is_some() || is_root { diagnostic } else { diagnostic.path(path) };
+        self.found.push(diagnostic);
+    }
+
+    /// Reads the value of a member, one step further down the path.
+    pub(crate) fn member<T: Decode>(&mut self, member: &Member) -> Field<T> {
+        self.path.push(Segment::Key(member.key.clone()));
+        let value = T::decode(&member.node, self);
+        let spanned = value.map(|value| Spanned { value, at: member.mark(), path: self.path() });
+        self.path.pop();
+        spanned
+    }
+
+    fn element<T: Decode>(&mut self, index: usize, node: &Node) -> Field<T> {
+        self.path.push(Segment::Index(index));
+        let value = T::decode(node, self);
+        let spanned = value.map(|value| Spanned { value, at: node.mark(), path: self.path() });
+        self.path.pop();
+        spanned
+    }
+
+    pub(crate) fn wrong_type(&mut self, node: &Node, expected: &str) {
+        let kind = node.value.kind();
+        let mut diagnostic = Diagnostic::error(format!("expected {expected}, found {kind}"))
+            .at(node.mark(), format!("this is {kind}"));
+        if let (Value::Number(_) | Value::Bool(_), true) =
+            (&node.value, expected.contains("string"))
+        {
+            diagnostic = diagnostic.help("put it in quotes");
+        }
+        self.report(diagnostic);
+    }
+
+    /// The members of an object, after a look for keys that stand there twice.
+    pub(crate) fn object<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Member]> {
+        let Value::Object(members) = &node.value else {
+            self.wrong_type(node, &format!("{what} (an object)"));
+            return None;
+        };
+        let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
+        for member in members {
+            if let Some(first) = seen.insert(&member.key, member.key_at) {
+                let message = format!("the key `{}` stands here twice", member.key);
+                let twice = Diagnostic::error(message).at(member.key_at, "again here");
+                self.report_key(member, twice.also(first, "first here").help("keep one of them"));
+            }
+        }
+        Some(members)
+    }
+
+    /// Puts the value of a member into its field, which another synonym may have filled already.
+    pub(crate) fn field<T: Decode>(&mut self, slot: &mut Field<T>, key: &str, member: &Member) {
+        if let Some(earlier) = slot {
+            let other = earlier.path.rsplit('.').next().unwrap_or_default();
+            // The same key twice has been reported by `object`.
+            if other != member.key {
+                self.report(
+                    Diagnostic::error(format!("`{}` and `{other}` mean the same", member.key))
+                        .at(member.key_at, "given again here")
+                        .also(earlier.at, "given first here")
+                        .help(format!("keep `{key}`")),
+                );
+            }
+            return;
+        }
+        if let Some(value) = self.member(member) {
+            *slot = Some(value);
+        }
+    }
+
+    /// Reports something about a key.
+    pub(crate) fn report_key(&mut self, member: &Member, diagnostic: Diagnostic) {
+        self.path.push(Segment::Key(member.key.clone()));
+        self.report(diagnostic);
+        self.path.pop();
+    }
+
+    /// Reports a key that the section does not have.
+    pub(crate) fn unknown(&mut self, member: &Member, known: &[&'static str], policy: Unknown) {
+        let key = &member.key;
+        let similar = nearest(key, known);
+        let diagnostic = match (policy, similar) {
+            (Unknown::Refuse, _) => Diagnostic::error(format!("there is no setting `{key}` here")),
+            // In a shared section only what looks like a slip of the pen is worth a word.
+            (Unknown::Leave, similar) if similar.is_some() || key == "mcpServers" => {
+                Diagnostic::warning(format!("`{key}` is not read"))
+            }
+            (Unknown::Leave, _) => return,
+        };
+        let mut diagnostic = diagnostic.at(member.key_at, "unknown key");
+        if let Some(hint) = foreign_key_hint(key).map(str::to_owned) {
+            diagnostic = diagnostic.help(hint);
+        } else if let Some(similar) = similar {
+            diagnostic = diagnostic.help(format!("did you mean `{similar}`?"));
+        } else {
+            diagnostic = diagnostic.help(format!("known here: {}", known.join(", ")));
+        }
+        self.report_key(member, diagnostic);
+    }
+}
+
+/// What the settings of other programs are called here.
+fn foreign_key_hint(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "type" => "the kind of connection is set by `transport`; mostly it need not be set at all",
+        "disabled" => "write `enabled: false`",
+        "httpUrl" | "serverUrl" | "endpoint" => "the address is set by `url`",
+        "autoApprove" | "alwaysAllow" | "trust" => "what may run unasked is set by `approval`",
+        "envFile" => "name the variables in `env`, or pass them on with `inheritEnv`",
+        "mcpServers" => "servers stand in `mcp.servers`; `openclaw mcp import` takes them over",
+        _ => return None,
+    })
+}

@@ -1,0 +1,139 @@
+//! A problem with the configuration, and where it is.
+
+use std::cmp::Reverse;
+
+use crate::source::{Location, Sources, Span};
+
+/// How much a [`Diagnostic`] matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The configuration cannot be used.
+    Error,
+    /// It can be used, but something in it will not do what it says.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+/// One finding about a configuration: what, where, and the way out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Diagnostic {
+    pub(crate) severity: Severity,
+    pub(crate) message: String,
+    pub(crate) path: Option<String>,
+    pub(crate) primary: Option<(Span, String)>,
+    pub(crate) secondary: Vec<(Span, String)>,
+    pub(crate) help: Option<String>,
+}
+
+impl Diagnostic {
+    fn new(severity: Severity, message: impl Into<String>) -> Self {
+        let (path, primary, secondary, help) = (None, None, Vec::new(), None);
+        Self { severity, message: message.into(), path, primary, secondary, help }
+    }
+
+    pub(crate) fn error(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, message)
+    }
+
+    pub(crate) fn warning(message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, message)
+    }
+
+    pub(crate) fn note(message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, message)
+    }
+
+    pub(crate) fn at(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.primary = Some((span, label.into()));
+        self
+    }
+
+    pub(crate) fn also(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.secondary.push((span, label.into()));
+        self
+    }
+
+    pub(crate) fn path(mut self, path: impl Into<String>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// How much it matters.
+    pub fn severity(&self) -> Severity {
+        self.severity
+    }
+
+    /// What is the matter, in one sentence.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The key it is about, as a path: `agents.list[0].mcp.servers.x.url`.
+    pub fn key_path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+}
+
+/// Everything that was found in one configuration, with the texts it speaks of.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) sources: Sources,
+}
+
+impl Report {
+    /// The findings: notes, warnings, errors (what matters most ends up nearest to the prompt),
+    /// each in the order of the file.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Whether the configuration cannot be used.
+    pub fn has_errors(&self) -> bool {
+        self.count(Severity::Error) > 0
+    }
+
+    /// How many findings are of this severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.diagnostics.iter().filter(|found| found.severity == severity).count()
+    }
+
+    /// Where a finding is, if it is about a place in a file.
+    pub fn location(&self, diagnostic: &Diagnostic) -> Option<Location> {
+        diagnostic.primary.as_ref().map(|(span, _)| self.sources.locate(*span))
+    }
+
+    /// One server may be inherited by several agents: each finding is told once.
+    pub(crate) fn settle(&mut self) {
+        let mut seen = std::collections::HashSet::new();
+        self.diagnostics.retain(|found| seen.insert(found.clone()));
+        self.diagnostics
+            .sort_by_key(|found| (Reverse(found.severity), found.primary.as_ref().map(|it| it.0)));
+    }
+
+    /// The findings for programs.
+    pub fn to_json(&self) -> serde_json::Value {
+        let findings = self.diagnostics.iter().map(|found| {
+            serde_json::json!({
+                "severity": found.severity,
+                "message": found.message,
+                "location": self.location(found),
+                "path": found.path,
+                "label": found.primary.as_ref().map(|(_, label)| label),
+                "help": found.help,
+                "related": found.secondary.iter().map(|(span, label)| serde_json::json!({
+                    "location": self.sources.locate(*span),
+                    "label": label,
+                })).collect::<Vec<_>>(),
+            })
+        });
+        findings.collect()
+    }
+}

@@ -1,0 +1,168 @@
+//! Changes to a configuration file that leave everything else in it as it is: comments, order,
+//! spacing (C10).
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use serde_json::Value;
+
+use crate::source::{ReadError, read_text};
+use crate::tree::json5;
+
+/// Why a file could not be edited.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// It could not be read.
+    #[error("{0}")]
+    Read(#[from] ReadError),
+    /// It is not JSON5; `openclaw config validate` says why.
+    #[error("it has errors ({0}); `openclaw config validate` shows them")]
+    Syntax(String),
+    /// Something that must be an object is none.
+    #[error("`{0}` is not an object, so that nothing can be put there")]
+    NotAnObject(String),
+    /// It could not be written.
+    #[error("it cannot be written: {0}")]
+    Write(io::Error),
+}
+
+/// A configuration text that can be changed here and there.
+///
+/// ```
+/// use openclaw_config::Document;
+/// use serde_json::json;
+///
+/// let text = "{\n  // my servers\n  mcp: { servers: { } },\n}\n";
+/// let document = Document::parse(text)?;
+/// document.set(&["mcp", "servers", "time"], &json!({ "command": "mcp-server-time" }))?;
+/// assert!(document.to_string().contains("// my servers"));
+/// assert!(document.remove(&["mcp", "servers", "time"]));
+/// # Ok::<(), openclaw_config::EditError>(())
+/// ```
+pub struct Document {
+    root: CstRootNode,
+    byte_order_mark: bool,
+}
+
+impl std::fmt::Debug for Document {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Document(…)")
+    }
+}
+
+impl std::fmt::Display for Document {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mark = if self.byte_order_mark { "\u{feff}" } else { "" };
+        write!(f, "{mark}{}", self.root)
+    }
+}
+
+impl Document {
+    /// Reads a text. An empty one becomes an empty object when something is set.
+    ///
+    /// # Errors
+    /// If it is not JSON5.
+    pub fn parse(text: &str) -> Result<Self, EditError> {
+        let unmarked = text.strip_prefix('\u{feff}');
+        let root = CstRootNode::parse(unmarked.unwrap_or(text), &json5())
+            .map_err(|error| EditError::Syntax(error.to_string()))?;
+        Ok(Self { root, byte_order_mark: unmarked.is_some() })
+    }
+
+    /// Reads a file; one that does not exist is an empty text.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not JSON5.
+    pub fn open(file: &Path) -> Result<Self, EditError> {
+        match read_text(file) {
+            Ok(text) => Self::parse(&text),
+            Err(ReadError::Missing) => Self::parse(""),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether there is a value at the path.
+    pub fn contains(&self, path: &[&str]) -> bool {
+        self.parent(path).is_some_and(|(parent, key)| parent.get(key).is_some())
+    }
+
+    /// Puts a value at the path, making the objects on the way.
+    ///
+    /// # Errors
+    /// If something on the way is not an object.
+    pub fn set(&self, path: &[&str], value: &Value) -> Result<(), EditError> {
+        let Some((key, way)) = path.split_last() else { return Ok(()) };
+        let root = self.root.object_value_or_create();
+        let mut object = root.ok_or_else(|| EditError::NotAnObject("the file".to_owned()))?;
+        for (depth, step) in way.iter().enumerate() {
+            object = object
+                .object_value_or_create(step)
+                .ok_or_else(|| EditError::NotAnObject(path[..=depth].join(".")))?;
+        }
+        match object.get(key) {
+            Some(property) => property.set_value(input(value)),
+            None => drop(object.append(key, input(value))),
+        }
+        Ok(())
+    }
+
+    /// Takes the value at the path away; says whether there was one.
+    pub fn remove(&self, path: &[&str]) -> bool {
+        let property = self.parent(path).and_then(|(parent, key)| parent.get(key));
+        property.map(|property| property.remove()).is_some()
+    }
+
+    /// Writes the text to a file at once: whoever reads it sees the old text or the new one. A
+    /// link is followed, and the file keeps its permissions; a new one is readable by its owner
+    /// alone.
+    ///
+    /// # Errors
+    /// If it cannot be written; the old file is then untouched.
+    pub fn save(&self, file: &Path) -> Result<(), EditError> {
+        let write = || -> io::Result<()> {
+            let target = match fs::canonicalize(file) {
+                Ok(target) => target,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => file.to_path_buf(),
+                Err(error) => return Err(error),
+            };
+            let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            fs::create_dir_all(folder)?;
+            // Made in the same folder: a rename does not cross file systems.
+            let mut temporary =
+                tempfile::Builder::new().prefix(".openclaw-").tempfile_in(folder)?;
+            temporary.write_all(self.to_string().as_bytes())?;
+            if let Ok(metadata) = fs::metadata(&target) {
+                temporary.as_file().set_permissions(metadata.permissions())?;
+            }
+            temporary.as_file().sync_all()?;
+            temporary.persist(&target).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(EditError::Write)
+    }
+
+    fn parent<'p>(&self, path: &[&'p str]) -> Option<(CstObject, &'p str)> {
+        let (key, way) = path.split_last()?;
+        let mut object = self.root.object_value()?;
+        for step in way {
+            object = object.object_value(step)?;
+        }
+        Some((object, key))
+    }
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(elements) => CstInputValue::Array(elements.iter().map(input).collect()),
+        Value::Object(members) => CstInputValue::Object(
+            members.iter().map(|(key, value)| (key.clone(), input(value))).collect(),
+        ),
+    }
+}

@@ -1,0 +1,160 @@
+//! `$include`: an object may be continued in other files of the configuration's folder.
+
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::Diagnostic;
+use crate::source::{SourceId, Sources, canonical, read_text};
+use crate::tree::{Member, Node, Value, parse};
+
+/// The key that includes.
+const INCLUDE: &str = "$include";
+/// How deep includes may be nested, and how many there may be in all.
+const MAX_DEPTH: usize = 10;
+const MAX_FILES: usize = 100;
+
+/// Resolves the includes of a tree, reporting what goes wrong.
+pub(crate) struct Includes<'a> {
+    /// Included files must lie here.
+    root: PathBuf,
+    sources: &'a mut Sources,
+    found: &'a mut Vec<Diagnostic>,
+    /// The files that are being read, from the outermost on.
+    open: Vec<PathBuf>,
+    read: usize,
+}
+
+impl<'a> Includes<'a> {
+    pub(crate) fn new(
+        file: &Path,
+        sources: &'a mut Sources,
+        found: &'a mut Vec<Diagnostic>,
+    ) -> Self {
+        let file = canonical(file);
+        let root = file.parent().map(Path::to_path_buf).unwrap_or_default();
+        Self { root, sources, found, open: vec![file], read: 0 }
+    }
+
+    /// The tree with every `$include` replaced by what it names.
+    // The depth of a file is bounded by the parser, that of includes by `MAX_DEPTH`.
+    pub(crate) fn resolve(&mut self, node: Node) -> Node {
+        let Node { at, value } = node;
+        let value = match value {
+            Value::Array(elements) => {
+                Value::Array(elements.into_iter().map(|element| self.resolve(element)).collect())
+            }
+            Value::Object(members) => {
+                let mut merged: Option<Node> = None;
+                let mut own = Vec::new();
+                for member in members {
+                    if member.key == INCLUDE {
+                        merged = self.included(&member.node, merged);
+                    } else {
+                        let node = self.resolve(member.node);
+                        own.push(Member { node, ..member });
+                    }
+                }
+                let own = Node { at, value: Value::Object(own) };
+                return match merged {
+                    Some(base) => merge(base, own),
+                    None => own,
+                };
+            }
+            other => other,
+        };
+        Node { at, value }
+    }
+
+    /// What the value of an `$include` names: a file or several, later ones on top.
+    fn included(&mut self, names: &Node, mut merged: Option<Node>) -> Option<Node> {
+        let single = std::slice::from_ref(names);
+        let names = if let Value::Array(names) = &names.value { names.as_slice() } else { single };
+        for name in names {
+            let Value::String(file) = &name.value else {
+                let kind = name.value.kind();
+                let message = format!("expected the name of a file to include, found {kind}");
+                self.found.push(Diagnostic::error(message).at(name.at, "not a string"));
+                continue;
+            };
+            match self.file(file) {
+                Ok(node) => {
+                    merged = Some(match merged {
+                        Some(base) => merge(base, node),
+                        None => node,
+                    });
+                }
+                Err(Problem::Here(problem)) => {
+                    let message = format!("`{file}` cannot be included: {problem}");
+                    self.found.push(Diagnostic::error(message).at(name.at, "included here"));
+                }
+                Err(Problem::There(problem)) => self.found.push(*problem),
+            }
+        }
+        merged
+    }
+
+    fn file(&mut self, name: &str) -> Result<Node, Problem> {
+        let here = |problem: &str| Problem::Here(problem.to_owned());
+        let folder = self.open.last().and_then(|file| file.parent()).unwrap_or(&self.root);
+        let path = folder.join(name);
+        let path = path.canonicalize().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => here("there is no such file"),
+            _ => Problem::Here(error.to_string()),
+        })?;
+        if !path.starts_with(&self.root) {
+            return Err(here("it lies outside the folder of the configuration"));
+        }
+        if self.open.contains(&path) {
+            let name = |path: &PathBuf| {
+                path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+            };
+            let chain: Vec<_> = self.open.iter().chain([&path]).map(name).collect();
+            return Err(Problem::Here(format!("it includes itself ({})", chain.join(" → "))));
+        }
+        self.read += 1;
+        if self.open.len() > MAX_DEPTH || self.read > MAX_FILES {
+            return Err(here("there are too many includes"));
+        }
+        let text = read_text(&path).map_err(|error| Problem::Here(error.to_string()))?;
+        let id: SourceId = self.sources.add(path.display().to_string(), text);
+        let node = parse(self.sources, id).map_err(Problem::There)?;
+        self.open.push(path);
+        let node = self.resolve(node);
+        self.open.pop();
+        Ok(node)
+    }
+}
+
+/// What went wrong with an included file, and where to show it.
+enum Problem {
+    /// At the `$include`.
+    Here(String),
+    /// In the included file.
+    There(Box<Diagnostic>),
+}
+
+/// Lays `over` upon `base`: objects key by key, arrays one after the other, otherwise `over` wins.
+fn merge(base: Node, over: Node) -> Node {
+    let value = match (base.value, over.value) {
+        (Value::Object(mut members), Value::Object(over)) => {
+            // A key that stands twice in one file is kept twice: that is reported later.
+            let count = members.len();
+            for member in over {
+                let twin = members[..count].iter().position(|base| base.key == member.key);
+                match twin {
+                    Some(index) => {
+                        let base = std::mem::replace(&mut members[index], member.clone());
+                        members[index].node = merge(base.node, member.node);
+                    }
+                    None => members.push(member),
+                }
+            }
+            Value::Object(members)
+        }
+        (Value::Array(mut elements), Value::Array(over)) => {
+            elements.extend(over);
+            Value::Array(elements)
+        }
+        (_, over) => over,
+    };
+    Node { at: over.at, value }
+}

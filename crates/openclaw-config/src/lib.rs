@@ -1,0 +1,58 @@
+//! A file becomes a validated [`Config`], or a list of good error messages.
+//!
+//! The way of a configuration: text → [`tree`] with positions → [`include`] → typed raw sections
+//! ([`raw`], read by [`decode`]) → merged layers and checked values ([`build`]) → [`Config`].
+//! Every step goes on after a problem, so that all of them are reported at once.
+//!
+//! ```
+//! use std::path::Path;
+//! use openclaw_config::{Surroundings, load_text};
+//!
+//! let text = r#"{ mcp: { servers: { fs: { comand: "npx" } } } }"#;
+//! let surroundings = Surroundings { variable: &|_| None, home: None };
+//! let loaded = load_text(Path::new("openclaw.json"), text, surroundings);
+//! assert!(loaded.config.is_none());
+//! let said = loaded.report.render(Default::default());
+//! assert!(said.contains("did you mean `command`?"), "{said}");
+//! ```
+
+mod build;
+mod credential;
+mod decode;
+mod diagnostic;
+mod diff;
+mod edit;
+mod include;
+mod load;
+mod mask;
+mod model;
+mod name;
+mod paths;
+mod raw;
+mod render;
+mod schema;
+mod server;
+mod source;
+mod suggest;
+mod text;
+mod tree;
+
+pub use diagnostic::{Diagnostic, Report, Severity};
+pub use diff::Change;
+pub use edit::{Document, EditError};
+pub use load::{Loaded, Surroundings, load, load_text};
+pub use model::{
+    AcpLimits, AgentConfig, Config, HeldBack, McpConfig, McpSettings, Origin, Origins, Setting,
+    ToolNaming, ToolPolicy,
+};
+pub use name::{AgentId, NameError, ServerName};
+pub use paths::{ChosenBy, Paths};
+pub use raw::TransportKind;
+pub use render::Style;
+pub use schema::json_schema;
+pub use server::{
+    Approval, Args, HttpFlavour, HttpServer, OAuthSettings, ProxySetting, SafeUrl, ServerConfig,
+    StdioServer, TlsSettings, Transport,
+};
+pub use source::{Location, ReadError, Sources, Span};
+pub use text::Expanded;

@@ -1,0 +1,107 @@
+//! From a path to a [`Config`] and a [`Report`].
+
+use std::path::Path;
+
+use crate::build::Builder;
+use crate::decode::{Decode, Decoder};
+use crate::diagnostic::{Diagnostic, Report};
+use crate::include::Includes;
+use crate::model::Config;
+use crate::raw::RawConfig;
+use crate::source::{ReadError, Sources, read_text};
+use crate::text::Lookup;
+use crate::tree::parse;
+
+/// What the configuration is when there is no file.
+const EMBEDDED: &str = include_str!("default.json5");
+const EMBEDDED_NAME: &str = "built-in default";
+
+/// Everything from outside that a configuration depends on, besides the file itself.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The environment variables.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The user's home folder.
+    pub home: Option<&'a Path>,
+}
+
+/// A configuration that has been read, and what there is to say about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The configuration; none if the report has errors.
+    pub config: Option<Config>,
+    /// Findings.
+    pub report: Report,
+}
+
+impl std::fmt::Debug for Surroundings<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Surroundings").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+/// Reads and checks the file; without a file, the built-in default.
+pub fn load(file: &Path, surroundings: Surroundings<'_>) -> Loaded {
+    let mut sources = Sources::default();
+    match read_text(file) {
+        Ok(text) => {
+            let id = sources.add(file.display().to_string(), text);
+            check(file, true, sources, id, surroundings)
+        }
+        Err(ReadError::Missing) => {
+            let id = sources.add(EMBEDDED_NAME.to_owned(), EMBEDDED.to_owned());
+            check(file, false, sources, id, surroundings)
+        }
+        Err(error) => {
+            let message = format!("{} cannot be read: {error}", file.display());
+            let diagnostics = vec![Diagnostic::error(message).help(way_out(&error))];
+            Loaded { config: None, report: Report { diagnostics, sources } }
+        }
+    }
+}
+
+/// Checks text that did not come from a file, as if it stood in `file`.
+pub fn load_text(file: &Path, text: &str, surroundings: Surroundings<'_>) -> Loaded {
+    let mut sources = Sources::default();
+    let id = sources.add(file.display().to_string(), text.to_owned());
+    check(file, true, sources, id, surroundings)
+}
+
+fn check(
+    file: &Path,
+    exists: bool,
+    mut sources: Sources,
+    id: crate::source::SourceId,
+    surroundings: Surroundings<'_>,
+) -> Loaded {
+    let mut found = Vec::new();
+    let tree = match parse(&sources, id) {
+        Ok(tree) => tree,
+        Err(problem) => {
+            let report = Report { diagnostics: vec![*problem], sources };
+            return Loaded { config: None, report };
+        }
+    };
+    let tree = Includes::new(file, &mut sources, &mut found).resolve(tree);
+    let raw = RawConfig::decode(&tree, &mut Decoder::new(&mut found)).unwrap_or_default();
+    let base = file.parent().unwrap_or(Path::new(""));
+    let lookup: Lookup<'_> = surroundings.variable;
+    let home = surroundings.home;
+    let mut builder = Builder { lookup, home, base, sources: &sources, found };
+    let config = builder.build(raw, exists.then(|| file.to_path_buf()));
+    let mut report = Report { diagnostics: builder.found, sources };
+    report.settle();
+    let config = (!report.has_errors()).then_some(config);
+    Loaded { config, report }
+}
+
+fn way_out(error: &ReadError) -> &'static str {
+    match error {
+        ReadError::Missing => "create it, or leave `--config` out",
+        ReadError::Folder => "name the file itself, as in `--config folder/openclaw.json`",
+        ReadError::Denied => "make it readable for this user",
+        ReadError::TooLarge => "is this really the configuration?",
+        ReadError::NotUtf8(_) | ReadError::Utf16 => "most editors can do that under \"Save as\"",
+        ReadError::Io(_) => "check the path and the disk",
+    }
+}

@@ -1,0 +1,112 @@
+//! Names that people give: of servers and of agents.
+
+use std::fmt;
+
+/// A name that was refused, and one that would do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct NameError {
+    problem: &'static str,
+    suggestion: Option<String>,
+}
+
+impl NameError {
+    /// A similar name that is allowed.
+    pub fn suggestion(&self) -> Option<&str> {
+        self.suggestion.as_deref()
+    }
+}
+
+const MAX_LENGTH: usize = 64;
+
+/// What a name may look like, as a regular expression: for the JSON Schema.
+pub(crate) const NAME_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
+
+fn check(name: &str) -> Result<(), NameError> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let problem = if name.is_empty() {
+        "a name must not be empty"
+    } else if name.len() > MAX_LENGTH {
+        "a name has at most 64 characters"
+    } else if !name.chars().all(allowed) {
+        "a name is made of letters, digits, `.`, `_` and `-`"
+    } else if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        "a name begins with a letter or a digit"
+    } else {
+        return Ok(());
+    };
+    let cleaned: String = name.chars().map(|c| if allowed(c) { c } else { '-' }).collect();
+    let mut cleaned = cleaned.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
+    cleaned.truncate(MAX_LENGTH);
+    Err(NameError { problem, suggestion: (!cleaned.is_empty()).then_some(cleaned) })
+}
+
+macro_rules! name {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Checks a name: letters, digits, `.`, `_` and `-`, at most 64 of them.
+            ///
+            /// # Errors
+            /// If it has another form; the error may carry one that would do.
+            pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
+                let name = name.into();
+                check(&name).map(|()| Self(name))
+            }
+
+            /// The name.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+    };
+}
+
+name! {
+    /// The name of an MCP server: fit for file names, tool names and log lines.
+    ServerName
+}
+
+name! {
+    /// The id of an agent.
+    AgentId
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_names_are_accepted() {
+        for name in ["github", "github-mcp", "a.b_c-9", "9lives"] {
+            assert_eq!(ServerName::new(name).unwrap().as_str(), name);
+        }
+    }
+
+    #[test]
+    fn bad_names_are_refused_and_a_better_one_is_proposed() {
+        let refused =
+            |name: &str| ServerName::new(name).unwrap_err().suggestion().map(str::to_owned);
+        assert_eq!(refused(""), None);
+        assert_eq!(refused("🦀"), None);
+        assert_eq!(refused("../../x").as_deref(), Some("x"));
+        assert_eq!(refused("my server").as_deref(), Some("my-server"));
+        assert_eq!(refused("-x").as_deref(), Some("x"));
+        assert_eq!(refused(&"a".repeat(65)).map(|name| name.len()), Some(64));
+    }
+}

@@ -1,0 +1,97 @@
+//! Which file is the configuration, and where state is kept (C1).
+
+use std::path::{Path, PathBuf};
+
+/// Names another file than the usual one.
+const CONFIG_VARIABLE: &str = "OPENCLAW_CONFIG_PATH";
+/// Names another state folder than the usual one.
+const STATE_VARIABLE: &str = "OPENCLAW_STATE_DIR";
+
+/// Where things are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    /// The configuration. It need not exist.
+    pub config: PathBuf,
+    /// Who named it.
+    pub chosen_by: ChosenBy,
+    /// The state folder. It need not exist.
+    pub state: PathBuf,
+}
+
+/// Who named the configuration file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChosenBy {
+    /// `--config`.
+    Flag,
+    /// `OPENCLAW_CONFIG_PATH`.
+    Environment,
+    /// Nobody: it is `openclaw.json` in the state folder.
+    Default,
+}
+
+/// There is neither a home folder nor a variable that names another.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("this user has no home folder; set OPENCLAW_STATE_DIR, or name a file with --config")]
+pub struct NoHome;
+
+impl Paths {
+    /// Finds out from the `--config` flag, the environment and the user's home folder.
+    ///
+    /// # Errors
+    /// If there is nothing to go by.
+    pub fn find(
+        flag: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<String>,
+        home: Option<&Path>,
+    ) -> Result<Self, NoHome> {
+        let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let state = set(STATE_VARIABLE).or_else(|| Some(home?.join(".openclaw")));
+        let (config, chosen_by) = match (flag, set(CONFIG_VARIABLE)) {
+            (Some(flag), _) => (flag.to_path_buf(), ChosenBy::Flag),
+            (None, Some(path)) => (path, ChosenBy::Environment),
+            (None, None) => {
+                (state.as_ref().ok_or(NoHome)?.join("openclaw.json"), ChosenBy::Default)
+            }
+        };
+        // With a file named, its folder will do where there is no home.
+        let beside = || config.parent().unwrap_or(Path::new("")).join(".openclaw");
+        Ok(Self { state: state.unwrap_or_else(beside), config, chosen_by })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(
+        flag: Option<&str>,
+        variables: &[(&str, &str)],
+        home: Option<&str>,
+    ) -> Result<Paths, NoHome> {
+        let variable = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        Paths::find(flag.map(Path::new), &variable, home.map(Path::new))
+    }
+
+    #[test]
+    fn the_flag_beats_the_variables_and_the_variables_beat_the_default() {
+        let variables = [(CONFIG_VARIABLE, "/c.json"), (STATE_VARIABLE, "/state")];
+        let paths = find(Some("x.json"), &variables, Some("/home/user")).unwrap();
+        assert_eq!((paths.config.to_str(), paths.chosen_by), (Some("x.json"), ChosenBy::Flag));
+        let paths = find(None, &variables, Some("/home/user")).unwrap();
+        assert_eq!(paths.config, Path::new("/c.json"));
+        let paths = find(None, &variables[1..], Some("/home/user")).unwrap();
+        assert_eq!(paths.config, Path::new("/state/openclaw.json"));
+        let paths = find(None, &[], Some("/home/user")).unwrap();
+        assert_eq!(paths.config, Path::new("/home/user/.openclaw/openclaw.json"));
+        assert_eq!(paths.state, Path::new("/home/user/.openclaw"));
+    }
+
+    #[test]
+    fn an_empty_variable_counts_as_unset_and_no_home_is_an_error() {
+        assert_eq!(find(None, &[(CONFIG_VARIABLE, "")], None), Err(NoHome));
+        assert!(find(Some("x.json"), &[], None).is_ok());
+    }
+}

@@ -1,0 +1,190 @@
+//! What may stand in `openclaw.json`, declared once: keys, synonyms, types, documentation.
+
+mod secrets;
+mod server;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::decode::{Decode, Decoder, Overlay, Spanned, Table, Whole, section};
+use crate::diagnostic::Diagnostic;
+use crate::name::{NAME_PATTERN, ServerName};
+use crate::text::Text;
+use crate::tree::Node;
+
+pub(crate) use secrets::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
+pub use server::{Approval, TransportKind};
+pub(crate) use server::{
+    AuthSetting, RawAuth, RawNodeOAuth, RawNodeToolFilter, RawServer, RawServerTools, RawTls,
+};
+
+/// Up to a day, in milliseconds.
+type Millis = Whole<1, 86_400_000>;
+/// Up to a day, in milliseconds; 0 switches the thing off.
+type MillisOrOff = Whole<0, 86_400_000>;
+/// A list of strings.
+pub(crate) type Words = Vec<Spanned<Text>>;
+
+section! {
+    /// The configuration of OpenClaw. Sections that are not described here belong to other programs
+    /// and are left alone.
+    struct RawConfig("a configuration", Leave) {
+        /// MCP servers and settings for all agents.
+        mcp: RawMcp = "mcp",
+        /// The agents, and what they have in common.
+        agents: RawAgents = "agents",
+        /// Plugins; `mcp-client` is built in.
+        plugins: RawPlugins = "plugins",
+        /// Which tools may be used, by all agents.
+        tools: RawPolicy = "tools",
+        /// The gateway.
+        gateway: RawGateway = "gateway",
+        /// Limits of the sessions that an editor opens.
+        acp: RawAcp = "acp",
+        /// Where secrets come from.
+        secrets: RawSecrets = "secrets",
+    }
+}
+
+section! {
+    /// The agents, and what they have in common.
+    struct RawAgents("the agents", Leave) {
+        /// What holds for every agent, unless it says otherwise.
+        defaults: RawAgent = "defaults",
+        /// The agents, as a list.
+        list: Vec<Spanned<RawAgent>> = "list",
+        /// The agents, by id.
+        entries: Table<RawAgent> = "entries",
+    }
+}
+
+section! {
+    /// An agent.
+    struct RawAgent("an agent", Leave) {
+        /// Its id.
+        id: Text = "id",
+        /// Whether it answers where no agent is named.
+        default: bool = "default",
+        /// MCP servers and settings of this agent; they change what is inherited, field by field.
+        mcp: RawMcp = "mcp",
+        /// Which tools it may use.
+        tools: RawPolicy = "tools",
+    }
+}
+
+section! {
+    /// Plugins.
+    struct RawPlugins("the plugins", Leave) {
+        /// The plugins by name.
+        entries: RawPluginEntries = "entries",
+    }
+}
+
+section! {
+    /// The plugins by name.
+    struct RawPluginEntries("the plugins", Leave) {
+        /// The MCP client, which is built in.
+        mcp_client: RawMcpPlugin = "mcp-client",
+    }
+}
+
+section! {
+    /// The MCP client as a plugin.
+    struct RawMcpPlugin("the MCP client", Refuse) {
+        /// `false` switches MCP off as a whole.
+        enabled: bool = "enabled",
+        /// MCP servers and settings for all agents; `mcp` has precedence.
+        config: RawMcp = "config",
+    }
+}
+
+section! {
+    /// Which tools may be used: glob patterns on their names. Deny beats allow.
+    struct RawPolicy("a tool policy", Leave) {
+        /// Only these tools, if given.
+        allow: Words = "allow",
+        /// Not these tools.
+        deny: Words = "deny",
+    }
+}
+
+section! {
+    /// The gateway.
+    struct RawGateway("the gateway", Leave) {
+        /// Which tools may be used through the gateway.
+        tools: RawPolicy = "tools",
+    }
+}
+
+section! {
+    /// Limits of the sessions that an editor opens.
+    struct RawAcp("the limits of editor sessions", Leave) {
+        /// MCP servers a session (10).
+        max_servers: Whole<0, 1000> = "maxServers",
+        /// MCP tools a session (100).
+        max_tools: Whole<0, 100_000> = "maxTools",
+    }
+}
+
+section! {
+    /// MCP servers, and settings for all of them.
+    struct RawMcp("the MCP settings", Refuse) {
+        /// The servers by name.
+        servers: Servers = "servers",
+        /// Milliseconds between two looks for new tools (300000); 0 means never.
+        tool_discovery_interval: MillisOrOff = "toolDiscoveryInterval",
+        /// How many servers may be connecting at once (20).
+        max_concurrent_servers: Whole<1, 1000> = "maxConcurrentServers",
+        /// How tools are named for the model (`mcp_{server}_{tool}`).
+        tool_naming: Text = "toolNaming",
+        /// Whether to log every MCP message.
+        debug: bool = "debug",
+        /// The most that progress notifications may prolong a call, in milliseconds (600000).
+        call_timeout_cap: Millis = "callTimeoutCapMs",
+    }
+}
+
+/// The servers by name. The names themselves are checked later, so that a bad one is reported with
+/// the place of its key.
+#[derive(Clone, Default)]
+pub(crate) struct Servers(pub(crate) Table<RawServer>);
+
+impl Decode for Servers {
+    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+        for member in cx.object(node, "servers by name").unwrap_or_default() {
+            if let Err(problem) = ServerName::new(member.key.as_str()) {
+                let mut found =
+                    Diagnostic::error(format!("this is no name for a server: {problem}"))
+                        .at(member.key_at, "bad name");
+                if let Some(better) = problem.suggestion() {
+                    found = found.help(format!("call it `{better}`"));
+                }
+                cx.report_key(member, found);
+            }
+        }
+        Table::decode(node, cx).map(Self)
+    }
+}
+
+impl Overlay for Servers {
+    fn overlaid_by(self, later: Self) -> Self {
+        Self(self.0.overlaid_by(later.0))
+    }
+}
+
+impl JsonSchema for Servers {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Servers".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let server = generator.subschema_for::<RawServer>();
+        schemars::json_schema!({
+            "type": "object",
+            "propertyNames": { "anyOf": [{ "const": "$include" }, { "pattern": NAME_PATTERN }] },
+            "properties": { "$include": true },
+            "additionalProperties": server,
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! The text of the files that a configuration is made of, and positions in them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A configuration larger than this is refused unread: it is a mistake, not a configuration.
+pub(crate) const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// A place in one of the [`Sources`], as a range of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    pub(crate) source: SourceId,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// Which of the [`Sources`] a [`Span`] points into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SourceId(u16);
+
+impl Span {
+    pub(crate) fn new(source: SourceId, range: std::ops::Range<usize>) -> Self {
+        // Files are bounded by `MAX_FILE_BYTES`, far below `u32::MAX`.
+        let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        Self { source, start: clamp(range.start), end: clamp(range.end) }
+    }
+
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// A position as people count: from one, in characters.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Location {
+    /// The file, or the name of a built-in text.
+    pub file: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+}
+
+/// One file, or the built-in default.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    line_starts: Vec<u32>,
+}
+
+/// Every text that took part in a configuration: the file and what it includes.
+///
+/// Its `Debug` shows names only: a configuration may hold credentials.
+#[derive(Clone, Default)]
+pub struct Sources(Vec<Source>);
+
+impl std::fmt::Debug for Sources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|source| &source.name)).finish()
+    }
+}
+
+impl Sources {
+    /// Adds a text, without the byte order mark that it may begin with.
+    pub(crate) fn add(&mut self, name: String, mut text: String) -> SourceId {
+        if text.starts_with('\u{feff}') {
+            text.drain(..'\u{feff}'.len_utf8());
+        }
+        // Includes are bounded well below `u16::MAX` (see `include`).
+        let id = SourceId(u16::try_from(self.0.len()).unwrap_or(u16::MAX));
+        let line_starts = std::iter::once(0)
+            .chain(
+                text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next),
+            )
+            .collect();
+        self.0.push(Source { name, text, line_starts });
+        id
+    }
+
+    pub(crate) fn get(&self, id: SourceId) -> &Source {
+        &self.0[usize::from(id.0)]
+    }
+
+    /// The file, line and column at which `span` begins.
+    pub fn locate(&self, span: Span) -> Location {
+        let source = self.get(span.source);
+        let line = source.line_of(span.start);
+        let before = &source.text[source.line_starts[line] as usize..span.start as usize];
+        Location { file: source.name.clone(), line: line + 1, column: before.chars().count() + 1 }
+    }
+}
+
+impl Source {
+    /// The index (from 0) of the line that holds `offset`.
+    pub(crate) fn line_of(&self, offset: u32) -> usize {
+        self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1)
+    }
+
+    /// The range of bytes of the lines that `range` touches, and the index of the first.
+    pub(crate) fn lines_around(
+        &self,
+        range: std::ops::Range<usize>,
+    ) -> (usize, std::ops::Range<usize>) {
+        let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        let first = self.line_of(clamp(range.start));
+        let last = self.line_of(clamp(range.end.saturating_sub(1).max(range.start)));
+        let end = self.line_starts.get(last + 1).map_or(self.text.len(), |next| *next as usize);
+        (first, self.line_starts[first] as usize..end)
+    }
+}
+
+/// Why a file could not be read as text.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Nothing is there.
+    #[error("there is no such file")]
+    Missing,
+    /// The path names a folder.
+    #[error("this is a folder, not a file")]
+    Folder,
+    /// The user may not read it.
+    #[error("permission to read it was denied")]
+    Denied,
+    /// It is far larger than a configuration can be.
+    #[error("it is larger than {} MiB, the most that a configuration may be", MAX_FILE_BYTES / 1024 / 1024)]
+    TooLarge,
+    /// It is not UTF-8; the offset of the first wrong byte.
+    #[error("it is not UTF-8 text (byte {0} is invalid); save it as UTF-8")]
+    NotUtf8(usize),
+    /// It is UTF-16, as some Windows editors write it.
+    #[error("it is UTF-16 text; save it as UTF-8")]
+    Utf16,
+    /// Any other failure of the operating system.
+    #[error(transparent)]
+    Io(io::Error),
+}
+
+/// Reads a file as text, and never more than the limit.
+pub(crate) fn read_text(path: &Path) -> Result<String, ReadError> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ReadError::Missing,
+        io::ErrorKind::PermissionDenied => ReadError::Denied,
+        io::ErrorKind::IsADirectory => ReadError::Folder,
+        _ => ReadError::Io(error),
+    };
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if metadata.is_dir() {
+        return Err(ReadError::Folder);
+    }
+    if metadata.len() > MAX_FILE_BYTES {
+        return Err(ReadError::TooLarge);
+    }
+    // A pipe or a device reports no length: the reader itself is bounded too.
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(ReadError::TooLarge);
+    }
+    if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
+        return Err(ReadError::Utf16);
+    }
+    String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8(error.utf8_error().valid_up_to()))
+}
+
+/// The absolute form of `path`, with links followed, or the path itself where that fails.
+pub(crate) fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}

@@ -1,0 +1,211 @@
+//! Strings of the configuration, and the environment variables in them (C6).
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::decode::{Decode, Decoder, Overlay};
+use crate::tree::{Node, Value};
+
+/// A string as it was written. No `Debug`: it may be a credential.
+#[derive(Clone)]
+pub(crate) struct Text(pub(crate) String);
+
+impl Decode for Text {
+    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+        if let Value::String(text) = &node.value {
+            return Some(Self(text.clone()));
+        }
+        cx.wrong_type(node, "a string");
+        None
+    }
+}
+
+impl Overlay for Text {}
+
+impl JsonSchema for Text {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Text".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+/// A string in which the variables have been replaced. It shows itself as it was written, so that
+/// the value of a variable, which may be a credential, appears nowhere.
+#[derive(Clone)]
+pub struct Expanded {
+    value: String,
+    written: String,
+    has_variables: bool,
+}
+
+impl Expanded {
+    pub(crate) fn new(expansion: Expansion, written: &str) -> Self {
+        let Expansion { value, has_variables, .. } = expansion;
+        Self { value, written: written.to_owned(), has_variables }
+    }
+
+    /// The same text with another value.
+    pub(crate) fn with_value(self, value: String) -> Self {
+        Self { value, ..self }
+    }
+
+    /// Whether a part of the value does not stand in the file.
+    pub(crate) fn has_variables(&self) -> bool {
+        self.has_variables
+    }
+
+    /// The value, to be used and not to be shown.
+    pub fn as_str(&self) -> &str {
+        &self.value
+    }
+
+    /// The text as it stands in the file, with `${VARIABLE}` for a variable.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+}
+
+impl PartialEq for Expanded {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Eq for Expanded {}
+
+impl fmt::Display for Expanded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+impl fmt::Debug for Expanded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.written)
+    }
+}
+
+/// What came of replacing the variables in a string.
+#[derive(Default)]
+pub(crate) struct Expansion {
+    pub(crate) value: String,
+    /// Whether there was a variable in it.
+    pub(crate) has_variables: bool,
+    /// The names of variables that are not set.
+    pub(crate) unset: Vec<String>,
+    /// A `${` that is not the beginning of a reference.
+    pub(crate) malformed: Option<String>,
+}
+
+/// Where the values of variables come from.
+pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Replaces `${NAME}`, `${NAME:-default}` and `$NAME`; `$$` stands for `$`. The short form takes
+/// upper-case names only, as they are customary: text such as `$ref` or `^a$` is left alone.
+pub(crate) fn expand(text: &str, lookup: Lookup<'_>) -> Expansion {
+    let mut out = Expansion::default();
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$') {
+        out.value.push_str(&rest[..dollar]);
+        rest = &rest[dollar + 1..];
+        if let Some(after) = rest.strip_prefix('$') {
+            out.value.push('$');
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix('{') {
+            rest = out.braced(after, lookup);
+        } else {
+            let short = |c: char| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit();
+            let end = rest.find(|c| !short(c)).unwrap_or(rest.len());
+            let name = &rest[..end];
+            if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+                out.value.push('$');
+            } else {
+                out.variable(name, None, lookup);
+                rest = &rest[end..];
+            }
+        }
+    }
+    out.value.push_str(rest);
+    out
+}
+
+impl Expansion {
+    /// Handles what follows a `${`; returns what follows the `}`.
+    fn braced<'t>(&mut self, after: &'t str, lookup: Lookup<'_>) -> &'t str {
+        let Some(close) = after.find('}') else {
+            self.malformed = Some("`${` without a `}`".to_owned());
+            return "";
+        };
+        let inner = &after[..close];
+        let (name, default) = match inner.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        if is_variable_name(name) {
+            self.variable(name, default, lookup);
+        } else {
+            self.malformed = Some(format!("`${{{name}}}` does not name a variable"));
+        }
+        &after[close + 1..]
+    }
+
+    fn variable(&mut self, name: &str, default: Option<&str>, lookup: Lookup<'_>) {
+        self.has_variables = true;
+        match lookup(name).or_else(|| default.map(str::to_owned)) {
+            Some(value) => self.value.push_str(&value),
+            None => self.unset.push(name.to_owned()),
+        }
+    }
+}
+
+/// Whether an environment variable can be called so.
+pub(crate) fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lookup(name: &str) -> Option<String> {
+        match name {
+            "HOME" => Some("/h".to_owned()),
+            "lower" => Some("l".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn variables_are_replaced_in_both_forms() {
+        let value = |text| expand(text, &lookup).value;
+        assert_eq!(value("${HOME}/x"), "/h/x");
+        assert_eq!(value("$HOME/x"), "/h/x");
+        assert_eq!(value("a${lower}b"), "alb");
+        assert_eq!(value("${NOPE:-d}$EMPTY."), "d.");
+    }
+
+    #[test]
+    fn a_doubled_dollar_and_text_that_only_looks_like_a_variable_stay() {
+        let value = |text| expand(text, &lookup).value;
+        assert_eq!(value("$${HOME} $$HOME"), "${HOME} $HOME");
+        assert_eq!(value("cost: 5$ ^a$ $ref $1"), "cost: 5$ ^a$ $ref $1");
+        assert_eq!(value("$$$HOME"), "$/h");
+    }
+
+    #[test]
+    fn unset_variables_are_named_and_malformed_ones_reported() {
+        assert_eq!(expand("${NOPE} $NADA", &lookup).unset, ["NOPE", "NADA"]);
+        assert!(expand("${HOME", &lookup).malformed.is_some());
+        assert!(expand("${a b}", &lookup).malformed.is_some());
+        assert!(expand("${}", &lookup).malformed.is_some());
+    }
+}

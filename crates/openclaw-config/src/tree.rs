@@ -1,0 +1,192 @@
+//! JSON5 text as a tree in which every key and value knows where it stands.
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::errors::{ParseError, ParseErrorKind};
+use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind};
+
+use crate::diagnostic::Diagnostic;
+use crate::source::{SourceId, Sources, Span};
+
+/// A value and where it stands. No `Debug`: it may hold credentials.
+#[derive(Clone)]
+pub(crate) struct Node {
+    pub(crate) at: Span,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    /// As written: `30000`, `3e4`, `0x7530`, `+1`, `.5`, `Infinity`.
+    Number(String),
+    String(String),
+    Array(Vec<Node>),
+    Object(Vec<Member>),
+}
+
+/// A key and its value.
+#[derive(Clone)]
+pub(crate) struct Member {
+    pub(crate) key: String,
+    pub(crate) key_at: Span,
+    pub(crate) node: Node,
+}
+
+impl Node {
+    /// What to mark when it is spoken of: of an object or an array its first character, for all of
+    /// it may be many lines.
+    pub(crate) fn mark(&self) -> Span {
+        match self.value {
+            Value::Array(_) | Value::Object(_) => {
+                Span { end: self.at.end.min(self.at.start + 1), ..self.at }
+            }
+            _ => self.at,
+        }
+    }
+}
+
+impl Member {
+    /// What to mark when its value is spoken of: the key, where the value may be many lines.
+    pub(crate) fn mark(&self) -> Span {
+        match self.node.value {
+            Value::Array(_) | Value::Object(_) => self.key_at,
+            _ => self.node.at,
+        }
+    }
+}
+
+impl Value {
+    /// What to call it in a message. Never the value: it may be a credential.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::String(_) => "a string",
+            Self::Array(_) => "an array",
+            Self::Object(_) => "an object",
+        }
+    }
+}
+
+/// JSON5, and nothing looser.
+pub(crate) fn json5() -> ParseOptions {
+    ParseOptions { allow_missing_commas: false, ..ParseOptions::default() }
+}
+
+/// Parses one of the `sources`. An empty file is an empty object.
+pub(crate) fn parse(sources: &Sources, id: SourceId) -> Result<Node, Box<Diagnostic>> {
+    let text = &sources.get(id).text;
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &json5())
+        .map_err(|error| Box::new(explain(&error, text, id)))?;
+    Ok(match parsed.value {
+        Some(value) => convert(value, id),
+        None => Node { at: Span::new(id, 0..0), value: Value::Object(Vec::new()) },
+    })
+}
+
+// The parser bounds the depth of nesting, and with it this recursion.
+fn convert(value: ast::Value<'_>, id: SourceId) -> Node {
+    let at = Span::new(id, value.start()..value.end());
+    let value = match value {
+        ast::Value::NullKeyword(_) => Value::Null,
+        ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
+        ast::Value::NumberLit(literal) => Value::Number(literal.value.to_owned()),
+        ast::Value::StringLit(literal) => Value::String(literal.value.into_owned()),
+        ast::Value::Array(array) => {
+            Value::Array(array.elements.into_iter().map(|element| convert(element, id)).collect())
+        }
+        ast::Value::Object(object) => Value::Object(
+            object
+                .properties
+                .into_iter()
+                .map(|property| Member {
+                    key_at: Span::new(id, property.name.start()..property.name.end()),
+                    key: property.name.into_string(),
+                    node: convert(property.value, id),
+                })
+                .collect(),
+        ),
+    };
+    Node { at, value }
+}
+
+/// Says what is wrong with the syntax, and what to do about it.
+fn explain(error: &ParseError, text: &str, id: SourceId) -> Diagnostic {
+    use ParseErrorKind as Kind;
+    let range = error.range();
+    let (message, label, help) = match error.kind() {
+        Kind::ExpectedComma => (
+            "a comma is missing".to_owned(),
+            "expected `,` here",
+            Some("entries of an object or array are separated by commas"),
+        ),
+        Kind::ExpectedColonAfterObjectKey => {
+            ("a colon is missing after the key".to_owned(), "expected `:` here", None)
+        }
+        Kind::ExpectedObjectValue => {
+            ("a value is missing after the key".to_owned(), "expected a value", None)
+        }
+        Kind::UnterminatedObject => (
+            "this object is never closed".to_owned(),
+            "`{` opened here",
+            Some("add the missing `}`"),
+        ),
+        Kind::UnterminatedArray => (
+            "this array is never closed".to_owned(),
+            "`[` opened here",
+            Some("add the missing `]`"),
+        ),
+        Kind::UnterminatedCommentBlock => {
+            ("this comment is never closed".to_owned(), "opened here", Some("add the missing `*/`"))
+        }
+        Kind::String(ParseStringErrorKind::UnterminatedStringLiteral) => {
+            ("this string is never closed".to_owned(), "opened here", Some("add the missing quote"))
+        }
+        Kind::MultipleRootJsonValues => (
+            "there is text after the end of the configuration".to_owned(),
+            "not expected here",
+            Some("a configuration is one object: `{ … }`"),
+        ),
+        Kind::NestingDepthExceeded => (
+            "this is nested too deeply".to_owned(),
+            "more than 512 levels deep",
+            Some("a configuration needs fewer than ten levels"),
+        ),
+        Kind::UnexpectedToken | Kind::UnexpectedWord | Kind::UnexpectedTokenInObject => (
+            "this is not JSON5".to_owned(),
+            "not expected here",
+            Some("text values stand in quotes, comments begin with `//`"),
+        ),
+        other => (format!("this is not JSON5: {}", lower_first(&other.to_string())), "here", None),
+    };
+    let start = floor_char(text, range.start);
+    let end = floor_char(text, range.end).max(start);
+    // What a thing was opened by is enough of it: the rest may be the whole file.
+    let end = match error.kind() {
+        Kind::UnterminatedObject | Kind::UnterminatedArray => (start + 1).min(text.len()),
+        Kind::UnterminatedCommentBlock => (start + 2).min(text.len()),
+        Kind::String(_) => end.min(text[start..].find('\n').map_or(end, |line| start + line)),
+        _ => end,
+    };
+    let mut diagnostic = Diagnostic::error(message).at(Span::new(id, start..end), label);
+    if let Some(help) = help {
+        diagnostic = diagnostic.help(help);
+    }
+    diagnostic
+}
+
+fn floor_char(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}

@@ -1,0 +1,136 @@
+//! Edits that leave the rest of the file alone (C10).
+
+use std::fs;
+
+use openclaw_config::Document;
+use serde_json::json;
+
+use crate::support::*;
+
+/// Comments everywhere, trailing commas, odd spacing, tabs, single quotes.
+const ODD: &str = "// head\n{\n\n  /* block */ 'gateway' : {port:18789,},   // trailing\n\tmcp:{\n\
+    \t\t// about fs\n\t\tservers  :  {\n\t\t\t\"fs\":{command:'npx',args:[ '-y' , ],},// after fs\n\n\
+    \t\t\t// about git\n\t\t\tgit : { command : \"git-mcp\" } ,\n\t\t}\n\t},\n  tail: [1,2 , 3,],\n}\n// foot\n";
+
+fn edited(text: &str, edit: impl FnOnce(&Document)) -> String {
+    let document = Document::parse(text).unwrap();
+    edit(&document);
+    document.to_string()
+}
+
+/// The text before and after the place where two texts differ.
+fn common<'a>(old: &'a str, new: &str) -> (&'a str, &'a str) {
+    let same = |(a, b): &(u8, u8)| a == b;
+    let front = old.bytes().zip(new.bytes()).take_while(same).count();
+    let limit = old.len().min(new.len()) - front;
+    let back = old.bytes().rev().zip(new.bytes().rev()).take(limit).take_while(same).count();
+    (&old[..front], &old[old.len() - back..])
+}
+
+#[test]
+fn a_document_that_is_not_edited_stays_byte_for_byte() {
+    for text in [ODD, "", "\u{feff}{ a: 1 }\r\n", "{}", "// only a comment"] {
+        assert_eq!(edited(text, |_| {}), text);
+    }
+}
+
+#[test]
+fn adding_a_server_touches_nothing_else() {
+    let new = edited(ODD, |document| {
+        document
+            .set(&["mcp", "servers", "time"], &json!({ "command": "t", "args": ["a"] }))
+            .unwrap();
+    });
+    let (before, after) = common(ODD, &new);
+    assert_eq!(before.len() + after.len(), ODD.len(), "only an insertion:\n{new}");
+    assert!(before.trim_end().ends_with("git : { command : \"git-mcp\" } ,"), "{new}");
+    let servers = good(&new).agents[0].mcp.servers.len();
+    assert_eq!(servers, 3);
+    assert!(new.contains("\t\t\t\"time\": {\n"), "indented as its neighbours:\n{new}");
+}
+
+#[test]
+fn removing_a_server_touches_nothing_else() {
+    let new = edited(ODD, |document| assert!(document.remove(&["mcp", "servers", "fs"])));
+    let (before, after) = common(ODD, &new);
+    assert!(before.contains("// about fs"), "{new}");
+    assert!(after.contains("// about git\n\t\t\tgit : { command : \"git-mcp\" } ,"), "{new}");
+    assert_eq!(good(&new).agents[0].mcp.servers.len(), 1);
+}
+
+#[test]
+fn changing_one_value_touches_nothing_else() {
+    let new = edited(ODD, |document| {
+        document.set(&["mcp", "servers", "fs", "command"], &json!("bunx")).unwrap();
+    });
+    assert_eq!(new, ODD.replace("'npx'", "\"bunx\""));
+}
+
+#[test]
+fn adding_and_removing_again_leaves_the_same_servers() {
+    let new = edited(ODD, |document| {
+        document.set(&["mcp", "servers", "time"], &json!({ "command": "t" })).unwrap();
+        assert!(document.contains(&["mcp", "servers", "time"]));
+        assert!(document.remove(&["mcp", "servers", "time"]));
+        assert!(!document.remove(&["mcp", "servers", "time"]));
+    });
+    assert_eq!(good(&new).agents[0].mcp.diff(&good(ODD).agents[0].mcp).len(), 2);
+    for line in ODD.lines() {
+        assert!(new.contains(line.trim_end_matches(['\n', ','])), "{line:?} is gone:\n{new}");
+    }
+}
+
+#[test]
+fn the_way_to_a_value_is_made_where_it_is_missing() {
+    for text in ["", "{}", "// mine\n{ other: 1 }"] {
+        let new = edited(text, |document| {
+            document.set(&["mcp", "servers", "a"], &json!({ "command": "x" })).unwrap();
+        });
+        assert!(good(&new).agents[0].mcp.servers.contains_key("a"), "{new}");
+    }
+}
+
+#[test]
+fn line_ends_and_the_byte_order_mark_are_kept() {
+    let text = "\u{feff}{\r\n  mcp: {\r\n    servers: {\r\n      a: { command: 'a' }\r\n    }\r\n  }\r\n}\r\n";
+    let new = edited(text, |document| {
+        document.set(&["mcp", "servers", "b"], &json!({ "command": "b" })).unwrap();
+    });
+    assert!(new.starts_with("\u{feff}{\r\n"));
+    assert_eq!(new.matches('\n').count(), new.matches("\r\n").count(), "{new:?}");
+    assert_eq!(good(&new).agents[0].mcp.servers.len(), 2);
+}
+
+#[test]
+fn what_cannot_be_edited_is_an_error() {
+    assert!(Document::parse("{ a: ").is_err());
+    let document = Document::parse("{ mcp: [] }").unwrap();
+    let error = document.set(&["mcp", "servers", "a"], &json!({})).unwrap_err();
+    assert!(error.to_string().contains("`mcp` is not an object"), "{error}");
+    assert!(Document::parse("[]").unwrap().set(&["a"], &json!(1)).is_err());
+}
+
+#[test]
+fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions_and_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("deep/openclaw.json");
+    let document = Document::open(&file).unwrap();
+    document.set(&["mcp", "debug"], &json!(true)).unwrap();
+    document.save(&file).unwrap();
+    assert!(read_file(&file).config.unwrap().agents[0].mcp.settings.debug);
+    let names: Vec<_> = fs::read_dir(file.parent().unwrap()).unwrap().collect();
+    assert_eq!(names.len(), 1, "no temporary file is left");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode =
+            |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&file), 0o600, "a new file is private");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        let link = folder.path().join("link.json");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        Document::open(&link).unwrap().save(&link).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(mode(&file), 0o640);
+    }
+}

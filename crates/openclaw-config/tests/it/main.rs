@@ -1,0 +1,10 @@
+//! The tests of this crate as its users see it: one binary, for the sake of build time.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
+
+mod editing;
+mod includes;
+mod layers;
+mod loading;
+mod schema;
+mod support;

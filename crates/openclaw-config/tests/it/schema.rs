@@ -1,0 +1,140 @@
+//! The JSON Schema accepts and rejects what the program does.
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn validator() -> Validator {
+    jsonschema::validator_for(&openclaw_config::json_schema()).unwrap()
+}
+
+/// Entries of a server that both accept.
+fn good_servers() -> Vec<Value> {
+    vec![
+        json!({ "command": "npx", "args": ["-y", "x"], "env": { "A": "b" }, "cwd": "~/x", "inheritEnv": ["A"] }),
+        json!({ "command": "a", "workingDirectory": "/x", "connectTimeoutMs": 1, "requestTimeoutMs": 86400000 }),
+        json!({ "command": "a", "transport": "stdio", "restartOnCrash": false, "maxRestarts": 0, "lazy": true }),
+        json!({ "command": "a", "toolPrefix": "p", "tools": { "allow": ["*"], "deny": [] }, "approval": "never" }),
+        json!({ "command": "a", "rateLimit": 0, "maxResultChars": 100, "required": true, "enabled": false }),
+        json!({ "command": "a", "timeout": 30000.0, "supportsParallelToolCalls": false, "codex": { "x": 1 } }),
+        json!({ "url": "https://x", "headers": { "A": "b" }, "transport": "sse", "proxy": "none" }),
+        json!({ "url": "https://x", "apiKey": "secret://env/A", "tls": { "caFile": "a", "verify": true } }),
+        json!({ "url": "https://x", "auth": "oauth", "oauth": { "scope": "a b", "anything": 1 } }),
+        json!({ "url": "https://x", "auth": { "clientId": "a", "scopes": [], "redirectPort": 1 }, "transport": "streamable-http" }),
+        json!({ "url": "https://x", "toolFilter": { "include": ["a"], "exclude": ["b"] }, "sslVerify": true }),
+    ]
+}
+
+/// Entries of a server that both reject.
+fn bad_servers() -> Vec<Value> {
+    vec![
+        json!(5),
+        json!({ "comand": "a" }),
+        json!({ "command": 5 }),
+        json!({ "command": "a", "url": "https://x" }),
+        json!({ "command": "a", "args": "x" }),
+        json!({ "command": "a", "args": [1] }),
+        json!({ "command": "a", "env": { "A": 1 } }),
+        json!({ "command": "a", "env": ["A"] }),
+        json!({ "command": "a", "timeout": 0 }),
+        json!({ "command": "a", "timeout": -1 }),
+        json!({ "command": "a", "timeout": 1.5 }),
+        json!({ "command": "a", "timeout": "30" }),
+        json!({ "command": "a", "timeout": 86400001 }),
+        json!({ "command": "a", "maxRestarts": -1 }),
+        json!({ "command": "a", "lazy": "yes" }),
+        json!({ "command": "a", "approval": "sometimes" }),
+        json!({ "command": "a", "tools": { "alow": [] } }),
+        json!({ "command": "a", "tools": [] }),
+        json!({ "url": "https://x", "transport": "websocket" }),
+        json!({ "url": "https://x", "auth": "basic" }),
+        json!({ "url": "https://x", "auth": { "clientID": "a" } }),
+        json!({ "url": "https://x", "auth": { "redirectPort": 70000 } }),
+        json!({ "url": "https://x", "tls": { "caFile": 1 } }),
+        json!({ "url": "https://x", "toolFilter": { "allow": [] } }),
+        json!({ "url": ["https://x"] }),
+    ]
+}
+
+#[track_caller]
+fn agree(config: &Value, accepted: bool) {
+    let said = read(&config.to_string());
+    let report = said.report.render(Default::default());
+    assert_eq!(said.config.is_some(), accepted, "the program on {config}:\n{report}");
+    let errors: Vec<String> =
+        validator().iter_errors(config).map(|error| error.to_string()).collect();
+    assert_eq!(errors.is_empty(), accepted, "the schema on {config}: {errors:?}");
+}
+
+#[test]
+fn the_schema_is_a_valid_schema_and_describes_every_key() {
+    let schema = openclaw_config::json_schema();
+    assert!(jsonschema::meta::is_valid(&schema));
+    let server = &schema["$defs"]["Server"]["properties"];
+    for (key, property) in server.as_object().unwrap() {
+        assert!(property["description"].is_string(), "`{key}` has no description");
+    }
+}
+
+#[test]
+fn program_and_schema_accept_the_same_servers() {
+    for server in good_servers() {
+        agree(&json!({ "mcp": { "servers": { "x": server } } }), true);
+        agree(
+            &json!({ "agents": { "defaults": { "mcp": { "servers": { "x": server } } } } }),
+            true,
+        );
+        agree(
+            &json!({ "plugins": { "entries": { "mcp-client": { "config": { "servers": { "x": server } } } } } }),
+            true,
+        );
+        agree(
+            &json!({ "agents": { "list": [{ "id": "a", "mcp": { "servers": { "x": server } } }] } }),
+            true,
+        );
+    }
+}
+
+#[test]
+fn program_and_schema_reject_the_same_servers() {
+    for server in bad_servers() {
+        agree(&json!({ "mcp": { "servers": { "x": server } } }), false);
+        agree(
+            &json!({ "agents": { "entries": { "a": { "mcp": { "servers": { "x": server } } } } } }),
+            false,
+        );
+    }
+}
+
+#[test]
+fn program_and_schema_agree_on_everything_else() {
+    for good in [
+        json!({}),
+        json!({ "channels": { "x": [1] }, "agents": { "defaults": { "model": 5 } } }),
+        json!({ "mcp": { "debug": true, "toolDiscoveryInterval": 0, "maxConcurrentServers": 1 } }),
+        json!({ "secrets": { "timeoutMs": 1, "exec": { "pass": { "command": "pass" } }, "providers": {} } }),
+        json!({ "secrets": { "vault": { "address": "https://v", "kvVersion": 2 }, "aws": { "region": "x" } } }),
+        json!({ "acp": { "maxServers": 0 }, "tools": { "allow": ["a*"], "profile": "x" } }),
+        json!({ "agents": { "list": [{ "id": "a", "default": true, "tools": { "deny": ["x"] } }] } }),
+    ] {
+        agree(&good, true);
+    }
+    for bad in [
+        json!([]),
+        json!({ "mcp": [] }),
+        json!({ "mcp": { "servers": [] } }),
+        json!({ "mcp": { "servers": { "my server": { "command": "a" } } } }),
+        json!({ "mcp": { "servers": { "": { "command": "a" } } } }),
+        json!({ "mcp": { "unknown": 1 } }),
+        json!({ "mcp": { "maxConcurrentServers": 0 } }),
+        json!({ "plugins": { "entries": { "mcp-client": { "enable": true } } } }),
+        json!({ "secrets": { "vault": { "kvVersion": 3 } } }),
+        json!({ "secrets": { "gcp": { "projct": "x" } } }),
+        json!({ "agents": { "list": {} } }),
+        json!({ "tools": { "allow": "x" } }),
+        json!({ "acp": { "maxTools": -1 } }),
+    ] {
+        agree(&bad, false);
+    }
+}

@@ -1,0 +1,184 @@
+//! The automaton that finds all patterns at once (Aho and Corasick's): one table look-up for each
+//! character that counts, whatever the text.
+
+use std::collections::VecDeque;
+use std::sync::LazyLock;
+
+use crate::fold::{self, CLASSES, Class, SKIP};
+use crate::patterns::{Meaning, PATTERNS};
+
+/// Where the automaton stands: the place of a state's row in the table.
+pub(crate) type State = usize;
+
+/// A state as it is kept in the table: the smaller the table, the more of it is in the cache.
+type Packed = u16;
+
+/// The state in which nothing that was read can become part of a match.
+pub(crate) const ROOT: State = 0;
+
+/// A pattern as the automaton sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pattern {
+    /// How many characters that count it has.
+    pub(crate) length: usize,
+    /// Whether the match must not be followed by more of the same word.
+    pub(crate) ends_word: bool,
+    pub(crate) meaning: Meaning,
+}
+
+/// The table and the patterns that end in each state.
+pub(crate) struct Automaton {
+    next: Vec<Packed>,
+    first_match: State,
+    /// The patterns that end in the states from `first_match` on, longest first.
+    matches: Vec<Vec<Pattern>>,
+}
+
+/// Built on first use, in a fraction of a millisecond.
+pub(crate) static AUTOMATON: LazyLock<Automaton> = LazyLock::new(|| Automaton::new(PATTERNS));
+
+/// The classes that count of a pattern, or of anything else that is written in ASCII.
+pub(crate) fn classes_of(ascii: &str) -> impl Iterator<Item = Class> + '_ {
+    ascii
+        .bytes()
+        .filter_map(|byte| fold::ASCII.get(usize::from(byte)).copied())
+        .filter(|class| *class != SKIP && usize::from(*class) < CLASSES)
+}
+
+/// A state while the automaton is being built.
+struct Node {
+    next: [Option<usize>; CLASSES],
+    fallback: usize,
+    matches: Vec<Pattern>,
+}
+
+impl Node {
+    const fn new() -> Self {
+        Self { next: [None; CLASSES], fallback: 0, matches: Vec::new() }
+    }
+}
+
+impl Automaton {
+    fn new(patterns: &[(&str, Meaning)]) -> Self {
+        let mut nodes = vec![Node::new()];
+        for (written, meaning) in patterns {
+            let text = written.trim_end_matches('+');
+            let (mut at, mut length) = (0, 0);
+            for class in classes_of(text) {
+                let fresh = nodes.len();
+                let next = *nodes[at].next[usize::from(class)].get_or_insert(fresh);
+                if next == fresh {
+                    nodes.push(Node::new());
+                }
+                (at, length) = (next, length + 1);
+            }
+            let ends_word = text.len() == written.len();
+            nodes[at].matches.push(Pattern { length, ends_word, meaning: *meaning });
+        }
+        let order = complete(&mut nodes);
+        lay_out(&nodes, &order)
+    }
+
+    /// One step. A class that is skipped stays where it is.
+    #[inline]
+    pub(crate) fn step(&self, state: State, class: Class) -> State {
+        // The sum is formed this way round since the class is known before the state is: the next
+        // step has to wait for nothing but the look-up.
+        State::from(self.next[usize::from(class)..][state])
+    }
+
+    /// Whether a pattern that begins with the first of these classes can go on with the others.
+    pub(crate) fn can_begin(&self, first: Class, others: [Class; 2]) -> bool {
+        let (mut with, mut without) = (self.step(ROOT, first), ROOT);
+        for class in others {
+            // What is skipped or looked at more closely says nothing yet.
+            if class == SKIP || usize::from(class) >= CLASSES {
+                return true;
+            }
+            (with, without) = (self.step(with, class), self.step(without, class));
+            if self.is_match(with) {
+                return true;
+            }
+        }
+        with != without
+    }
+
+    /// Whether a pattern ends in this state.
+    #[inline]
+    pub(crate) fn is_match(&self, state: State) -> bool {
+        state >= self.first_match
+    }
+
+    /// The patterns that end in this state, longest first.
+    pub(crate) fn matches(&self, state: State) -> &[Pattern] {
+        let row = state.saturating_sub(self.first_match) / CLASSES;
+        self.matches.get(row).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Gives every node a successor for every class, going by the longest suffix that is also a prefix;
+/// returns the nodes in breadth-first order.
+fn complete(nodes: &mut [Node]) -> Vec<usize> {
+    let mut order = vec![0];
+    let mut queue = VecDeque::from([0]);
+    while let Some(at) = queue.pop_front() {
+        let fallback = nodes[at].fallback;
+        for class in 0..CLASSES {
+            let beyond = if at == 0 { 0 } else { nodes[fallback].next[class].unwrap_or(0) };
+            match nodes[at].next[class] {
+                Some(child) => {
+                    nodes[child].fallback = beyond;
+                    let inherited = nodes[beyond].matches.clone();
+                    nodes[child].matches.extend(inherited);
+                    order.push(child);
+                    queue.push_back(child);
+                }
+                None => nodes[at].next[class] = Some(beyond),
+            }
+        }
+        nodes[at].next[usize::from(SKIP)] = Some(at);
+    }
+    order
+}
+
+/// Lays the nodes out as one table, those with a match last, so that one comparison tells them.
+fn lay_out(nodes: &[Node], order: &[usize]) -> Automaton {
+    let (with, without): (Vec<usize>, Vec<usize>) =
+        order.iter().partition(|at| !nodes[**at].matches.is_empty());
+    let mut place = vec![0; nodes.len()];
+    for (row, at) in without.iter().chain(&with).enumerate() {
+        place[*at] = Packed::try_from(row * CLASSES).unwrap_or(0);
+    }
+    let next = without
+        .iter()
+        .chain(&with)
+        .flat_map(|at| nodes[*at].next.map(|next| place[next.unwrap_or(0)]))
+        .collect();
+    Automaton {
+        next,
+        first_match: without.len() * CLASSES,
+        matches: with.iter().map(|at| nodes[*at].matches.clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_fits_its_state_numbers() {
+        let rows = AUTOMATON.next.len() / CLASSES;
+        assert!(rows * CLASSES < usize::from(Packed::MAX), "{rows} states");
+    }
+
+    #[test]
+    fn every_pattern_is_found_at_its_own_end() {
+        for (written, _) in PATTERNS {
+            let text = written.trim_end_matches('+');
+            let end = classes_of(text).fold(ROOT, |state, class| AUTOMATON.step(state, class));
+            assert!(AUTOMATON.is_match(end), "{written}");
+            let longest = AUTOMATON.matches(end)[0];
+            assert_eq!(longest.length, classes_of(text).count(), "{written}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Searches for the rare fragments that suspicious phrases have in them.
+//!
+//! Only every third place of the text is looked at. A fragment has at least six letters, so one of
+//! its first three groups of four starts at such a place; a table tells which fragments that could
+//! be. It is a plain look-up, without regard to case, and needs no particular processor.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use crate::patterns::RARE_FRAGMENTS;
+
+/// How far apart the places are that are looked at.
+const STRIDE: usize = 3;
+/// How many bytes are looked at together.
+const GROUP: usize = 4;
+
+/// The length of the longest fragment.
+pub(crate) const LONGEST: usize = {
+    let (mut longest, mut at) = (0, 0);
+    while at < RARE_FRAGMENTS.len() {
+        if RARE_FRAGMENTS[at].len() > longest {
+            longest = RARE_FRAGMENTS[at].len();
+        }
+        at += 1;
+    }
+    longest
+};
+
+const HASH_BITS: u32 = 13;
+
+/// Which fragments have a given group of bytes near their beginning.
+struct Groups {
+    /// By the hash of a group: 0, or one more than its place in `candidates`.
+    by_hash: Box<[u8; 1 << HASH_BITS]>,
+    /// The fragments and where in them the group stands.
+    candidates: Vec<Vec<(&'static str, usize)>>,
+}
+
+static GROUPS: LazyLock<Groups> = LazyLock::new(|| Groups::new(RARE_FRAGMENTS));
+
+/// The hash of a group of bytes. Their five low bits are the same for capitals and small letters.
+#[inline]
+fn hash(group: [u8; GROUP]) -> usize {
+    let letters = u32::from_le_bytes(group) & 0x1F1F_1F1F;
+    (letters.wrapping_mul(0x9E37_79B1) >> (u32::BITS - HASH_BITS)) as usize
+}
+
+impl Groups {
+    fn new(fragments: &'static [&'static str]) -> Self {
+        let mut groups = Self { by_hash: Box::new([0; 1 << HASH_BITS]), candidates: Vec::new() };
+        for fragment in fragments {
+            for (offset, group) in fragment.as_bytes().array_windows().take(STRIDE).enumerate() {
+                // Words may stand on different lines.
+                for blank in b" \n\t" {
+                    let group = group.map(|byte| if byte == b' ' { *blank } else { byte });
+                    groups.add(hash(group), (fragment, offset));
+                }
+            }
+        }
+        groups
+    }
+
+    fn add(&mut self, hash: usize, candidate: (&'static str, usize)) {
+        let known = usize::from(self.by_hash[hash]);
+        if let Some(others) = known.checked_sub(1).and_then(|at| self.candidates.get_mut(at)) {
+            if !others.contains(&candidate) {
+                others.push(candidate);
+            }
+        } else if let Ok(place) = u8::try_from(self.candidates.len() + 1) {
+            self.by_hash[hash] = place;
+            self.candidates.push(vec![candidate]);
+        }
+    }
+
+    /// The first fragment that begins at or after `from`, by the groups at these places.
+    fn find_in(&self, text: &[u8], places: Range<usize>, from: usize) -> Option<Range<usize>> {
+        places.step_by(STRIDE).find_map(|at| {
+            let group = text.get(at..)?.first_chunk()?;
+            let place = self.by_hash[hash(*group)];
+            self.confirm(text, at, place).filter(|found| found.start >= from)
+        })
+    }
+
+    /// The fragment that has the group at `at`, if it is one.
+    fn confirm(&self, text: &[u8], at: usize, place: u8) -> Option<Range<usize>> {
+        self.candidates.get(usize::from(place).checked_sub(1)?)?.iter().find_map(
+            |(fragment, offset)| {
+                let start = at.checked_sub(*offset)?;
+                let found = text.get(start..start + fragment.len())?;
+                is_same(found, fragment.as_bytes()).then(|| start..start + fragment.len())
+            },
+        )
+    }
+}
+
+/// Whether the text is the fragment, but for case and the kind of white space.
+fn is_same(text: &[u8], fragment: &[u8]) -> bool {
+    text.iter().zip(fragment).all(|(a, b)| a.to_ascii_lowercase().max(b' ') == *b)
+}
+
+/// How many bytes are gone over at once, so that there is one decision for four places.
+const BLOCK: usize = 4 * STRIDE;
+
+/// Finds the first fragment that begins at or after `from`.
+pub(crate) fn find(text: &[u8], from: usize) -> Option<Range<usize>> {
+    let groups = &*GROUPS;
+    let mut at = from;
+    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<16>) {
+        let bytes = u128::from_le_bytes(*block);
+        let place =
+            |nth: usize| groups.by_hash[hash(((bytes >> (8 * STRIDE * nth)) as u32).to_le_bytes())];
+        if place(0) | place(1) | place(2) | place(3) != 0
+            && let Some(found) = groups.find_in(text, at..at + BLOCK, from)
+        {
+            return Some(found);
+        }
+        at += BLOCK;
+    }
+    groups.find_in(text, at..text.len(), from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fragments_are_long_enough_and_all_in_the_table() {
+        assert!(RARE_FRAGMENTS.iter().all(|fragment| fragment.len() >= STRIDE + GROUP - 1));
+        let in_table = GROUPS.candidates.iter().map(Vec::len).sum::<usize>();
+        assert!(in_table >= RARE_FRAGMENTS.len() * STRIDE);
+        assert!(GROUPS.candidates.len() < usize::from(u8::MAX));
+    }
+
+    #[test]
+    fn every_fragment_is_found_wherever_it_stands() {
+        for fragment in RARE_FRAGMENTS {
+            for before in 0..9 {
+                for after in 0..5 {
+                    let shout = fragment.to_uppercase().replace(' ', "\n");
+                    let text = format!("{}{shout}{}", "x".repeat(before), "y".repeat(after));
+                    let expected = before..before + fragment.len();
+                    assert_eq!(find(text.as_bytes(), before), Some(expected.clone()), "{text}");
+                    assert_eq!(find(text.as_bytes(), 0), Some(expected), "{text}");
+                    assert_eq!(find(text.as_bytes(), before + 1), None, "{text}");
+                }
+            }
+        }
+    }
+}

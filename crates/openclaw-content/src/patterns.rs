@@ -1,0 +1,277 @@
+//! What is looked for. Patterns are written as people would write them; blanks, underscores and
+//! hyphens in them do not count, as they do not in the text ([`crate::fold`]).
+
+use crate::finding::Suspicion;
+
+/// What a match means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Meaning {
+    /// The words of our boundary after a bracket.
+    Marker,
+    /// The words of our boundary alone: a marker if they are joined as in the marker.
+    MarkerWords,
+    /// A control token.
+    Token(Spelling),
+    /// `<|`, with which most control tokens begin.
+    OpeningBar,
+    /// `|>`, with which they end.
+    ClosingBar,
+    /// A word that makes another one suspicious, if the cue before it (if any) came shortly before.
+    Cue(Cue, Option<Cue>),
+    /// A suspicious phrase, if the cue (if any) came shortly before.
+    Phrase(Suspicion, Option<Cue>),
+    /// A suspicious line start.
+    LineStart(Suspicion),
+    /// A suspicious phrase with a hyphen in it.
+    Hyphenated(Suspicion),
+    /// The address of a Markdown image begins.
+    ImageAddress,
+}
+
+/// How a control token must be written to count, where its letters alone occur in ordinary text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// Any way.
+    Free,
+    /// In capitals: `regs[inst]` is source code.
+    Capitals,
+    /// Without blanks: `cat <<SYS >>log` is a shell command.
+    Tight,
+}
+
+/// The words that only mean something with the ones after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cue {
+    /// "Ignore …"
+    Dismiss,
+    /// "… all previous …"
+    Earlier,
+    /// "Send …"
+    Send,
+    /// `![`
+    Image,
+}
+
+impl Cue {
+    pub(crate) const COUNT: usize = 4;
+}
+
+use Cue::{Dismiss, Earlier, Image, Send};
+use Meaning::{
+    ClosingBar, Hyphenated, ImageAddress, LineStart, Marker, MarkerWords, OpeningBar, Phrase, Token,
+};
+use Spelling::{Capitals, Free, Tight};
+use Suspicion::{
+    Concealment, DestructiveCommand, Exfiltration, InstructionOverride, NewInstructions,
+    RoleChange, RoleMarkup, SystemPrompt, ToolCallMarkup,
+};
+
+const DISMISS: Meaning = Meaning::Cue(Dismiss, None);
+const EARLIER: Meaning = Meaning::Cue(Earlier, Some(Dismiss));
+const SEND: Meaning = Meaning::Cue(Send, None);
+const INSTRUCTIONS: Meaning = Phrase(InstructionOverride, Some(Earlier));
+const SECRET: Meaning = Phrase(Exfiltration, Some(Send));
+
+/// Everything that is looked for. A trailing `+` lets the last word go on ("instruction+").
+pub(crate) const PATTERNS: &[(&str, Meaning)] = &[
+    ("<EXTERNAL_UNTRUSTED_CONTENT+", Marker),
+    ("</EXTERNAL_UNTRUSTED_CONTENT+", Marker),
+    ("<END_EXTERNAL_UNTRUSTED_CONTENT+", Marker),
+    ("</END_EXTERNAL_UNTRUSTED_CONTENT+", Marker),
+    ("EXTERNAL_UNTRUSTED_CONTENT+", MarkerWords),
+    ("END_EXTERNAL_UNTRUSTED_CONTENT+", MarkerWords),
+    // Control tokens. All of the shape `<|…|>` are found by their ends.
+    ("<|", OpeningBar),
+    ("|>", ClosingBar),
+    ("[INST]", Token(Capitals)),
+    ("[/INST]", Token(Capitals)),
+    ("[SYSTEM_PROMPT]", Token(Capitals)),
+    ("[/SYSTEM_PROMPT]", Token(Capitals)),
+    ("[AVAILABLE_TOOLS]", Token(Capitals)),
+    ("[/AVAILABLE_TOOLS]", Token(Capitals)),
+    ("[TOOL_CALLS]", Token(Capitals)),
+    ("[TOOL_RESULTS]", Token(Capitals)),
+    ("[/TOOL_RESULTS]", Token(Capitals)),
+    ("<<SYS>>", Token(Tight)),
+    ("<</SYS>>", Token(Tight)),
+    ("<start_of_turn>", Token(Free)),
+    ("<end_of_turn>", Token(Free)),
+    ("<bos>", Token(Tight)),
+    ("<eos>", Token(Tight)),
+    // "Ignore all previous instructions": the three parts may have words between them.
+    ("ignore", DISMISS),
+    ("disregard", DISMISS),
+    ("forget", DISMISS),
+    ("override", DISMISS),
+    ("bypass", DISMISS),
+    ("previous", EARLIER),
+    ("prior", EARLIER),
+    ("above", EARLIER),
+    ("earlier", EARLIER),
+    ("preceding", EARLIER),
+    ("original", EARLIER),
+    ("all", EARLIER),
+    ("any", EARLIER),
+    ("your", EARLIER),
+    ("instruction+", INSTRUCTIONS),
+    ("prompt+", INSTRUCTIONS),
+    ("guideline+", INSTRUCTIONS),
+    ("directive+", INSTRUCTIONS),
+    ("direction+", INSTRUCTIONS),
+    ("command+", INSTRUCTIONS),
+    ("rules", INSTRUCTIONS),
+    ("ignore the above", Phrase(InstructionOverride, None)),
+    ("disregard the above", Phrase(InstructionOverride, None)),
+    ("forget the above", Phrase(InstructionOverride, None)),
+    ("ignore everything", Phrase(InstructionOverride, None)),
+    ("disregard everything", Phrase(InstructionOverride, None)),
+    ("forget everything", Phrase(InstructionOverride, None)),
+    ("new instructions", Phrase(NewInstructions, None)),
+    ("updated instructions", Phrase(NewInstructions, None)),
+    ("real instructions", Phrase(NewInstructions, None)),
+    ("follow these instructions", Phrase(NewInstructions, None)),
+    ("you are now", Phrase(RoleChange, None)),
+    ("from now on you", Phrase(RoleChange, None)),
+    ("pretend to be", Phrase(RoleChange, None)),
+    ("pretend you are", Phrase(RoleChange, None)),
+    ("pretend that you are", Phrase(RoleChange, None)),
+    ("developer mode", Phrase(RoleChange, None)),
+    ("jailbreak+", Phrase(RoleChange, None)),
+    ("system prompt+", Phrase(SystemPrompt, None)),
+    ("system message+", Phrase(SystemPrompt, None)),
+    ("hidden instructions", Phrase(SystemPrompt, None)),
+    ("<system>", Phrase(RoleMarkup, None)),
+    ("</system>", Phrase(RoleMarkup, None)),
+    ("<assistant>", Phrase(RoleMarkup, None)),
+    ("</assistant>", Phrase(RoleMarkup, None)),
+    ("<system_prompt>", Phrase(RoleMarkup, None)),
+    ("<system_reminder>", Phrase(RoleMarkup, None)),
+    ("<important>", Phrase(RoleMarkup, None)),
+    ("<instructions>", Phrase(RoleMarkup, None)),
+    ("system:+", LineStart(RoleMarkup)),
+    ("assistant:+", LineStart(RoleMarkup)),
+    ("human:+", LineStart(RoleMarkup)),
+    ("<tool_call>", Phrase(ToolCallMarkup, None)),
+    ("<tool_use>", Phrase(ToolCallMarkup, None)),
+    ("<function_call>", Phrase(ToolCallMarkup, None)),
+    ("<function_calls>", Phrase(ToolCallMarkup, None)),
+    ("<invoke name", Phrase(ToolCallMarkup, None)),
+    ("rm -rf", Hyphenated(DestructiveCommand)),
+    ("rm -fr", Hyphenated(DestructiveCommand)),
+    ("delete all", Phrase(DestructiveCommand, None)),
+    ("drop table", Phrase(DestructiveCommand, None)),
+    ("send", SEND),
+    ("post", SEND),
+    ("upload", SEND),
+    ("forward", SEND),
+    ("email", SEND),
+    ("transmit", SEND),
+    ("leak", SEND),
+    ("reveal", SEND),
+    ("share", SEND),
+    ("curl", SEND),
+    ("api key+", SECRET),
+    ("password+", SECRET),
+    ("credential+", SECRET),
+    ("private key+", SECRET),
+    ("access token+", SECRET),
+    ("exfiltrat+", Phrase(Exfiltration, None)),
+    ("forward all emails", Phrase(Exfiltration, None)),
+    ("forward all messages", Phrase(Exfiltration, None)),
+    ("send this to http+", Phrase(Exfiltration, None)),
+    ("send it to http+", Phrase(Exfiltration, None)),
+    ("send them to http+", Phrase(Exfiltration, None)),
+    ("![", Meaning::Cue(Image, None)),
+    ("](http+", ImageAddress),
+    ("not tell the user", Phrase(Concealment, None)),
+    ("don't tell the user", Phrase(Concealment, None)),
+    ("never tell the user", Phrase(Concealment, None)),
+    ("without telling the user", Phrase(Concealment, None)),
+    ("not inform the user", Phrase(Concealment, None)),
+];
+
+/// Fragments, one of which occurs in every suspicious phrase that is written plainly: lower case,
+/// single blanks. Around them, and nowhere else in plain text, the automaton looks for phrases; so
+/// they should be rare. They have at least six letters, as the search ([`crate::fragments`]) wants.
+pub(crate) const RARE_FRAGMENTS: &[&str] = &[
+    "untrusted",
+    "ignore",
+    "disregard",
+    "forget",
+    "override",
+    "bypass",
+    "instructions",
+    "are now",
+    "from now on",
+    "pretend",
+    "developer mode",
+    "jailbreak",
+    "system prompt",
+    "system message",
+    "system:",
+    "assistant:",
+    "human:",
+    "rm -rf",
+    "rm -fr",
+    "delete all",
+    "drop table",
+    "api key",
+    "password",
+    "credential",
+    "private key",
+    "access token",
+    "exfiltrat",
+    "forward all",
+    "to http",
+    "](http",
+    "tell the user",
+    "telling the user",
+    "inform the user",
+];
+
+/// Names between `<|` and `|>` that make a control token even with blanks around them; without
+/// blanks any name does. (`f <| x |> g` is source code.)
+pub(crate) const BAR_TOKENS: &[&str] = &[
+    "system",
+    "user",
+    "assistant",
+    "tool",
+    "developer",
+    "end",
+    "start",
+    "message",
+    "channel",
+    "call",
+    "return",
+    "constrain",
+    "think",
+    "im_start",
+    "im_end",
+    "im_sep",
+    "endoftext",
+    "startoftext",
+    "end_of_text",
+    "begin_of_text",
+    "start_header_id",
+    "end_header_id",
+    "eot_id",
+    "eom_id",
+    "python_tag",
+    "endofprompt",
+    "start_of_turn_token",
+    "end_of_turn_token",
+    "system_token",
+    "user_token",
+    "chatbot_token",
+    "begin_of_sentence",
+    "end_of_sentence",
+    "fim_prefix",
+    "fim_middle",
+    "fim_suffix",
+    "tool_calls_begin",
+    "tool_calls_end",
+    "tool_call",
+    "tool_response",
+    "end_of_role",
+    "start_of_role",
+];

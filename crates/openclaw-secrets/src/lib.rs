@@ -1,0 +1,35 @@
+//! `secret://` references become [`SecretString`]s, and no value reaches a log.
+//!
+//! Without features the crate is light: [`SecretRef`] and [`SecretTemplate`] for whoever reads a
+//! config, [`Redactor`] for whoever writes a log. The feature `resolve` adds `Resolver` with the
+//! providers `env`, `file` and `exec`; the features `keychain`, `gcp`, `aws` and `vault` add one each.
+
+#[cfg(feature = "resolve")]
+mod environment;
+#[cfg(feature = "resolve")]
+mod providers;
+mod redact;
+mod reference;
+mod reference_error;
+#[cfg(feature = "resolve")]
+mod resolve;
+#[cfg(feature = "resolve")]
+mod resolve_error;
+mod settings;
+mod template;
+mod value;
+
+#[cfg(feature = "resolve")]
+pub use environment::Environment;
+pub use redact::{RedactingWriter, Redactor};
+pub use reference::{Provider, SCHEME, SecretRef};
+pub use reference_error::{SecretRefError, SecretRefProblem};
+#[cfg(feature = "resolve")]
+pub use resolve::Resolver;
+#[cfg(feature = "resolve")]
+pub use resolve_error::{ResolveError, ResolveErrorKind};
+pub use settings::{
+    AwsSettings, DEFAULT_TIMEOUT, ExecCommand, GcpSettings, KvVersion, Settings, VaultSettings,
+};
+pub use template::{SecretTemplate, TemplatePart};
+pub use value::{REDACTED, SecretString};

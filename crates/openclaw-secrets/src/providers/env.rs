@@ -1,0 +1,39 @@
+//! `secret://env/VARIABLE`: the host environment.
+
+use futures_util::future::BoxFuture;
+
+use super::{Context, Fetch};
+use crate::{Environment, ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
+
+/// Variables of the environment that was handed in.
+pub(super) struct Env {
+    environment: Environment,
+}
+
+impl Env {
+    pub(super) fn new(context: &Context) -> Self {
+        Self { environment: context.environment.clone() }
+    }
+}
+
+impl Fetch for Env {
+    fn fetch<'a>(
+        &'a self,
+        reference: &'a SecretRef,
+    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+        let variable = reference.name();
+        let value = match self.environment.get(variable) {
+            Some(value) if value.is_empty() => Err(Failure::new(
+                ResolveErrorKind::Empty,
+                format!("the environment variable `{variable}` is empty"),
+            )),
+            Some(value) => Ok(SecretString::from(value)),
+            None => Err(Failure::new(
+                ResolveErrorKind::NotFound,
+                format!("the environment variable `{variable}` is not set"),
+            )
+            .hint(format!("set `{variable}` where OpenClaw is started"))),
+        };
+        Box::pin(std::future::ready(value))
+    }
+}

@@ -1,0 +1,164 @@
+//! `secret://exec/NAME`: what a command of the config prints.
+//!
+//! No shell, a small environment, and a process group of its own that is gone when the answer is
+//! there, the time is over, or the caller has lost interest. What the command prints to standard
+//! error is thrown away: such tools like to repeat the secret there.
+
+use std::{path::Path, process::Stdio, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
+
+use super::{Context, Fetch, expand, text};
+use crate::{
+    Environment, ExecCommand, ResolveErrorKind, SecretRef, SecretString, Settings,
+    resolve_error::Failure,
+};
+
+/// What a command gets of the host environment: enough to run, and to find a password store, its
+/// agent and its configuration. Never the gateway's own tokens.
+const BASELINE: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TERM",
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "GNUPGHOME",
+    "GPG_TTY",
+    "PASSWORD_STORE_DIR",
+    "SSH_AUTH_SOCK",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "SystemRoot",
+    "SystemDrive",
+    "ComSpec",
+    "PATHEXT",
+    "TEMP",
+    "TMP",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMDATA",
+    "ProgramFiles",
+];
+
+/// The commands that the config names.
+pub(super) struct Exec {
+    settings: Arc<Settings>,
+    environment: Environment,
+}
+
+impl Exec {
+    pub(super) fn new(context: &Context) -> Self {
+        Self { settings: context.settings.clone(), environment: context.environment.clone() }
+    }
+
+    async fn run(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
+        let name = reference.name();
+        let command = self.settings.exec.get(name).ok_or_else(|| {
+            let cause = format!("the config has no command `{name}`");
+            Failure::new(ResolveErrorKind::NotConfigured, cause)
+                .hint(format!("add `secrets.exec.{name}` to the config"))
+        })?;
+        let mut group = ProcessGroup::spawn(self.prepare(command)?)
+            .map_err(|error| spawn_failure(&command.command, &error))?;
+        let stdout = group.child.stdout().take().ok_or_else(|| {
+            Failure::new(ResolveErrorKind::Failed, "the command has no standard output")
+        })?;
+        // If this fails the command may still be printing, and there is no status to wait for.
+        let value = text::read_value(stdout, 4096).await?;
+        let status = group.child.wait().await.map_err(|error| {
+            let cause = format!("waiting for the command failed: {}", error.kind());
+            Failure::new(ResolveErrorKind::Failed, cause)
+        })?;
+        if !status.success() {
+            let cause = format!("the command `{}` ended with {status}", command.command);
+            return Err(Failure::new(ResolveErrorKind::Failed, cause)
+                .hint("run it in a terminal to see what it says"));
+        }
+        Ok(value)
+    }
+
+    fn prepare(&self, exec: &ExecCommand) -> Result<CommandWrap, Failure> {
+        let is_path =
+            exec.command.starts_with('~') || Path::new(&exec.command).components().count() > 1;
+        let program = if is_path {
+            expand(&self.settings, &exec.command)?
+        } else {
+            exec.command.clone().into()
+        };
+        let mut command = tokio::process::Command::new(program);
+        command.args(&exec.args).env_clear();
+        let inherited =
+            BASELINE.iter().filter_map(|name| Some((name, self.environment.get(name)?)));
+        command.envs(inherited);
+        command.envs(exec.env.iter().map(|(name, value)| (name, value.expose())));
+        if !self.settings.base_dir.as_os_str().is_empty() {
+            command.current_dir(&self.settings.base_dir);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        Ok(CommandWrap::from(command))
+    }
+}
+
+impl Fetch for Exec {
+    fn fetch<'a>(
+        &'a self,
+        reference: &'a SecretRef,
+    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+        Box::pin(self.run(reference))
+    }
+}
+
+/// A running command and all its descendants. Dropping it kills them.
+struct ProcessGroup {
+    child: Box<dyn ChildWrapper>,
+}
+
+impl ProcessGroup {
+    fn spawn(mut command: CommandWrap) -> std::io::Result<Self> {
+        #[cfg(unix)]
+        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+        #[cfg(windows)]
+        command.wrap(process_wrap::tokio::JobObject);
+        // Has the runtime reap the leader if we end before it does.
+        command.wrap(KillOnDrop);
+        Ok(Self { child: command.spawn()? })
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        // `KillOnDrop` alone reaches only the leader. Also after it has ended by itself: what it
+        // left running in the background has no owner any more. An error means that nobody is left.
+        let _ = self.child.start_kill();
+    }
+}
+
+fn spawn_failure(command: &str, error: &std::io::Error) -> Failure {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            let cause = format!("there is no program `{command}`");
+            Failure::new(ResolveErrorKind::NotConfigured, cause)
+                .hint("install it, or write its whole path in the config")
+        }
+        kind => {
+            let cause = format!("the program `{command}` cannot be started: {kind}");
+            Failure::new(ResolveErrorKind::Failed, cause)
+        }
+    }
+}

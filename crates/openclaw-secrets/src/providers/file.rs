@@ -1,0 +1,74 @@
+//! `secret://file/PATH`: the text of a file, without its last line break.
+
+use std::{io, path::Path, sync::Arc};
+
+use futures_util::future::BoxFuture;
+
+use super::{Context, Fetch, expand, text};
+use crate::{ResolveErrorKind, SecretRef, SecretString, Settings, resolve_error::Failure};
+
+/// Files of this machine.
+pub(super) struct File {
+    settings: Arc<Settings>,
+}
+
+impl File {
+    pub(super) fn new(context: &Context) -> Self {
+        Self { settings: context.settings.clone() }
+    }
+
+    async fn read(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
+        let path = expand(&self.settings, reference.name())?;
+        // Before it is opened: opening a pipe would wait for someone who writes to it.
+        let metadata = tokio::fs::metadata(&path).await.map_err(|e| io_failure(&path, &e))?;
+        if !metadata.is_file() {
+            let what = if metadata.is_dir() { "is a folder" } else { "is not a regular file" };
+            let cause = format!("`{}` {what}", path.display());
+            return Err(Failure::new(ResolveErrorKind::Failed, cause));
+        }
+        warn_if_readable_by_others(&path, &metadata);
+        let file = tokio::fs::File::open(&path).await.map_err(|e| io_failure(&path, &e))?;
+        let expected = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+        text::read_value(file, expected).await
+    }
+}
+
+impl Fetch for File {
+    fn fetch<'a>(
+        &'a self,
+        reference: &'a SecretRef,
+    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+        Box::pin(self.read(reference))
+    }
+}
+
+fn io_failure(path: &Path, error: &io::Error) -> Failure {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            Failure::new(ResolveErrorKind::NotFound, format!("there is no file `{path}`")).hint(
+                "a path is relative to the folder of the config file; an absolute one has two \
+                 slashes, as in `secret://file//etc/token`",
+            )
+        }
+        io::ErrorKind::PermissionDenied => {
+            Failure::new(ResolveErrorKind::Denied, format!("`{path}` may not be read"))
+                .hint("give the user that runs OpenClaw the right to read it")
+        }
+        kind => Failure::new(ResolveErrorKind::Failed, format!("`{path}` cannot be read: {kind}")),
+    }
+}
+
+#[cfg(unix)]
+fn warn_if_readable_by_others(path: &Path, metadata: &std::fs::Metadata) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let (path, mode) = (path.display(), format!("{mode:03o}"));
+        tracing::warn!(%path, %mode, "other users may access this secret; run `chmod 600` on it");
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_if_readable_by_others(_: &Path, _: &std::fs::Metadata) {}

@@ -1,0 +1,144 @@
+//! `secret://gcp/NAME[#VERSION]`: Google Cloud Secret Manager, over its REST interface.
+
+mod identity;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use crc::{CRC_32_ISCSI, Crc};
+use futures_util::future::BoxFuture;
+use reqwest::{Client, Url};
+use serde_json::Value;
+use tokio::sync::OnceCell;
+use zeroize::Zeroizing;
+
+use self::identity::Identity;
+use super::{Context, Fetch, http, text};
+use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
+
+const ENDPOINT: &str = "https://secretmanager.googleapis.com";
+const SERVER: &str = "Google Cloud Secret Manager";
+const LATEST: &str = "latest";
+
+/// Secret Manager, as the application default credentials see it.
+pub(super) struct Gcp {
+    context: Context,
+    connection: OnceCell<Connection>,
+}
+
+struct Connection {
+    client: Client,
+    endpoint: Url,
+    identity: Identity,
+}
+
+impl Gcp {
+    pub(super) fn new(context: &Context) -> Self {
+        Self { context: context.clone(), connection: OnceCell::new() }
+    }
+
+    async fn access(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
+        let connection = self.connection.get_or_try_init(|| self.connect()).await?;
+        let version = connection.version_name(reference).await?;
+        let headers = connection.identity.headers().await?;
+        let mut url = connection.endpoint.clone();
+        url.path_segments_mut()
+            .map_err(|()| bad_endpoint())?
+            .pop_if_empty()
+            .push("v1")
+            .extend(format!("{version}:access").split('/'));
+        let request = connection.client.get(url).headers(headers);
+        let response = request.send().await.map_err(|error| http::no_answer(SERVER, &error))?;
+        let status = response.status().as_u16();
+        let body = http::json_body(SERVER, response).await?;
+        if status == 200 { payload(&body) } else { Err(refusal(status, &body, &version)) }
+    }
+
+    async fn connect(&self) -> Result<Connection, Failure> {
+        let endpoint = self.context.settings.gcp.endpoint.as_deref().unwrap_or(ENDPOINT);
+        let endpoint = Url::parse(endpoint).map_err(|_| bad_endpoint())?;
+        let client = http::client(|builder| builder)?;
+        let identity = Identity::load(&self.context, &client).await?;
+        Ok(Connection { client, endpoint, identity })
+    }
+}
+
+impl Connection {
+    /// `projects/P/secrets/S/versions/V`.
+    async fn version_name(&self, reference: &SecretRef) -> Result<String, Failure> {
+        let name = reference.name();
+        let version = reference.selector().unwrap_or(LATEST);
+        if name.contains("/versions/") {
+            return Ok(name.to_owned());
+        }
+        if name.starts_with("projects/") {
+            return Ok(format!("{name}/versions/{version}"));
+        }
+        let project = self.identity.project().await?;
+        Ok(format!("projects/{project}/secrets/{name}/versions/{version}"))
+    }
+}
+
+impl Fetch for Gcp {
+    fn fetch<'a>(
+        &'a self,
+        reference: &'a SecretRef,
+    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+        Box::pin(self.access(reference))
+    }
+}
+
+/// The value in the answer, if it arrived whole.
+fn payload(body: &Value) -> Result<SecretString, Failure> {
+    let damaged = || {
+        let cause = "the value did not arrive whole";
+        Failure::new(ResolveErrorKind::Unreachable, cause)
+    };
+    let payload = &body["payload"];
+    // Proto3 JSON leaves out an empty value.
+    let data = payload["data"].as_str().unwrap_or_default();
+    let mut data = Zeroizing::new(STANDARD.decode(data).map_err(|_| damaged())?);
+    // An int64, so a string in JSON.
+    if let Some(sum) = payload["dataCrc32c"].as_str() {
+        let actual = Crc::<u32>::new(&CRC_32_ISCSI).checksum(&data);
+        if sum.parse() != Ok(i64::from(actual)) {
+            return Err(damaged());
+        }
+    }
+    text::into_text(std::mem::take(&mut *data))
+}
+
+/// What an error answer means (`google.rpc.Status`).
+fn refusal(status: u16, body: &Value, version: &str) -> Failure {
+    use ResolveErrorKind as Kind;
+    let code = body["error"]["status"].as_str().filter(|code| is_code(code)).unwrap_or("no reason");
+    match status {
+        401 => Failure::new(Kind::Denied, "Google Cloud does not accept the credentials")
+            .hint("log in again with `gcloud auth application-default login`"),
+        403 => Failure::new(Kind::Denied, format!("access to `{version}` is denied")).hint(
+            "give the account the role `roles/secretmanager.secretAccessor`, and switch the Secret \
+             Manager API on in the project",
+        ),
+        404 => Failure::new(Kind::NotFound, format!("there is no `{version}`"))
+            .hint("`gcloud secrets list` shows what there is"),
+        400 if code == "FAILED_PRECONDITION" => {
+            Failure::new(Kind::NotFound, format!("`{version}` is disabled or destroyed"))
+        }
+        429 | 500..=599 => {
+            let cause = format!("{SERVER} failed with HTTP status {status} ({code})");
+            Failure::new(Kind::Unreachable, cause)
+        }
+        _ => {
+            let cause = format!("{SERVER} answered with HTTP status {status} ({code})");
+            Failure::new(Kind::Failed, cause)
+        }
+    }
+}
+
+/// Whether a text is a name such as `NOT_FOUND`, and nothing that repeats what was sent.
+fn is_code(text: &str) -> bool {
+    text.len() <= 40 && text.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+}
+
+fn bad_endpoint() -> Failure {
+    let cause = "`secrets.gcp.endpoint` is not a URL";
+    Failure::new(ResolveErrorKind::NotConfigured, cause)
+}

@@ -1,0 +1,171 @@
+//! The requests to a Vault server, and what its refusals mean.
+
+use std::path::Path;
+
+use reqwest::{
+    Certificate, Client, RequestBuilder, Url,
+    header::{HeaderName, HeaderValue},
+};
+use serde_json::Value;
+
+use super::login::Login;
+use crate::{
+    ResolveErrorKind, SecretString,
+    providers::{Context, expand, http},
+    resolve_error::Failure,
+};
+
+const TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
+const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
+/// An agent may insist on it, as a guard against requests that a browser was tricked into.
+const REQUEST: HeaderName = HeaderName::from_static("x-vault-request");
+
+/// The way to a Vault server.
+pub(super) struct Connection {
+    server: Server,
+    login: Login,
+}
+
+/// A Vault server, whoever asks.
+pub(super) struct Server {
+    client: Client,
+    address: Url,
+    namespace: Option<HeaderValue>,
+}
+
+/// What a Vault server says.
+pub(super) struct Reply {
+    status: u16,
+    body: Value,
+}
+
+impl Connection {
+    pub(super) async fn new(context: &Context) -> Result<Self, Failure> {
+        Ok(Self { server: Server::new(context).await?, login: Login::new(context)? })
+    }
+
+    /// Reads a path of the API. A token that is no longer taken is replaced, once.
+    pub(super) async fn get(&self, path: &str) -> Result<Reply, Failure> {
+        let token = self.login.token(&self.server).await?;
+        let reply = self.server.get(path, &token).await?;
+        if reply.status == 403
+            && let Some(fresh) = self.login.token_instead_of(&token, &self.server).await?
+        {
+            return self.server.get(path, &fresh).await;
+        }
+        Ok(reply)
+    }
+}
+
+impl Server {
+    async fn new(context: &Context) -> Result<Self, Failure> {
+        let settings = &context.settings.vault;
+        let variable = |name| context.environment.get_set(name);
+        let address =
+            settings.address.clone().or_else(|| variable("VAULT_ADDR")).ok_or_else(|| {
+                not_configured("the address of the Vault server is not known")
+                    .hint("set `secrets.vault.address` in the config, or `VAULT_ADDR`")
+            })?;
+        let address = Url::parse(&address)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https"))
+            .ok_or_else(|| {
+                not_configured("the address of the Vault server is not an http or https URL")
+            })?;
+        let namespace = settings.namespace.clone().or_else(|| variable("VAULT_NAMESPACE"));
+        let namespace = namespace
+            .map(HeaderValue::try_from)
+            .transpose()
+            .map_err(|_| not_configured("the Vault namespace cannot be sent in a header"))?;
+        let ca_file = match (&settings.ca_file, variable("VAULT_CACERT")) {
+            (Some(path), _) => Some(expand(&context.settings, &path.to_string_lossy())?),
+            (None, path) => path.map(Into::into),
+        };
+        let roots = match ca_file {
+            Some(path) => Some(certificates(&path).await?),
+            None => None,
+        };
+        let client = http::client(|builder| match roots {
+            Some(roots) => builder.tls_certs_only(roots),
+            None => builder,
+        })?;
+        Ok(Self { client, address, namespace })
+    }
+
+    async fn get(&self, path: &str, token: &SecretString) -> Result<Reply, Failure> {
+        let mut token = HeaderValue::try_from(token.expose())
+            .map_err(|_| not_configured("the Vault token holds characters that no token has"))?;
+        token.set_sensitive(true);
+        self.send(self.client.get(self.url(path)?).header(TOKEN, token)).await
+    }
+
+    /// Sends a request that needs no token.
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
+        self.send(self.client.post(self.url(path)?).json(body)).await
+    }
+
+    async fn send(&self, mut request: RequestBuilder) -> Result<Reply, Failure> {
+        if let Some(namespace) = &self.namespace {
+            request = request.header(NAMESPACE, namespace);
+        }
+        let request = request.header(REQUEST, "true");
+        let response =
+            request.send().await.map_err(|error| http::no_answer("the Vault server", &error))?;
+        let status = response.status().as_u16();
+        Ok(Reply { status, body: http::json_body("the Vault server", response).await? })
+    }
+
+    fn url(&self, path: &str) -> Result<Url, Failure> {
+        let mut url = self.address.clone();
+        url.path_segments_mut()
+            .map_err(|()| not_configured("the address of the Vault server has no host"))?
+            .pop_if_empty()
+            .push("v1")
+            .extend(path.split('/'));
+        Ok(url)
+    }
+}
+
+impl Reply {
+    pub(super) fn status(&self) -> u16 {
+        self.status
+    }
+
+    pub(super) fn body(&self) -> &Value {
+        &self.body
+    }
+
+    /// What a refusal means. The server's own words are left out: they may repeat what was sent.
+    pub(super) fn failure(&self, what: &str) -> Failure {
+        use ResolveErrorKind as Kind;
+        let status = self.status;
+        match status {
+            403 => Failure::new(Kind::Denied, format!("Vault does not allow to read {what}"))
+                .hint("check that the token is still valid and that its policy covers the path"),
+            429 | 473 => Failure::new(Kind::Unreachable, "Vault is busy or in standby"),
+            503 => Failure::new(Kind::Unreachable, "Vault is sealed or under maintenance")
+                .hint("`vault status` tells more"),
+            500..=599 => {
+                let cause = format!("Vault failed with HTTP status {status}");
+                Failure::new(Kind::Unreachable, cause)
+            }
+            _ => Failure::new(Kind::Failed, format!("Vault answered with HTTP status {status}")),
+        }
+    }
+}
+
+/// The certificate authorities in a PEM file.
+async fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
+    let pem = tokio::fs::read(path).await.unwrap_or_default();
+    match Certificate::from_pem_bundle(&pem) {
+        Ok(roots) if !roots.is_empty() => Ok(roots),
+        _ => {
+            let cause = format!("`{}` holds no readable certificates", path.display());
+            Err(not_configured(cause).hint("it must be a PEM file with CA certificates"))
+        }
+    }
+}
+
+fn not_configured(cause: impl Into<String>) -> Failure {
+    Failure::new(ResolveErrorKind::NotConfigured, cause)
+}

@@ -1,0 +1,144 @@
+//! `secret://vault/PATH[#FIELD]`: the key-value engine of HashiCorp Vault or OpenBao.
+//!
+//! `PATH` is what `vault kv get` takes: mount and name, for either version of the engine. Paths as the
+//! HTTP API has them (`secret/data/name`) are understood too.
+
+mod connection;
+mod login;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
+
+use self::connection::{Connection, Reply};
+use super::{Context, Fetch};
+use crate::{KvVersion, ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
+
+/// One Vault server.
+pub(super) struct Vault {
+    context: Context,
+    connection: OnceCell<Connection>,
+}
+
+/// Where a secret lies in the HTTP API.
+struct Place {
+    path: String,
+    version: KvVersion,
+}
+
+impl Vault {
+    pub(super) fn new(context: &Context) -> Self {
+        Self { context: context.clone(), connection: OnceCell::new() }
+    }
+
+    async fn read(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
+        let connection = self.connection.get_or_try_init(|| Connection::new(&self.context)).await?;
+        let path = reference.name().trim_matches('/');
+        let (first, second) = self.places(connection, path).await?;
+        let mut found = (connection.get(&first.path).await?, first);
+        if let Some(second) = second
+            && found.0.status() != 200
+        {
+            let reply = connection.get(&second.path).await?;
+            // Of two refusals, "denied" says more than "not found".
+            if reply.status() == 200 || found.0.status() == 404 {
+                found = (reply, second);
+            }
+        }
+        let (reply, place) = found;
+        field(fields(&reply, &place)?, reference.selector())
+    }
+
+    /// Where to look, and where to look next if the server does not say which version it has.
+    async fn places(
+        &self,
+        connection: &Connection,
+        path: &str,
+    ) -> Result<(Place, Option<Place>), Failure> {
+        let first_part = path.split('/').next().unwrap_or(path);
+        let version_1 = || Place { path: path.to_owned(), version: KvVersion::V1 };
+        match self.context.settings.vault.kv_version {
+            Some(KvVersion::V1) => return Ok((version_1(), None)),
+            Some(KvVersion::V2) => return Ok((version_2(first_part, path), None)),
+            None => {}
+        }
+        // Open to every token that may read something under the mount, by its default policy.
+        let reply = connection.get(&format!("sys/internal/ui/mounts/{path}")).await?;
+        match reply.status() {
+            200 => {
+                let data = &reply.body()["data"];
+                let mount = data["path"].as_str().unwrap_or(first_part).trim_end_matches('/');
+                let is_version_2 = data["options"]["version"].as_str() == Some("2");
+                Ok((if is_version_2 { version_2(mount, path) } else { version_1() }, None))
+            }
+            400..=499 => Ok((version_2(first_part, path), Some(version_1()))),
+            _ => Err(reply.failure("the version of the secrets engine")),
+        }
+    }
+}
+
+impl Fetch for Vault {
+    fn fetch<'a>(
+        &'a self,
+        reference: &'a SecretRef,
+    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+        Box::pin(self.read(reference))
+    }
+}
+
+/// `mount/name` becomes `mount/data/name`.
+fn version_2(mount: &str, path: &str) -> Place {
+    let name = path.strip_prefix(mount).unwrap_or(path).trim_start_matches('/');
+    let name = name.strip_prefix("data/").unwrap_or(name);
+    Place { path: format!("{mount}/data/{name}"), version: KvVersion::V2 }
+}
+
+/// The fields of the secret that an answer holds.
+fn fields<'a>(reply: &'a Reply, place: &Place) -> Result<&'a Map<String, Value>, Failure> {
+    let data = &reply.body()["data"];
+    if reply.status() == 404 {
+        // A deleted version is a 404 that still tells about itself.
+        let was_deleted = data["metadata"]["deletion_time"].as_str().is_some_and(|t| !t.is_empty());
+        let what = if was_deleted { "its latest version was deleted" } else { "it does not exist" };
+        return Err(Failure::new(ResolveErrorKind::NotFound, format!("{what} in Vault")).hint(
+            "a path is the mount and the name, as for `vault kv get`: `secret://vault/secret/name`",
+        ));
+    }
+    if reply.status() != 200 {
+        return Err(reply.failure("this path"));
+    }
+    let fields = match place.version {
+        KvVersion::V1 => data.as_object(),
+        KvVersion::V2 => data["data"].as_object(),
+    };
+    fields.ok_or_else(|| {
+        let cause = "Vault's answer is not that of a key-value engine";
+        Failure::new(ResolveErrorKind::Failed, cause)
+    })
+}
+
+/// The field that was asked for; without a name the only one, or `value`.
+fn field(fields: &Map<String, Value>, name: Option<&str>) -> Result<SecretString, Failure> {
+    let names = || fields.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let value = match name {
+        Some(name) => fields.get(name).ok_or_else(|| {
+            let cause = format!("the secret has no field `{name}`; it has {}", names());
+            Failure::new(ResolveErrorKind::NotFound, cause)
+        })?,
+        None => match (fields.len(), fields.values().next(), fields.get("value")) {
+            (1, Some(only), _) => only,
+            (_, _, Some(value)) => value,
+            _ => {
+                let cause = format!("the secret has several fields: {}", names());
+                return Err(Failure::new(ResolveErrorKind::NotFound, cause).hint(
+                    "name one of them after the path, as in `secret://vault/kv/name#field`",
+                ));
+            }
+        },
+    };
+    match value {
+        Value::String(text) => Ok(SecretString::from(text.as_str())),
+        Value::Number(_) | Value::Bool(_) => Ok(SecretString::from(value.to_string())),
+        _ => Err(Failure::new(ResolveErrorKind::NotText, "the field is not a text")),
+    }
+}

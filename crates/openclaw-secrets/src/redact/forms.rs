@@ -1,0 +1,197 @@
+//! The forms in which a value may appear in a log.
+
+use std::{collections::BTreeSet, fmt::Write as _, ops::Range, sync::Arc};
+
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD},
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::is_worth_hiding;
+
+/// One way in which a value may be written.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Form {
+    text: String,
+    /// Base64 only: the character before the form carries bits of the value too.
+    takes_one_before: bool,
+    /// Base64 only: so does the one after it.
+    takes_one_after: bool,
+}
+
+/// How much of a form is searched for. What follows is compared with the text, so that a key file
+/// costs the search no more than a token, and a form of which the log shows only the beginning is
+/// still found. It is more than the fixed text that keys of one kind begin with.
+const HEAD: usize = 64;
+
+impl Form {
+    /// The beginning of the form.
+    pub(super) fn head(&self) -> &str {
+        &self.text[..self.text.floor_char_boundary(HEAD)]
+    }
+
+    /// How many bytes of a text it can take.
+    pub(super) fn max_extent(&self) -> usize {
+        self.text.len() + usize::from(self.takes_one_before) + usize::from(self.takes_one_after)
+    }
+
+    pub(super) fn has_lines(&self) -> bool {
+        self.text.contains('\n')
+    }
+
+    /// How many bytes at the end of a text may be the form's first lines.
+    pub(super) fn begun_at_end(&self, text: &[u8]) -> Option<usize> {
+        let line_ends = self.text.match_indices('\n').map(|(at, _)| at + 1);
+        line_ends.filter(|end| text.ends_with(&self.text.as_bytes()[..*end])).max()
+    }
+
+    /// How far the form reaches in a text in which its head stands at `start`.
+    pub(super) fn extent(&self, text: &[u8], start: usize) -> Range<usize> {
+        let pairs = text[start..].iter().zip(self.text.as_bytes());
+        let agreeing = pairs.take_while(|(theirs, ours)| theirs == ours).count();
+        // Where they part in the middle of a character, that character is not ours.
+        let agreeing = self.text.floor_char_boundary(agreeing);
+        let end = start + agreeing;
+        let is_whole = agreeing == self.text.len();
+        let before = self.takes_one_before && start > 0 && is_base64(text[start - 1]);
+        let after =
+            self.takes_one_after && is_whole && text.get(end).copied().is_some_and(is_base64);
+        start - usize::from(before)..end + usize::from(after)
+    }
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
+}
+
+/// RFC 3986 and `encodeURIComponent`: what need not be encoded is not.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const JAVASCRIPT: &AsciiSet =
+    &COMPONENT.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
+/// `application/x-www-form-urlencoded`; a space, encoded here, may also be a `+`.
+const FORM: &AsciiSet = &COMPONENT.remove(b'*').add(b'~');
+/// The parts of a URL as browsers and the `url` crate write them (URL standard, §1.3).
+const QUERY: &AsciiSet =
+    &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
+const PATH: &AsciiSet = &QUERY.remove(b'\'').add(b'?').add(b'^').add(b'`').add(b'{').add(b'}');
+const USERINFO: &AsciiSet = &PATH
+    .add(b'/')
+    .add(b':')
+    .add(b';')
+    .add(b'=')
+    .add(b'@')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'|');
+
+/// Every form of a value, and of each line of it, without the white space around it.
+pub(super) fn forms_of(value: &str) -> Vec<Arc<Form>> {
+    let mut forms = BTreeSet::new();
+    add_forms(value, &mut forms);
+    let lines = value.split(['\n', '\r']).map(str::trim).filter(|line| *line != value);
+    // The frame of a PEM file is the same for every key.
+    for line in lines.filter(|line| is_worth_hiding(line) && !line.starts_with("-----")) {
+        add_forms(line, &mut forms);
+    }
+    forms.into_iter().map(Arc::new).collect()
+}
+
+fn add_forms(value: &str, forms: &mut BTreeSet<Form>) {
+    let mut add = |text: String| {
+        forms.insert(Form { text, takes_one_before: false, takes_one_after: false });
+    };
+    add(value.to_owned());
+    // Twice, because a JSON log may hold the `Debug` output of a text that is JSON.
+    for once in escapes(value) {
+        escapes(&once).into_iter().for_each(&mut add);
+        add(once);
+    }
+    for set in [NON_ALPHANUMERIC, COMPONENT, JAVASCRIPT, FORM, QUERY, PATH, USERINFO] {
+        let upper = utf8_percent_encode(value, set).to_string();
+        for encoded in [lower_case_escapes(&upper), upper] {
+            add(encoded.replace("%20", "+"));
+            add(encoded);
+        }
+    }
+    let bytes = value.as_bytes();
+    add(join(bytes, "", |text, byte| write!(text, "{byte:02x}")));
+    add(join(bytes, "", |text, byte| write!(text, "{byte:02X}")));
+    add(join(bytes, ", ", |text, byte| write!(text, "{byte}")));
+    for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
+        add(engine.encode(value));
+    }
+    for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+        forms.extend((0..3).map(|before| embedded_base64(&engine, bytes, before)));
+    }
+}
+
+/// The characters that a value puts into a longer base64 text, if `before` bytes (modulo three)
+/// precede it. The characters at both ends which it shares with its neighbours are left out.
+fn embedded_base64(engine: &impl base64::Engine, value: &[u8], before: usize) -> Form {
+    let mut bytes = vec![0; before];
+    bytes.extend_from_slice(value);
+    let encoded = engine.encode(&bytes);
+    // A character is six bits: the first that holds nothing of what precedes, and the last whole one.
+    let start = (before * 8).div_ceil(6);
+    let end = bytes.len() * 8 / 6;
+    Form {
+        text: encoded[start..end].to_owned(),
+        takes_one_before: !(before * 8).is_multiple_of(6),
+        takes_one_after: !(bytes.len() * 8).is_multiple_of(6),
+    }
+}
+
+/// The value inside quotes, as JSON encoders and Rust's `Debug` write it.
+fn escapes(value: &str) -> [String; 5] {
+    let json = serde_json::Value::from(value).to_string();
+    let json = json[1..json.len() - 1].to_owned();
+    let debug = format!("{value:?}");
+    let debug = debug[1..debug.len() - 1].to_owned();
+    let slashes = json.replace('/', "\\/");
+    let ascii = ascii_only(&json);
+    [json, slashes, ascii, debug, value.as_bytes().escape_ascii().to_string()]
+}
+
+/// JSON as encoders that emit only ASCII write it, such as Python's.
+fn ascii_only(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_ascii() {
+            text.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        }
+    }
+    text
+}
+
+/// `%2F` as `%2f`; the rest is as it was.
+fn lower_case_escapes(encoded: &str) -> String {
+    let mut digits = 0_u8;
+    let lower = |c: char| {
+        let is_digit = digits > 0;
+        digits = if c == '%' { 2 } else { digits.saturating_sub(1) };
+        if is_digit { c.to_ascii_lowercase() } else { c }
+    };
+    encoded.chars().map(lower).collect()
+}
+
+fn join(
+    bytes: &[u8],
+    separator: &str,
+    mut write: impl FnMut(&mut String, u8) -> std::fmt::Result,
+) -> String {
+    let mut text = String::new();
+    for (index, byte) in bytes.iter().enumerate() {
+        if index > 0 {
+            text.push_str(separator);
+        }
+        let _ = write(&mut text, *byte);
+    }
+    text
+}

@@ -1,0 +1,127 @@
+//! How `secret://` references are read, and what people are told who mistype one.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a failing test may panic")]
+
+use openclaw_secrets::{Provider, SecretRef, SecretRefProblem, SecretString, SecretTemplate};
+
+fn parse(text: &str) -> SecretRef {
+    text.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn message(text: &str) -> String {
+    text.parse::<SecretRef>().expect_err(text).to_string()
+}
+
+#[test]
+fn every_form_of_a_reference_is_understood_and_prints_as_written() {
+    let cases = [
+        ("secret://env/GITHUB_TOKEN", Provider::Env, "GITHUB_TOKEN", None),
+        ("secret://file/keys/github", Provider::File, "keys/github", None),
+        ("secret://file//run/secrets/a#b", Provider::File, "/run/secrets/a#b", None),
+        ("secret://file/~/token", Provider::File, "~/token", None),
+        ("secret://keychain/github", Provider::Keychain, "github", None),
+        ("secret://exec/op", Provider::Exec, "op", None),
+        ("secret://gcp/github-token", Provider::Gcp, "github-token", None),
+        ("secret://gcp/github#3", Provider::Gcp, "github", Some("3")),
+        ("secret://gcp/projects/p-1/secrets/s", Provider::Gcp, "projects/p-1/secrets/s", None),
+        ("secret://aws/prod/db#AWSPREVIOUS", Provider::Aws, "prod/db", Some("AWSPREVIOUS")),
+        (
+            "secret://aws/arn:aws:secretsmanager:eu-west-1:123456789012:secret:db-AbCdEf",
+            Provider::Aws,
+            "arn:aws:secretsmanager:eu-west-1:123456789012:secret:db-AbCdEf",
+            None,
+        ),
+        ("secret://vault/kv/team/x#token", Provider::Vault, "kv/team/x", Some("token")),
+    ];
+    for (text, provider, name, selector) in cases {
+        let reference = parse(text);
+        assert_eq!(reference.provider(), provider, "{text}");
+        assert_eq!(reference.name(), name, "{text}");
+        assert_eq!(reference.selector(), selector, "{text}");
+        assert_eq!(reference.to_string(), text);
+    }
+}
+
+#[test]
+fn a_bad_reference_is_explained_to_the_person_who_wrote_it() {
+    assert_eq!(
+        message("secret://nope/x"),
+        "`secret://nope/x`: there is no secret provider `nope`; known are env, file, keychain, \
+         exec, gcp, aws, vault"
+    );
+    assert_eq!(
+        message("secret://vualt/x"),
+        "`secret://vualt/x`: there is no secret provider `vualt`; did you mean `vault`? known are \
+         env, file, keychain, exec, gcp, aws, vault"
+    );
+    assert_eq!(
+        message("secret://env/"),
+        "`secret://env/`: the name of the secret is missing; write `secret://env/VARIABLE`"
+    );
+    assert_eq!(
+        message("secret://env/MY-TOKEN"),
+        "`secret://env/MY-TOKEN`: the name of an environment variable holds only letters, digits \
+         and `_`, and does not begin with a digit"
+    );
+    assert_eq!(
+        message("secret://gcp/x#0"),
+        "`secret://gcp/x#0`: the version must be `latest`, a number from 1, or an alias"
+    );
+    assert_eq!(
+        message("secret://vault/kv/x#"),
+        "`secret://vault/kv/x#`: nothing stands after `#`; write `secret://vault/PATH` or \
+         `secret://vault/PATH#FIELD`"
+    );
+    assert_eq!(
+        message("secret://"),
+        "`secret://`: the secret provider is missing; known are env, file, keychain, exec, gcp, \
+         aws, vault"
+    );
+    assert!(message("secret://vault/kv/../sys/raw").contains("`..`"));
+    assert!(message("secret://file/folder/").contains("must name a file"));
+}
+
+#[test]
+fn a_text_that_is_no_reference_is_not_repeated_because_it_may_be_the_secret() {
+    let error = "hunter22".parse::<SecretRef>().expect_err("no reference");
+    assert_eq!(error.to_string(), "a secret reference begins with `secret://`");
+    assert!(!format!("{error:?}").contains("hunter22"));
+}
+
+#[test]
+fn a_template_is_plain_a_reference_or_text_with_references_in_it() {
+    let plain = SecretTemplate::parse("just text").expect("plain");
+    assert!(plain.is_plain());
+    assert_eq!(plain.to_string(), "[REDACTED]");
+
+    let whole = SecretTemplate::parse("secret://env/A").expect("whole");
+    assert_eq!(whole.references().collect::<Vec<_>>(), [&parse("secret://env/A")]);
+    assert_eq!(whole.to_string(), "secret://env/A");
+
+    let mixed = SecretTemplate::parse("Bearer secret://env/A\tsecret://env/B end").expect("mixed");
+    assert_eq!(
+        mixed.references().map(ToString::to_string).collect::<Vec<_>>(),
+        ["secret://env/A", "secret://env/B"]
+    );
+    assert_eq!(mixed.to_string(), "[REDACTED] secret://env/A\tsecret://env/B [REDACTED]");
+    assert!(!format!("{mixed:?}").contains("Bearer"));
+
+    let filled = mixed.fill::<()>(|reference| Ok(SecretString::from(reference.name())));
+    assert_eq!(filled.expect("filled").expose(), "Bearer A\tB end");
+    assert!(SecretTemplate::parse("").expect("empty").parts().is_empty());
+}
+
+#[test]
+fn a_bad_reference_in_a_template_is_located() {
+    let text = "Bearer ü secret://nope/x tail";
+    let error = SecretTemplate::parse(text).expect_err("unknown provider");
+    assert_eq!(&text[error.range()], "secret://nope/x");
+}
+
+#[test]
+fn a_reference_inside_a_word_is_an_error_rather_than_sent_on() {
+    let text = "token=secret://env/A";
+    let error = SecretTemplate::parse(text).expect_err("inside a word");
+    assert_eq!(error.problem(), &SecretRefProblem::InsideAWord);
+    assert_eq!(&text[error.range()], "secret://env/A");
+}

@@ -1,0 +1,88 @@
+//! Servers that speak the wire format of the real ones, on loopback, for tests only.
+
+#![allow(dead_code, reason = "every test binary uses a part of it")]
+#![allow(unreachable_pub, reason = "shared between test binaries")]
+
+#[cfg(feature = "aws")]
+pub mod aws;
+#[cfg(feature = "gcp")]
+pub mod gcp;
+#[cfg(feature = "vault")]
+pub mod tls;
+#[cfg(feature = "vault")]
+pub mod vault;
+
+use std::time::Duration;
+
+use openclaw_secrets::{Environment, Redactor, ResolveError, Resolver, SecretRef, Settings};
+use tokio::{net::TcpListener, task::JoinHandle};
+
+/// A server that ends with the test.
+pub struct Server {
+    pub address: String,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    pub async fn start(router: axum::Router) -> Self {
+        Self::listen(router, |listener| listener).await
+    }
+
+    /// Starts a server behind what `wrap` makes of its socket.
+    async fn listen<L>(router: axum::Router, wrap: impl FnOnce(TcpListener) -> L) -> Self
+    where
+        L: axum::serve::Listener,
+        L::Addr: std::fmt::Debug,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
+        let address = listener.local_addr().expect("address").to_string();
+        let serve = axum::serve(wrap(listener), router).into_future();
+        let task = tokio::spawn(async move { serve.await.expect("serve") });
+        Self { address, task }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+pub fn reference(text: &str) -> SecretRef {
+    text.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub fn environment<const N: usize>(variables: [(&str, &str); N]) -> Environment {
+    variables.into_iter().collect()
+}
+
+/// Patient, because a busy machine is no failure.
+pub fn settings() -> Settings {
+    Settings { timeout: Duration::from_secs(60), ..Settings::default() }
+}
+
+/// A resolver and the questions that tests ask it.
+pub struct Asker {
+    pub resolver: Resolver,
+    pub redactor: Redactor,
+}
+
+impl Asker {
+    pub fn new(settings: Settings, environment: Environment) -> Self {
+        let redactor = Redactor::new();
+        Self { resolver: Resolver::new(settings, environment, redactor.clone()), redactor }
+    }
+
+    pub async fn value(&self, text: &str) -> String {
+        let value = self.resolver.resolve(&reference(text)).await;
+        value.unwrap_or_else(|error| panic!("{error}")).expose().to_owned()
+    }
+
+    pub async fn error(&self, text: &str) -> ResolveError {
+        self.resolver.resolve(&reference(text)).await.expect_err(text)
+    }
+}

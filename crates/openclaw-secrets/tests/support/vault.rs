@@ -1,0 +1,159 @@
+//! A Vault server: `kv` (version 2), `old` (version 1), and AppRole, with the answers of the HTTP API.
+
+use std::sync::{Arc, Mutex};
+
+use axum::{
+    Json, Router,
+    extract::{Path, State},
+    http::{HeaderMap, StatusCode},
+    routing::{get, post},
+};
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+
+use super::Server;
+
+pub const TOKEN: &str = "hvs.test-token-0123456789";
+
+/// What the server does and what it has seen.
+#[derive(Default)]
+pub struct Behaviour {
+    /// Refuses to say what is mounted, as to a token with a narrow policy.
+    pub hide_mounts: bool,
+    pub sealed: bool,
+    pub namespace: Option<&'static str>,
+    /// Reads of secrets wait until so many are there.
+    pub rendezvous: Option<Arc<Barrier>>,
+    /// Tokens that logins gave; the last is valid.
+    pub issued: Vec<String>,
+    pub reads: Vec<String>,
+}
+
+pub type Shared = Arc<Mutex<Behaviour>>;
+type Answer = (StatusCode, Json<Value>);
+
+pub async fn start(behaviour: Behaviour) -> (Server, Shared) {
+    let (router, shared) = router(behaviour);
+    (Server::start(router).await, shared)
+}
+
+pub fn router(behaviour: Behaviour) -> (Router, Shared) {
+    let shared = Arc::new(Mutex::new(behaviour));
+    let router = Router::new()
+        .route("/v1/sys/internal/ui/mounts/{*path}", get(mounts))
+        .route("/v1/auth/approle/login", post(login))
+        .route("/v1/{*path}", get(read))
+        .with_state(shared.clone());
+    (router, shared)
+}
+
+fn errors(status: u16, errors: &[&str]) -> Answer {
+    (StatusCode::from_u16(status).expect("status"), Json(json!({ "errors": errors })))
+}
+
+fn data(data: &Value) -> Answer {
+    let body = json!({
+        "request_id": "7f2c", "lease_id": "", "renewable": false, "lease_duration": 0,
+        "data": data, "wrap_info": null, "warnings": null, "auth": null,
+    });
+    (StatusCode::OK, Json(body))
+}
+
+/// What is the same for every request.
+fn refusal(behaviour: &Behaviour, headers: &HeaderMap) -> Option<Answer> {
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let token = header("x-vault-token").unwrap_or_default();
+    let is_valid = token == TOKEN || behaviour.issued.last().is_some_and(|last| last == token);
+    if behaviour.sealed {
+        Some(errors(503, &["Vault is sealed"]))
+    } else if header("x-vault-request") != Some("true") {
+        Some(errors(412, &["missing required header"]))
+    } else if header("x-vault-namespace") != behaviour.namespace || !is_valid {
+        // The real server does not repeat the token; a careless proxy before it might.
+        Some(errors(403, &["permission denied", token]))
+    } else {
+        None
+    }
+}
+
+async fn mounts(
+    State(shared): State<Shared>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+) -> Answer {
+    let behaviour = shared.lock().expect("behaviour");
+    if let Some(refusal) = refusal(&behaviour, &headers) {
+        return refusal;
+    }
+    let (mount, options) = match path.split('/').next() {
+        _ if behaviour.hide_mounts => (None, Value::Null),
+        Some("kv") => (Some("kv/"), json!({ "version": "2" })),
+        Some("old") => (Some("old/"), Value::Null),
+        _ => (None, Value::Null),
+    };
+    match mount {
+        Some(mount) => data(&json!({
+            "accessor": "kv_1", "config": {}, "description": "", "local": false,
+            "options": options, "path": mount, "type": "kv", "uuid": "5a",
+        })),
+        None => errors(
+            403,
+            &["preflight capability check returned 403, please ensure client's policies grant \
+               access to path"],
+        ),
+    }
+}
+
+async fn login(State(shared): State<Shared>, Json(body): Json<Value>) -> Answer {
+    let mut behaviour = shared.lock().expect("behaviour");
+    if body["role_id"] != "role-1" || body["secret_id"] != "secret-id-0123456789" {
+        return errors(400, &["invalid role or secret ID"]);
+    }
+    let token = format!("hvs.issued-{}-abcdefghijk", behaviour.issued.len());
+    behaviour.issued.push(token.clone());
+    let auth = json!({
+        "client_token": token, "accessor": "a", "policies": ["default"], "lease_duration": 1200,
+        "renewable": true,
+    });
+    (StatusCode::OK, Json(json!({ "auth": auth, "data": null })))
+}
+
+async fn read(
+    State(shared): State<Shared>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+) -> Answer {
+    let rendezvous = {
+        let mut behaviour = shared.lock().expect("behaviour");
+        if let Some(refusal) = refusal(&behaviour, &headers) {
+            return refusal;
+        }
+        behaviour.reads.push(path.clone());
+        behaviour.rendezvous.clone()
+    };
+    if let Some(rendezvous) = rendezvous {
+        rendezvous.wait().await;
+    }
+    let metadata = |deletion_time: &str| {
+        json!({
+            "created_time": "2026-01-01T00:00:00Z", "custom_metadata": null,
+            "deletion_time": deletion_time, "destroyed": false, "version": 1,
+        })
+    };
+    let version_2 = |fields: Value| data(&json!({ "data": fields, "metadata": metadata("") }));
+    match path.as_str() {
+        "kv/data/github" => version_2(json!({ "token": "kv2-token", "user": "kv2-user" })),
+        "kv/data/only" => version_2(json!({ "password": "kv2-only" })),
+        "kv/data/value" => version_2(json!({ "value": "kv2-value", "other": 1 })),
+        "kv/data/types" => version_2(json!({ "number": 42, "list": ["hunter22"], "empty": "" })),
+        "kv/data/deleted" => {
+            let (_, body) =
+                data(&json!({ "data": null, "metadata": metadata("2026-01-02T00:00:00Z") }));
+            (StatusCode::NOT_FOUND, body)
+        }
+        path if path.starts_with("kv/data/many/") => version_2(json!({ "value": path })),
+        "old/github" => data(&json!({ "token": "kv1-token" })),
+        "kv/data/forbidden" | "old/forbidden" => errors(403, &["permission denied"]),
+        _ => errors(404, &[]),
+    }
+}

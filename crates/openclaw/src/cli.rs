@@ -1,0 +1,136 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// MCP host, agent gateway, ACP agent and MCP server in one binary.
+#[derive(Debug, Parser)]
+#[command(name = "openclaw", version, styles = STYLES, arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  openclaw config validate            Check the configuration; all problems at once
+  openclaw config show                What is in force, and where each value comes from
+  openclaw secrets check              Does every secret:// reference resolve?
+  openclaw completions bash           Print completions for the shell
+
+Exit codes: 0 all went well, 1 it did not, 2 wrong usage, 78 the configuration has errors.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command understands.
+#[derive(Debug, Args)]
+pub(crate) struct GlobalArgs {
+    /// The configuration file [default: ~/.openclaw/openclaw.json, or $OPENCLAW_CONFIG_PATH]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    pub(crate) config: Option<PathBuf>,
+    /// What to log: a level (error, warn, info, debug, trace, off), also per module
+    #[arg(
+        long,
+        global = true,
+        value_name = "LEVEL",
+        env = "OPENCLAW_LOG",
+        hide_env_values = true,
+        help_heading = "Global options"
+    )]
+    pub(crate) log_level: Option<String>,
+    /// How to log
+    #[arg(
+        long,
+        global = true,
+        value_name = "FORMAT",
+        default_value = "human",
+        help_heading = "Global options"
+    )]
+    pub(crate) log_format: LogFormat,
+    /// Print JSON for programs
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    Human,
+    /// A JSON object a line
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Look at the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Look at the secrets that the configuration refers to
+    #[command(subcommand)]
+    Secrets(SecretsCommand),
+    /// Print completions for a shell
+    #[command(after_help = "Examples:
+  openclaw completions bash > ~/.local/share/bash-completion/completions/openclaw
+  openclaw completions zsh > ~/.zfunc/_openclaw
+  openclaw completions fish > ~/.config/fish/completions/openclaw.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check the configuration and report all problems at once
+    #[command(after_help = "Examples:
+  openclaw config validate
+  openclaw config validate ./openclaw.json --strict
+  openclaw config validate --json | jq '.diagnostics[].message'
+
+Exit codes: 0 it can be used (there may be warnings), 78 it has errors.")]
+    Validate {
+        /// The file to check instead of the configuration
+        file: Option<PathBuf>,
+        /// Treat warnings as errors
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Show what is in force, and where each value comes from; credentials are redacted
+    #[command(after_help = "Examples:
+  openclaw config show
+  openclaw config show --agent research
+  openclaw config show --json")]
+    Show {
+        /// Only this agent
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+    },
+    /// Print the JSON Schema of the configuration, for editors
+    #[command(after_help = "Example:
+  openclaw config schema > openclaw.schema.json")]
+    Schema,
+    /// Print the path of the configuration file
+    Path,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretsCommand {
+    /// Try to resolve secrets; values are never shown
+    #[command(after_help = "Examples:
+  openclaw secrets check
+  openclaw secrets check secret://env/GITHUB_TOKEN secret://vault/kv/github#token
+
+Exit codes: 0 all resolve, 1 some do not, 78 the configuration has errors.")]
+    Check {
+        /// The references to try instead of those in the configuration
+        #[arg(value_name = "REF")]
+        references: Vec<String>,
+    },
+}

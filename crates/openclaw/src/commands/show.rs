@@ -1,0 +1,138 @@
+//! `openclaw config show`: what is in force, and where each value comes from.
+
+use comfy_table::{Attribute, Cell};
+use openclaw_config::{AgentConfig, Config, Origin, ServerName, Setting};
+use serde_json::{Map, Value, json};
+
+use crate::exit::Exit;
+use crate::output::{BAD, Output, STRONG};
+
+pub(crate) fn show(config: &Config, agent: Option<&str>, output: &mut Output) -> Exit {
+    let agents: Vec<&AgentConfig> = match agent {
+        None => config.agents.iter().collect(),
+        Some(id) => match config.agent(Some(id)) {
+            Some(agent) => vec![agent],
+            None => {
+                let known: Vec<&str> =
+                    config.agents.iter().map(|agent| agent.id.as_str()).collect();
+                let hint = format!("there are: {}", known.join(", "));
+                output.problem(&format!("there is no agent `{id}`"), Some(&hint));
+                return Exit::Usage;
+            }
+        },
+    };
+    if output.json {
+        let agents: Vec<Value> = agents.iter().map(|agent| agent_json(config, agent)).collect();
+        output.value(&json!({
+            "file": config.file,
+            "settings": settings_json(&config.origins),
+            "agents": agents,
+        }));
+        return Exit::Ok;
+    }
+    let file = config.file.as_ref().map(|file| file.display().to_string());
+    output.line(format_args!(
+        "{STRONG}{}{STRONG:#}",
+        file.as_deref().unwrap_or("built-in default (there is no file)")
+    ));
+    section(&config.origins, file.as_deref(), output);
+    for agent in agents {
+        show_agent(config, agent, file.as_deref(), output);
+    }
+    Exit::Ok
+}
+
+fn show_agent(config: &Config, agent: &AgentConfig, file: Option<&str>, output: &mut Output) {
+    let is_default = config.agents.first().is_some_and(|first| first.id == agent.id);
+    let remark = if is_default { " (default)" } else { "" };
+    output.line(format_args!("\n{STRONG}agent {}{STRONG:#}{remark}", agent.id));
+    if !agent.mcp.enabled {
+        section(&agent.origins, file, output);
+        output.line("   MCP is switched off");
+        return;
+    }
+    section(&[&agent.origins[..], &agent.mcp.origins.settings].concat(), file, output);
+    for (name, settings) in &agent.mcp.origins.servers {
+        let remark = match held_back(agent, name) {
+            Some(why) => format!("  {BAD}will not start: {why}{BAD:#}"),
+            None => String::new(),
+        };
+        output.line(format_args!("\n  {STRONG}server {name}{STRONG:#}{remark}"));
+        section(settings, file, output);
+    }
+}
+
+fn held_back(agent: &AgentConfig, name: &ServerName) -> Option<String> {
+    let why = agent.mcp.held_back.get(name)?;
+    let verb = if why.unset_variables.len() == 1 { "is" } else { "are" };
+    Some(format!("{} {verb} not set", why.unset_variables.join(", ")))
+}
+
+/// Three columns: key, value, where it comes from.
+fn section(settings: &[Setting], file: Option<&str>, output: &mut Output) {
+    let rows: Vec<Vec<Cell>> = settings
+        .iter()
+        .map(|setting| {
+            let value = match &setting.value {
+                Value::String(text) => text.clone(),
+                // With spaces, so that a long list is broken between two elements.
+                Value::Array(list) => {
+                    let list: Vec<String> = list.iter().map(Value::to_string).collect();
+                    format!("[{}]", list.join(", "))
+                }
+                other => other.to_string(),
+            };
+            let origin = Cell::new(origin(&setting.origin, &setting.key, file))
+                .add_attribute(Attribute::Dim);
+            vec![Cell::new(format!("  {}", setting.key)), Cell::new(value), origin]
+        })
+        .collect();
+    output.table(rows);
+}
+
+/// The place and the line: the key itself stands in the first column.
+fn origin(origin: &Origin, key: &str, file: Option<&str>) -> String {
+    let (location, path) = match origin {
+        Origin::Default => return "default".to_owned(),
+        Origin::Inferred { from } => return format!("follows from {from}"),
+        Origin::File { location, path } => (location, path),
+    };
+    let place = path.split_once(".servers.").map_or(path.as_str(), |(place, _)| place);
+    let place = place.strip_suffix(key).map_or(place, |place| place.trim_end_matches('.'));
+    let line = match file {
+        Some(file) if file == location.file => format!("line {}", location.line),
+        _ => format!("{}:{}", location.file, location.line),
+    };
+    if place.is_empty() { line } else { format!("{place}, {line}") }
+}
+
+fn agent_json(config: &Config, agent: &AgentConfig) -> Value {
+    let servers: Map<String, Value> = agent
+        .mcp
+        .origins
+        .servers
+        .iter()
+        .map(|(name, settings)| {
+            let unset = agent.mcp.held_back.get(name).map(|why| &why.unset_variables);
+            let server = json!({ "settings": settings_json(settings), "unsetVariables": unset });
+            (name.to_string(), server)
+        })
+        .collect();
+    json!({
+        "id": agent.id.as_str(),
+        "default": config.agents.first().is_some_and(|first| first.id == agent.id),
+        "settings": settings_json(&agent.origins),
+        "mcp": {
+            "enabled": agent.mcp.enabled,
+            "settings": settings_json(&agent.mcp.origins.settings),
+            "servers": servers,
+        },
+    })
+}
+
+fn settings_json(settings: &[Setting]) -> Value {
+    let by_key = settings.iter().map(|setting| {
+        (setting.key.clone(), json!({ "value": setting.value, "origin": setting.origin }))
+    });
+    Value::Object(by_key.collect())
+}

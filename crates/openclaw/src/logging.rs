@@ -1,0 +1,52 @@
+//! Logs go to stderr; the redactor is the last in line.
+
+use std::io::{IsTerminal as _, Write as _, stderr};
+
+use openclaw_secrets::{RedactingWriter, Redactor};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
+
+use crate::cli::{GlobalArgs, LogFormat};
+
+/// What is logged when nobody says otherwise. `rmcp` logs authorization codes at debug.
+const DEFAULT_LEVEL: &str = "warn";
+
+/// Starts logging as the command line (or `OPENCLAW_LOG`) says.
+pub(crate) fn start(args: &GlobalArgs, redactor: &Redactor) -> Result<(), String> {
+    let level = levels(args.log_level.as_deref().unwrap_or(DEFAULT_LEVEL))?;
+    let redactor = redactor.clone();
+    let writer = move || RedactingWriter::new(redactor.clone(), stderr());
+    let registry = tracing_subscriber::registry();
+    match args.log_format {
+        LogFormat::Json => {
+            let layer = tracing_subscriber::fmt::layer().json().flatten_event(true);
+            registry.with(layer.with_writer(writer).with_filter(level)).init();
+        }
+        LogFormat::Human => {
+            let colour = stderr().is_terminal() && crate::output::colour_wanted();
+            let layer = tracing_subscriber::fmt::layer().with_ansi(colour);
+            registry.with(layer.with_writer(writer).with_filter(level)).init();
+        }
+    }
+    Ok(())
+}
+
+/// A level, or levels of modules: `info,openclaw_mcp=debug`.
+fn levels(text: &str) -> Result<Targets, String> {
+    // `Targets` takes a word that is no level for the name of a module.
+    for word in text.split(',').filter(|word| !word.contains('=')) {
+        let known = word.trim().parse::<LevelFilter>();
+        known.map_err(|_| format!("`{word}` is not a log level"))?;
+    }
+    text.parse().map_err(|error| format!("`{text}` does not say what to log: {error}"))
+}
+
+/// A panic is a bug, and its message may hold anything: it is redacted like a log line.
+pub(crate) fn redact_panics(redactor: &Redactor) {
+    let redactor = redactor.clone();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = format!("openclaw met a bug and stops: {panic}");
+        let hint = "Please report it, with what you did before.";
+        let _ = writeln!(stderr(), "{}\n{hint}", redactor.redact(&text));
+    }));
+}

@@ -1,0 +1,40 @@
+//! The `openclaw` command: arguments in, pretty output out. What another front end would need, too,
+//! lives in the other crates.
+
+mod cli;
+mod commands;
+mod edge;
+mod exit;
+mod logging;
+mod output;
+
+use clap::Parser as _;
+use openclaw_secrets::Redactor;
+
+use crate::cli::Cli;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::Output;
+
+fn main() -> std::process::ExitCode {
+    let redactor = Redactor::new();
+    logging::redact_panics(&redactor);
+    let cli = Cli::parse();
+    let mut output = Output::new(cli.global.json);
+    if let Err(error) = logging::start(&cli.global, &redactor) {
+        let hint = "error, warn, info, debug, trace or off; per module: info,openclaw_mcp=debug";
+        output.problem(&error, Some(hint));
+        return Exit::Usage.into();
+    }
+    let edge = Edge::of_this_process(redactor);
+    let exit = commands::run(&cli, &edge, &mut output);
+    // Somebody who stops reading (`| head`) has seen enough: that is no failure.
+    match output.finish() {
+        Ok(()) => exit.into(),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::Ok.into(),
+        Err(error) => {
+            output.problem(&format!("the output cannot be written: {error}"), None);
+            Exit::Failed.into()
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What people and programs see: text or JSON on stdout, problems on stderr.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{Cell, ContentArrangement, Table, presets};
+use openclaw_config::{Report, Severity};
+use serde_json::Value;
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const STRONG: Style = Style::new().bold();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// The width of text that does not go to a terminal.
+const DEFAULT_WIDTH: u16 = 120;
+
+/// Where a command writes. The first failed write is remembered; those after it are dropped.
+pub(crate) struct Output {
+    pub(crate) json: bool,
+    stdout: anstream::AutoStream<io::StdoutLock<'static>>,
+    failed: Option<io::Error>,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        let stdout = io::stdout();
+        let choice = anstream::AutoStream::choice(&stdout);
+        Self { json, stdout: anstream::AutoStream::new(stdout.lock(), choice), failed: None }
+    }
+
+    /// A line for people.
+    pub(crate) fn line(&mut self, text: impl Display) {
+        if self.failed.is_none() {
+            self.failed = writeln!(self.stdout, "{text}").err();
+        }
+    }
+
+    /// A value for programs.
+    pub(crate) fn value(&mut self, value: &Value) {
+        self.line(format_args!("{value:#}"));
+    }
+
+    /// Raw text, as it is.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        if self.failed.is_none() {
+            self.failed = self.stdout.write_all(bytes).err();
+        }
+    }
+
+    /// Something went wrong, and perhaps a way out.
+    pub(crate) fn problem(&mut self, message: &str, hint: Option<&str>) {
+        let mut stderr = anstream::stderr().lock();
+        let _ = writeln!(stderr, "{ERROR}error{ERROR:#}: {message}");
+        if let Some(hint) = hint {
+            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {hint}");
+        }
+    }
+
+    /// Worth knowing, but no failure.
+    pub(crate) fn warning(&mut self, message: &str) {
+        let _ = writeln!(anstream::stderr().lock(), "{WARNING}warning{WARNING:#}: {message}");
+    }
+
+    /// What was found in a configuration.
+    pub(crate) fn report(&mut self, report: &Report) {
+        let stderr = io::stderr();
+        let colour = stderr.is_terminal() && colour_wanted();
+        let width =
+            terminal_size::terminal_size_of(&stderr).map_or(140, |(width, _)| width.0.into());
+        let text = report.render(openclaw_config::Style { colour, width });
+        let mut stderr = anstream::stderr().lock();
+        let _ = stderr.write_all(text.as_bytes());
+        let _ = writeln!(stderr, "{}", summary(report));
+    }
+
+    /// Columns that fit the terminal.
+    pub(crate) fn table(&mut self, rows: impl IntoIterator<Item = Vec<Cell>>) {
+        let width = terminal_size::terminal_size_of(io::stdout());
+        let mut table = Table::new();
+        table
+            .load_style(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(width.map_or(DEFAULT_WIDTH, |(width, _)| width.0.max(40)))
+            // Colours are taken out again where they are not wanted.
+            .enforce_styling()
+            .add_rows(rows);
+        table.style_text_only();
+        for line in table.lines() {
+            self.line(line.trim_end());
+        }
+    }
+
+    /// Writes what is left; says if anything could not be written.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.stdout.flush(),
+        }
+    }
+}
+
+/// "2 errors, 1 warning"
+pub(crate) fn summary(report: &Report) -> String {
+    let count = |severity, singular: &str| match report.count(severity) {
+        0 => None,
+        1 => Some(format!("1 {singular}")),
+        many => Some(format!("{many} {singular}s")),
+    };
+    let counts = [
+        count(Severity::Error, "error"),
+        count(Severity::Warning, "warning"),
+        count(Severity::Note, "note"),
+    ];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    if counts.is_empty() { "no problems".to_owned() } else { counts.join(", ") }
+}
+
+/// Whether stderr may be coloured: `NO_COLOR`, `CLICOLOR_FORCE` and `TERM` are heeded.
+pub(crate) fn colour_wanted() -> bool {
+    anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
+}

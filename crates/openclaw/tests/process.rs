@@ -1,0 +1,75 @@
+//! Manners of the process: pipes, logs, completions.
+
+use std::fs;
+use std::io::Read as _;
+use std::process::{Command, Output, Stdio};
+
+fn openclaw(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
+    command.args(args).env("HOME", "/home/user").env_remove("OPENCLAW_LOG");
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    openclaw(args).output().unwrap()
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    for args in [["config", "schema"], ["completions", "bash"], ["config", "show"]] {
+        let mut child =
+            openclaw(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(child.wait().unwrap().success(), "{args:?}: {said}");
+        assert_eq!(said, "");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = openclaw(&["config", "schema"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the output cannot be written"));
+}
+
+#[test]
+fn every_shell_has_completions() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = run(&["completions", shell]);
+        assert!(output.status.success());
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("validate"), "{shell}: {text}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    for args in [["--help", "--json"], ["config", "show"], ["config", "nonsense"]] {
+        let output = run(&args);
+        assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b), "{args:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn logs_are_json_objects_on_stderr_and_hold_no_secret() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("token");
+    // That everyone can read the file is worth a warning.
+    fs::write(&secret, "sesame-open").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).unwrap();
+    let reference = format!("secret://file/{}", secret.display());
+    let output = run(&["--json", "--log-format", "json", "secrets", "check", &reference]);
+    let logs = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<serde_json::Value> =
+        logs.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["level"], "WARN", "{logs}");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["secrets"][0]["ok"], true);
+    assert!(!logs.contains("sesame-open") && !answer.to_string().contains("sesame-open"));
+}

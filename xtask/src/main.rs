@@ -1,0 +1,73 @@
+//! Tasks of this repository: `cargo xtask test | bench`.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it talks to the person at the terminal"
+)]
+
+mod peers;
+mod shell;
+
+use std::process::ExitCode;
+
+use shell::{Failure, Run as _, cargo};
+
+const HELP: &str = "Usage: cargo xtask TASK
+
+Tasks:
+  test [ARGS]    Install what the tests need into target/peers, then run all of them.
+                 ARGS go to `cargo test`, as in `cargo xtask test -p openclaw-config`.
+  bench [NAME]   Run the benchmarks: ours and the comparison side by side, as a ratio.
+                 Names: content
+  peers          Only install what the tests need.
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match args.as_slice() {
+        ["test", rest @ ..] => test(rest),
+        ["bench", rest @ ..] => bench(rest),
+        ["peers"] => peers::install().map(drop),
+        ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => {
+            eprintln!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs every test, against real peers.
+fn test(args: &[&str]) -> Result<(), Failure> {
+    let peers = peers::install()?;
+    let selection: &[&str] = if args.is_empty() { &["--workspace"] } else { args };
+    cargo("test").arg("--all-features").args(selection).env("OPENCLAW_PEERS", peers).run()
+}
+
+/// Runs the benchmarks.
+fn bench(names: &[&str]) -> Result<(), Failure> {
+    // Name, package, bench target.
+    const BENCHES: &[(&str, &str, &str)] = &[("content", "openclaw-content", "wrap")];
+    if let Some(name) = names.iter().find(|name| !BENCHES.iter().any(|(known, ..)| known == *name))
+    {
+        return Err(Failure::new(format!("there is no benchmark `{name}`")));
+    }
+    for (name, package, bench) in BENCHES {
+        if names.is_empty() || names.contains(name) {
+            println!("== {name} ==");
+            cargo("bench").args(["--quiet", "--package", package, "--bench", bench]).run()?;
+        }
+    }
+    Ok(())
+}

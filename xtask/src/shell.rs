@@ -1,0 +1,49 @@
+//! Running other programs, with failures that say which one failed.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Why a task failed.
+#[derive(Debug)]
+pub(crate) struct Failure(String);
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The same cargo that runs this.
+pub(crate) fn cargo(task: &str) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    command.arg(task).current_dir(root());
+    command
+}
+
+pub(crate) trait Run {
+    /// Runs the command to its end; anything but success is a failure.
+    fn run(&mut self) -> Result<(), Failure>;
+}
+
+impl Run for Command {
+    fn run(&mut self) -> Result<(), Failure> {
+        let name = self.get_program().to_string_lossy().into_owned();
+        match self.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(Failure::new(format!("`{name}` failed: {status}"))),
+            Err(error) => Err(Failure::new(format!("`{name}` cannot be run: {error}"))),
+        }
+    }
+}
