@@ -2,6 +2,8 @@
 //!
 //! This works on the characters alone, so that it holds for a file that does not parse, too.
 
+use std::ops::Range;
+
 use crate::credential::is_credential_name;
 use crate::text::is_variable_name;
 
@@ -54,14 +56,28 @@ struct Block {
 }
 
 /// The ranges of the literals that are credentials, in order.
-fn credentials(text: &str) -> Vec<std::ops::Range<usize>> {
+fn credentials(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut blocks = vec![Block { sensitive: false, value_sensitive: false }];
+    find(text, 0..text.len(), Place::Code, false, &mut found);
+    found
+}
+
+/// Finds credentials in a part of the text. What is commented out is looked at by itself: a brace
+/// in a comment must not be taken for one of the code.
+fn find(
+    text: &str,
+    part: Range<usize>,
+    place: Place,
+    sensitive: bool,
+    found: &mut Vec<Range<usize>>,
+) {
+    let mut blocks = vec![Block { sensitive, value_sensitive: false }];
     let mut last_word = "";
     let mut after_colon = false;
-    for token in (Tokens { text, at: 0 }) {
+    for token in (Tokens { text: &text[..part.end], at: part.start, place }) {
         let Some(block) = blocks.last_mut() else { break };
         match token {
+            Token::Comment(range) => find(text, range, Place::Comment, block.sensitive, found),
             Token::Open => {
                 let named = SENSITIVE_BLOCKS.contains(&last_word)
                     || block.value_sensitive && !HARMLESS_BLOCKS.contains(&last_word);
@@ -98,11 +114,10 @@ fn credentials(text: &str) -> Vec<std::ops::Range<usize>> {
             }
         }
     }
-    found
 }
 
 /// The words of a literal that are not references: a reference names a credential, and is none.
-fn secret_words(text: &str, start: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn secret_words(text: &str, start: usize) -> impl Iterator<Item = Range<usize>> {
     let is_reference = |word: &str| {
         let variable = word.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
         word.starts_with("secret://") || variable.is_some_and(is_variable_name)
@@ -120,7 +135,7 @@ fn secret_words(text: &str, start: usize) -> impl Iterator<Item = std::ops::Rang
 }
 
 /// The password and the query of a URL.
-fn url_credentials(word: &str, start: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn url_credentials(word: &str, start: usize) -> impl Iterator<Item = Range<usize>> {
     let authority = word.find("://").map(|scheme| scheme + 3);
     let password = authority.and_then(|from| {
         let to = word[from..].find(['/', '?', '#']).map_or(word.len(), |end| from + end);
@@ -143,13 +158,23 @@ enum Token {
     Close,
     Colon,
     Comma,
+    /// A comment with its slashes.
+    Comment(Range<usize>),
     /// A string without its quotes, or a bare word or number.
-    Word(std::ops::Range<usize>),
+    Word(Range<usize>),
 }
 
 struct Tokens<'a> {
     text: &'a str,
     at: usize,
+    place: Place,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Code,
+    /// Here slashes are mere text.
+    Comment,
 }
 
 impl Iterator for Tokens<'_> {
@@ -167,12 +192,15 @@ impl Iterator for Tokens<'_> {
                 ':' => return Some(Token::Colon),
                 ',' => return Some(Token::Comma),
                 '"' | '\'' => return Some(Token::Word(self.string(first))),
-                '/' if rest.starts_with("//") => {
+                '/' if self.place == Place::Code && rest.starts_with("//") => {
                     self.at = start + rest.find('\n').unwrap_or(rest.len());
+                    return Some(Token::Comment(start..self.at));
                 }
-                '/' if rest.starts_with("/*") => {
+                '/' if self.place == Place::Code && rest.starts_with("/*") => {
                     self.at = start + rest.find("*/").map_or(rest.len(), |end| end + 2);
+                    return Some(Token::Comment(start..self.at));
                 }
+                '/' | '*' if self.place == Place::Comment => {}
                 _ if first.is_whitespace() => {}
                 _ => {
                     let ends = |c: char| c.is_whitespace() || "{}[]:,\"'".contains(c);
@@ -188,7 +216,7 @@ impl Iterator for Tokens<'_> {
 impl Tokens<'_> {
     /// Goes to the end of a string whose opening quote has been read. An unclosed one ends with its
     /// line, so that a forgotten quote does not swallow the rest of the file.
-    fn string(&mut self, quote: char) -> std::ops::Range<usize> {
+    fn string(&mut self, quote: char) -> Range<usize> {
         let start = self.at;
         let mut escaped = false;
         for (offset, c) in self.text[start..].char_indices() {
@@ -255,6 +283,15 @@ mod tests {
         // Where it is unclear what is a key and what a value, rather too much is masked.
         assert_eq!(masked("{env: {A: 'one\n B: \"two\" oops"), "{env: {A: '***\n *: \"***\" ****");
         assert_eq!(masked("}}}{ password: \"x\""), "}}}{ password: \"*\"");
+    }
+
+    #[test]
+    fn what_is_commented_out_is_masked_and_does_not_disturb_the_rest() {
+        let text = "{ // apiKey: 'a', } } {\n env: { /* } A: 'b' */ B: 'c' }, d: 'e' /* token: 'f'";
+        let want = "{ // apiKey: '*', } } {\n env: { /* } A: '*' */ B: '*' }, d: 'e' /* token: '*'";
+        assert_eq!(masked(text), want);
+        let slashes = "/".repeat(1_000_000);
+        assert_eq!(masked(&slashes), slashes);
     }
 
     #[test]

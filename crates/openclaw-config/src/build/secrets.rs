@@ -85,6 +85,10 @@ impl Builder<'_> {
             .into_iter()
             .filter_map(|(name, text)| {
                 let value = self.text(&text, &mut Unset::Refused)?;
+                if value.as_str().starts_with(openclaw_secrets::SCHEME) {
+                    let message = "a command that fetches secrets cannot depend on secrets itself";
+                    self.found.push(text.error(message, "a reference"));
+                }
                 Some((name, SecretString::from(value.as_str().to_owned())))
             })
             .collect();

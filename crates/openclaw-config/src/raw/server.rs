@@ -1,7 +1,7 @@
 //! What may stand in the entry of an MCP server.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::{Millis, Words};
 use crate::decode::{Decode, Decoder, Overlay, Table, Whole, choice, section};
@@ -10,7 +10,7 @@ use crate::tree::{Node, Value};
 
 section! {
     /// An MCP server: a local process (`command`) or a remote service (`url`).
-    struct RawServer("an MCP server", Refuse, one_transport) {
+    struct RawServer("an MCP server", Refuse, refine_server) {
         /// `false` switches the server off.
         enabled: bool = "enabled",
         /// How to talk to it; mostly inferred: `command` means stdio, `url` means http, with a
@@ -171,9 +171,37 @@ choice! {
     }
 }
 
-/// Tells the schema what [`crate::server`] checks: not both, and nothing that contradicts it.
-fn one_transport(schema: &mut Schema) {
+/// Tells the schema what [`crate::build`] checks, as far as it can be seen in one entry. (That there is
+/// a `command` or a `url` at all cannot: another place may have it.)
+fn refine_server(schema: &mut Schema) {
     schema.insert("not".to_owned(), json!({ "required": ["command", "url"] }));
+    let conflict = |transport: Json, key: &str| {
+        json!({
+            "if": { "properties": { "transport": transport }, "required": ["transport"] },
+            "then": { "not": { "required": [key] } },
+        })
+    };
+    let conflicts = [
+        conflict(json!({ "const": "stdio" }), "url"),
+        conflict(json!({ "not": { "const": "stdio" } }), "command"),
+    ];
+    schema.insert("allOf".to_owned(), json!(conflicts));
+    let Some(properties) = schema.get_mut("properties") else { return };
+    // What holds a variable can only be checked when it is replaced.
+    let filled = json!("\\S");
+    let address = json!(
+        r"\$|^\s*(https://|http://(localhost|[^/]+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?([/?#]|\s*$))"
+    );
+    let reference = json!(r"^(?!secret://)|^secret://(env|file|keychain|exec|gcp|aws|vault)/.");
+    properties["url"]["pattern"] = address;
+    properties["command"]["pattern"] = filled;
+    properties["toolPrefix"]["pattern"] = json!(r"\$|^[A-Za-z0-9_-]+$");
+    properties["apiKey"]["pattern"] = reference.clone();
+    for (table, names) in [("env", "^[^=\0]+$"), ("headers", "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")] {
+        properties[table]["propertyNames"] = json!({ "pattern": names });
+        properties[table]["additionalProperties"]["pattern"] = reference.clone();
+    }
+    properties["inheritEnv"]["items"]["pattern"] = json!("^[A-Za-z_][A-Za-z0-9_]*$");
 }
 
 /// `auth` is an object here and the word `oauth` in Node OpenClaw.

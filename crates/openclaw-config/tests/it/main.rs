@@ -6,5 +6,6 @@ mod editing;
 mod includes;
 mod layers;
 mod loading;
+mod robust;
 mod schema;
 mod support;

@@ -22,6 +22,8 @@ fn good_servers() -> Vec<Value> {
         json!({ "url": "https://x", "apiKey": "secret://env/A", "tls": { "caFile": "a", "verify": true } }),
         json!({ "url": "https://x", "auth": "oauth", "oauth": { "scope": "a b", "anything": 1 } }),
         json!({ "url": "https://x", "auth": { "clientId": "a", "scopes": [], "redirectPort": 1 }, "transport": "streamable-http" }),
+        json!({ "url": "http://localhost:80/x", "headers": { "Authorization": "Bearer secret://env/A" } }),
+        json!({ "url": "http://127.0.0.1", "apiKey": "" }),
         json!({ "url": "https://x", "toolFilter": { "include": ["a"], "exclude": ["b"] }, "sslVerify": true }),
     ]
 }
@@ -54,6 +56,21 @@ fn bad_servers() -> Vec<Value> {
         json!({ "url": "https://x", "tls": { "caFile": 1 } }),
         json!({ "url": "https://x", "toolFilter": { "allow": [] } }),
         json!({ "url": ["https://x"] }),
+        json!({ "url": "ftp://x" }),
+        json!({ "url": "http://example.com" }),
+        json!({ "url": "http://localhost.example.com/" }),
+        json!({ "url": "" }),
+        json!({ "command": " " }),
+        json!({ "command": "a", "transport": "http" }),
+        json!({ "url": "https://x", "transport": "stdio" }),
+        json!({ "command": "a", "env": { "A=B": "" } }),
+        json!({ "command": "a", "env": { "": "" } }),
+        json!({ "command": "a", "env": { "A": "secret://nope/x" } }),
+        json!({ "command": "a", "env": { "A": "secret://env/" } }),
+        json!({ "command": "a", "inheritEnv": ["$A"] }),
+        json!({ "command": "a", "toolPrefix": "a b" }),
+        json!({ "url": "https://x", "headers": { "a b": "" } }),
+        json!({ "url": "https://x", "apiKey": "secret://valt/x" }),
     ]
 }
 
