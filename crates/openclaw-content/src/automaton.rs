@@ -13,6 +13,11 @@ pub(crate) type State = usize;
 /// A state as it is kept in the table: the smaller the table, the more of it is in the cache.
 type Packed = u16;
 
+/// How many entries there are from the column of any class on: one for whatever `Packed` can name.
+const COLUMN: usize = 1 << Packed::BITS;
+/// The whole table. It is longer than its rows need, so that no class leads out of it.
+const TABLE: usize = COLUMN + (1 << Class::BITS);
+
 /// The state in which nothing that was read can become part of a match.
 pub(crate) const ROOT: State = 0;
 
@@ -28,7 +33,7 @@ pub(crate) struct Pattern {
 
 /// The table and the patterns that end in each state.
 pub(crate) struct Automaton {
-    next: Vec<Packed>,
+    next: Box<[Packed; TABLE]>,
     first_match: State,
     /// The patterns that end in the states from `first_match` on, longest first.
     matches: Vec<Vec<Pattern>>,
@@ -41,7 +46,7 @@ pub(crate) static AUTOMATON: LazyLock<Automaton> = LazyLock::new(|| Automaton::n
 pub(crate) fn classes_of(ascii: &str) -> impl Iterator<Item = Class> + '_ {
     ascii
         .bytes()
-        .filter_map(|byte| fold::ASCII.get(usize::from(byte)).copied())
+        .map(fold::class_of_byte)
         .filter(|class| *class != SKIP && usize::from(*class) < CLASSES)
 }
 
@@ -79,40 +84,40 @@ impl Automaton {
         lay_out(&nodes, &order)
     }
 
-    /// One step. A class that is skipped stays where it is.
-    #[inline]
-    pub(crate) fn step(&self, state: State, class: Class) -> State {
-        // The sum is formed this way round since the class is known before the state is: the next
-        // step has to wait for nothing but the look-up.
-        State::from(self.next[usize::from(class)..][state])
-    }
-
-    /// Whether a pattern that begins with the first of these classes can go on with the others.
-    pub(crate) fn can_begin(&self, first: Class, others: [Class; 2]) -> bool {
-        let (mut with, mut without) = (self.step(ROOT, first), ROOT);
-        for class in others {
-            // What is skipped or looked at more closely says nothing yet.
-            if class == SKIP || usize::from(class) >= CLASSES {
-                return true;
-            }
-            (with, without) = (self.step(with, class), self.step(without, class));
-            if self.is_match(with) {
-                return true;
-            }
-        }
-        with != without
-    }
-
-    /// Whether a pattern ends in this state.
-    #[inline]
-    pub(crate) fn is_match(&self, state: State) -> bool {
-        state >= self.first_match
+    /// What reading needs of the automaton, for a loop to keep at hand.
+    pub(crate) fn steps(&self) -> Steps<'_> {
+        Steps { next: &self.next, first_match: self.first_match }
     }
 
     /// The patterns that end in this state, longest first.
     pub(crate) fn matches(&self, state: State) -> &[Pattern] {
         let row = state.saturating_sub(self.first_match) / CLASSES;
         self.matches.get(row).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The table, and which of its states are matches.
+#[derive(Clone, Copy)]
+pub(crate) struct Steps<'a> {
+    next: &'a [Packed; TABLE],
+    first_match: State,
+}
+
+impl Steps<'_> {
+    /// One step. A class that is skipped stays where it is.
+    #[inline]
+    pub(crate) fn step(self, state: State, class: Class) -> State {
+        // The sum is formed this way round since the class is known before the state is: the next
+        // step has to wait for nothing but the look-up. That every class has a column is known by
+        // the types, and not checked at run time.
+        let column = self.next[usize::from(class)..].first_chunk::<COLUMN>();
+        column.map_or(ROOT, |column| State::from(column[state]))
+    }
+
+    /// Whether a pattern ends in this state.
+    #[inline]
+    pub(crate) fn is_match(self, state: State) -> bool {
+        state >= self.first_match
     }
 }
 
@@ -149,11 +154,11 @@ fn lay_out(nodes: &[Node], order: &[usize]) -> Automaton {
     for (row, at) in without.iter().chain(&with).enumerate() {
         place[*at] = Packed::try_from(row * CLASSES).unwrap_or(0);
     }
-    let next = without
-        .iter()
-        .chain(&with)
-        .flat_map(|at| nodes[*at].next.map(|next| place[next.unwrap_or(0)]))
-        .collect();
+    let rows = without.iter().chain(&with).map(|at| nodes[*at].next);
+    let mut next = Box::new([0; TABLE]);
+    for (entry, node) in next.iter_mut().zip(rows.flatten()) {
+        *entry = place[node.unwrap_or(0)];
+    }
     Automaton {
         next,
         first_match: without.len() * CLASSES,
@@ -167,16 +172,17 @@ mod tests {
 
     #[test]
     fn the_table_fits_its_state_numbers() {
-        let rows = AUTOMATON.next.len() / CLASSES;
+        let rows = AUTOMATON.first_match / CLASSES + AUTOMATON.matches.len();
         assert!(rows * CLASSES < usize::from(Packed::MAX), "{rows} states");
     }
 
     #[test]
     fn every_pattern_is_found_at_its_own_end() {
+        let steps = AUTOMATON.steps();
         for (written, _) in PATTERNS {
             let text = written.trim_end_matches('+');
-            let end = classes_of(text).fold(ROOT, |state, class| AUTOMATON.step(state, class));
-            assert!(AUTOMATON.is_match(end), "{written}");
+            let end = classes_of(text).fold(ROOT, |state, class| steps.step(state, class));
+            assert!(steps.is_match(end), "{written}");
             let longest = AUTOMATON.matches(end)[0];
             assert_eq!(longest.length, classes_of(text).count(), "{written}");
         }

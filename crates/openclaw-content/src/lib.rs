@@ -24,6 +24,7 @@ mod finding;
 mod fold;
 mod fragments;
 mod label;
+mod openings;
 mod patterns;
 mod prefilter;
 mod sanitize;

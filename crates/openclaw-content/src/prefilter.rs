@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use crate::automaton::AUTOMATON;
 use crate::fold::{self, OTHER};
 use crate::fragments;
+use crate::openings::{OPENINGS, Openings};
 
 /// How far before a fragment or a disguised letter the phrase may begin.
 const REACH_BACK: usize = 96;
@@ -19,6 +19,7 @@ const CROWD: usize = 8;
 /// bytes twice.
 pub(crate) struct Prefilter<'t> {
     text: &'t [u8],
+    openings: &'static Openings,
     bracket: usize,
     look_alike: usize,
     fragment: Range<usize>,
@@ -32,6 +33,7 @@ impl<'t> Prefilter<'t> {
     pub(crate) fn new(text: &'t [u8]) -> Self {
         let mut prefilter = Self {
             text,
+            openings: &OPENINGS,
             bracket: 0,
             look_alike: 0,
             fragment: 0..0,
@@ -77,7 +79,7 @@ impl<'t> Prefilter<'t> {
         let (mut since, mut passed) = (from, 0);
         for at in memchr::memchr3_iter(b'<', b'[', b'&', &text[from..]).map(|at| from + at) {
             passed += 1;
-            if can_begin(&text[at..]) {
+            if self.openings.can_begin(&text[at..]) {
                 self.bracket = at;
                 return;
             }
@@ -110,6 +112,7 @@ impl<'t> Prefilter<'t> {
                 break;
             }
             at += width;
+            at += fold::leading_plain_triples(&self.text[at..]);
         }
         self.look_alike = at;
         #[cfg(test)]
@@ -128,18 +131,6 @@ impl<'t> Prefilter<'t> {
         {
             self.searched += self.fragment.end.saturating_sub(from);
         }
-    }
-}
-
-/// Whether a pattern could begin with the bracket or ampersand that the text begins with.
-fn can_begin(text: &[u8]) -> bool {
-    match *text {
-        [b'&', next, ..] => b"lLgG#vVrR".contains(&next),
-        [bracket, second, third, ..] => {
-            let following = [second, third].map(fold::class_of_byte);
-            AUTOMATON.can_begin(fold::class_of_byte(bracket), following)
-        }
-        _ => true,
     }
 }
 

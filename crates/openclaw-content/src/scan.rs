@@ -133,32 +133,46 @@ impl<'t> Scan<'t> {
     /// Reads from `start` at least to `until`, and on to where nothing can be going on.
     fn read(&mut self, start: usize, until: usize) -> usize {
         let automaton = &*AUTOMATON;
+        let steps = automaton.steps();
         let text = self.text.as_bytes();
         let (mut at, mut state, mut counted) = (start, ROOT, self.counted);
         self.look_until = until;
-        while at < text.len() && (at < self.look_until || state != ROOT) {
+        // Only a match changes how far to look: until then it stays in a register.
+        let mut look_until = until;
+        while at < text.len() && (at < look_until || state != ROOT) {
             #[cfg(test)]
             {
                 self.effort.steps += 1;
             }
-            let (class, width) = fold::class_at(text, at);
-            let place = at..at + width;
-            at = place.end;
+            let start = at;
+            let mut class = fold::class_of_byte(text[at]);
+            // ASCII has a way of its own here, on which the width need not be computed.
             if usize::from(class) < CLASSES {
-                self.starts[counted % REMEMBERED] = place.start;
-                counted += usize::from(class != SKIP);
-                state = automaton.step(state, class);
-                if !automaton.is_match(state) {
+                at += 1;
+                // A blank leads nowhere: to branch here is quicker than to look that up.
+                if class == SKIP && !steps.is_match(state) {
                     continue;
                 }
+            } else {
+                let (whole, width) = fold::class_at(text, at);
+                at += width;
+                class = whole;
+                if usize::from(class) >= CLASSES {
+                    self.counted = counted;
+                    state = self.step_specially(automaton, state, class, start..at);
+                    (counted, look_until) = (self.counted, self.look_until);
+                    continue;
+                }
+            }
+            self.starts[counted % REMEMBERED] = start;
+            counted += usize::from(class != SKIP);
+            state = steps.step(state, class);
+            if steps.is_match(state) {
                 self.counted = counted;
                 if self.matched(automaton.matches(state), at) {
                     state = ROOT;
                 }
-            } else {
-                self.counted = counted;
-                state = self.step_specially(automaton, state, class, place);
-                counted = self.counted;
+                look_until = self.look_until;
             }
         }
         self.counted = counted;
@@ -180,9 +194,9 @@ impl<'t> Scan<'t> {
         fold::pair(class).into_iter().flatten().fold(state, |state, half| {
             self.starts[self.counted % REMEMBERED] = place.start;
             self.counted += 1;
-            let state = automaton.step(state, half);
-            let cut =
-                automaton.is_match(state) && self.matched(automaton.matches(state), place.end);
+            let state = automaton.steps().step(state, half);
+            let cut = automaton.steps().is_match(state)
+                && self.matched(automaton.matches(state), place.end);
             if cut { ROOT } else { state }
         })
     }
@@ -193,14 +207,16 @@ impl<'t> Scan<'t> {
     fn matched(&mut self, patterns: &[Pattern], end: usize) -> bool {
         patterns.iter().any(|pattern| {
             let start = self.starts[self.counted.wrapping_sub(pattern.length) % REMEMBERED];
-            let span = &self.text[start..end];
+            // To cut out a text costs checks, so it is done only where the text is needed.
+            let span = || &self.text[start..end];
             match pattern.meaning {
                 Meaning::Marker => self.cut(start, end, Suspicion::SpoofedMarker),
                 Meaning::MarkerWords => {
-                    spelling::joins_words(span) && self.cut(start, end, Suspicion::SpoofedMarker)
+                    spelling::joins_words(span()) && self.cut(start, end, Suspicion::SpoofedMarker)
                 }
                 Meaning::Token(how) => {
-                    spelling::is_spelled(span, how) && self.cut(start, end, Suspicion::ControlToken)
+                    spelling::is_spelled(span(), how)
+                        && self.cut(start, end, Suspicion::ControlToken)
                 }
                 Meaning::OpeningBar => {
                     self.bar = Some((start, end, self.counted));
@@ -224,21 +240,25 @@ impl<'t> Scan<'t> {
 
     /// Notes a cue or a suspicious phrase, if the surroundings make it one.
     fn note(&mut self, pattern: &Pattern, start: usize, end: usize) {
-        if !spelling::stands_alone(self.text, start, end, pattern.ends_word) {
-            return;
-        }
         let recent = |cue: Option<Cue>| {
             cue.is_none_or(|cue| self.cues[cue as usize].is_some_and(|at| start < at + CUE_REACH))
         };
+        // Most words that need another before them lack it, and this is the cheaper look.
+        if let Meaning::Cue(_, after) | Meaning::Phrase(_, after) = pattern.meaning
+            && !recent(after)
+        {
+            return;
+        }
+        if !spelling::stands_alone(self.text, start, end, pattern.ends_word) {
+            return;
+        }
         let suspicion = match pattern.meaning {
-            Meaning::Cue(cue, after) => {
-                if recent(after) {
-                    self.cues[cue as usize] = Some(end);
-                    self.look_until = self.look_until.max(end + CUE_REACH);
-                }
+            Meaning::Cue(cue, _) => {
+                self.cues[cue as usize] = Some(end);
+                self.look_until = self.look_until.max(end + CUE_REACH);
                 None
             }
-            Meaning::Phrase(kind, after) => recent(after).then_some(kind),
+            Meaning::Phrase(kind, _) => Some(kind),
             Meaning::LineStart(kind) => spelling::begins_line(self.text, start).then_some(kind),
             Meaning::Hyphenated(kind) => self.text[start..end].contains('-').then_some(kind),
             Meaning::ImageAddress => {

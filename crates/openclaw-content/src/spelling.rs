@@ -63,15 +63,24 @@ pub(crate) fn stands_alone(text: &str, start: usize, end: usize, ends_word: bool
     !(is_inside_word(text, start) || ends_word && is_inside_word(text, end))
 }
 
+#[inline]
 fn is_inside_word(text: &str, at: usize) -> bool {
+    let bytes = text.as_bytes();
+    let Some(last) = at.checked_sub(1).and_then(|before| bytes.get(before)) else { return false };
+    let Some(first) = bytes.get(at) else { return false };
+    // A byte beyond ASCII may belong to a letter. Mostly one of the two bytes shows that it does not
+    // come to that.
+    let may_be_letter = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    may_be_letter(*last)
+        && may_be_letter(*first)
+        && (last.is_ascii() && first.is_ascii() || joins_letters(text, at))
+}
+
+#[cold]
+#[inline(never)]
+fn joins_letters(text: &str, at: usize) -> bool {
     let (before, after) = text.split_at(at);
-    match (before.as_bytes().last(), after.as_bytes().first()) {
-        // Quicker for what is nearly always the case.
-        (Some(last), Some(first)) if last.is_ascii() && first.is_ascii() => {
-            last.is_ascii_alphanumeric() && first.is_ascii_alphanumeric()
-        }
-        _ => before.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric),
-    }
+    before.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric)
 }
 
 /// Whether nothing but the decoration of a heading stands before `start` on its line.

@@ -113,11 +113,12 @@ impl fmt::Display for SecretRefProblem {
                 } else {
                     write!(f, "there is no secret provider `{provider}`")?;
                 }
-                if let Some(nearest) = nearest {
-                    write!(f, "; did you mean `{nearest}`?")?;
+                match nearest {
+                    Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+                    None => {
+                        write!(f, "; known are {}", Provider::ALL.map(Provider::as_str).join(", "))
+                    }
                 }
-                let known = Provider::ALL.map(Provider::as_str).join(", ");
-                write!(f, "{} known are {known}", if nearest.is_some() { "" } else { ";" })
             }
             Self::EmptyName { provider } => {
                 write!(f, "the name of the secret is missing; write {}", form(*provider))

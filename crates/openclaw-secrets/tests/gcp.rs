@@ -115,15 +115,19 @@ async fn the_file_of_gcloud_in_the_home_folder_is_found() {
 }
 
 #[tokio::test]
-async fn a_login_that_has_expired_is_denied_with_advice() {
+async fn a_login_that_has_expired_is_denied_with_advice_until_the_user_logs_in_again() {
     let (server, _) = start().await;
-    let (_folder, gcp) = with_key(&server, &user_key(&server, "1//expired-refresh-token"));
+    let (folder, gcp) = with_key(&server, &user_key(&server, "1//expired-refresh-token"));
     let error = gcp.error("secret://gcp/digits").await;
     assert_eq!(error.kind(), ResolveErrorKind::Denied, "{error}");
     assert!(
         error.hint().is_some_and(|hint| hint.contains("gcloud auth application-default login"))
     );
     assert!(!format!("{error:?}").contains("expired-refresh-token"));
+
+    let key = user_key(&server, "1//good-refresh-token").to_string();
+    std::fs::write(folder.path().join("key.json"), key).expect("key");
+    assert_eq!(gcp.value("secret://gcp/digits").await, "123456789");
 }
 
 #[tokio::test]
@@ -208,6 +212,9 @@ async fn without_credentials_the_user_is_told_how_to_get_them() {
     let (_folder, strange) = with_key(&server, &json!({ "type": "alien", "secret": "hunter22" }));
     let error = strange.error("secret://gcp/digits").await;
     assert!(error.to_string().contains("credentials of type `alien` are not supported"), "{error}");
+    let (_folder, list) = with_key(&server, &json!(["hunter22"]));
+    let error = list.error("secret://gcp/digits").await;
+    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
     let (_folder, broken) = with_key(&server, &json!({ "type": "service_account" }));
     let error = broken.error("secret://gcp/digits").await;
     assert!(error.to_string().contains("credentials are not complete"), "{error}");

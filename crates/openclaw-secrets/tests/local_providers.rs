@@ -148,27 +148,6 @@ async fn a_pipe_is_refused_rather_than_waited_for() {
     assert!(error.to_string().contains("is not a regular file"), "{error}");
 }
 
-#[cfg(unix)]
-#[tokio::test]
-async fn a_file_that_others_may_read_is_used_with_a_warning() {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("token");
-    fs::write(&path, "hunter22").expect("write");
-    let log = folder.path().join("log");
-    let file = fs::File::create(&log).expect("log");
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(file).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
-    for (mode, warns) in [(0o600, false), (0o640, true)] {
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("mode");
-        assert_eq!(value_of(in_folder(folder.path()), "secret://file/token").await, "hunter22");
-        let log = fs::read_to_string(&log).expect("log");
-        assert_eq!(log.contains("other users may access this secret"), warns, "{log}");
-        assert!(!log.contains("hunter22"));
-    }
-}
-
 #[tokio::test]
 async fn a_command_gives_its_output_with_a_small_environment() {
     assert_eq!(value_of(shell("printf 'hunter22\\n'"), "secret://exec/script").await, "hunter22");

@@ -1,5 +1,7 @@
 //! Manners of the process: pipes, logs, completions.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 use std::fs;
 use std::io::Read as _;
 use std::process::{Command, Output, Stdio};

@@ -1,7 +1,10 @@
 //! Folding: which of a few classes a character belongs to, once case, width, accents, alphabets that
 //! look alike and invisible characters are seen through. Patterns are matched on classes.
 
+mod entity;
 mod table;
+
+use entity::entity;
 
 /// What a character is to the scanner.
 pub(crate) type Class = u8;
@@ -16,6 +19,8 @@ const FIRST_PUNCTUATION: Class = FIRST_LETTER + 26;
 /// How many classes the automaton knows; the classes above are resolved before it sees them.
 pub(crate) const CLASSES: usize = FIRST_PUNCTUATION as usize + PUNCTUATION.len();
 
+/// The bytes beyond ASCII: what they are depends on their neighbours.
+const MULTI_BYTE: Class = 63;
 /// `&`, which may begin an HTML entity.
 const AMPERSAND: Class = 64;
 /// A tag character: a copy of ASCII that no screen shows, but a model reads.
@@ -25,9 +30,9 @@ const FIRST_PAIR: Class = 66;
 const PAIRS: [(u8, [u8; 2]); 5] =
     [(b'S', *b"st"), (b'I', *b"fi"), (b'J', *b"fl"), (b'L', *b"<<"), (b'G', *b">>")];
 
-/// The class of each ASCII character.
-pub(crate) static ASCII: [Class; 128] = {
-    let mut classes = [OTHER; 128];
+/// What each byte says by itself: the class of an ASCII character, or that more bytes belong to it.
+static BYTES: [Class; 256] = {
+    let mut classes = [MULTI_BYTE; 256];
     let mut byte = 0;
     while byte < 128 {
         classes[byte as usize] = class_of_ascii(byte);
@@ -133,18 +138,18 @@ const fn with<const N: usize>(mut built: Pages<N>, code: usize, class: Class) ->
 /// The class of the character (or HTML entity) that begins at `at`, and its length in bytes.
 #[inline]
 pub(crate) fn class_at(text: &[u8], at: usize) -> (Class, usize) {
-    match ASCII.get(usize::from(text[at])) {
-        Some(&AMPERSAND) => entity(text, at),
-        Some(class) => (*class, 1),
-        None => beyond_ascii(text, at),
+    match class_of_byte(text[at]) {
+        MULTI_BYTE => beyond_ascii(text, at),
+        AMPERSAND => entity(text, at),
+        class => (class, 1),
     }
 }
 
-/// The class of a byte, where a look at the whole character is not worth it: what is not plain ASCII
-/// is as good as an ampersand, which may be anything.
+/// The class of a byte, where a look at the whole character is not worth it: one that the automaton
+/// does not know if the byte may be the beginning of anything.
 #[inline]
 pub(crate) fn class_of_byte(byte: u8) -> Class {
-    ASCII.get(usize::from(byte)).copied().unwrap_or(AMPERSAND)
+    BYTES[usize::from(byte)]
 }
 
 /// The class of the character beyond ASCII that begins at `at`, and its length in bytes.
@@ -165,37 +170,14 @@ pub(crate) fn beyond_ascii(text: &[u8], at: usize) -> (Class, usize) {
     (class, width)
 }
 
-/// The HTML entities that stand for a bracket or a bar, without `&` and `;`.
-const ENTITIES: &[(&[u8], u8)] = &[
-    (b"lt", b'<'),
-    (b"gt", b'>'),
-    (b"#60", b'<'),
-    (b"#62", b'>'),
-    (b"#x3c", b'<'),
-    (b"#x3e", b'>'),
-    (b"vert", b'|'),
-    (b"verbar", b'|'),
-    (b"#124", b'|'),
-    (b"#x7c", b'|'),
-    (b"lsqb", b'['),
-    (b"rsqb", b']'),
-    (b"#91", b'['),
-    (b"#93", b']'),
-    (b"#x5b", b'['),
-    (b"#x5d", b']'),
-];
-
-/// The class of what the `&` at `at` begins, and its length in bytes.
-#[cold]
-fn entity(text: &[u8], at: usize) -> (Class, usize) {
-    let rest = &text[at + 1..];
-    ENTITIES
-        .iter()
-        .find(|(name, _)| {
-            rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
-                && rest.get(name.len()) == Some(&b';')
-        })
-        .map_or((OTHER, 1), |(name, stands_for)| (class_of_ascii(*stands_for), name.len() + 2))
+/// How many bytes of characters the text begins with that have three bytes each and are on pages on
+/// which nothing matters: in Chinese or Japanese, most of the text. No character of them is looked up.
+pub(crate) fn leading_plain_triples(text: &[u8]) -> usize {
+    let page =
+        |[lead, second, _]: &[u8; 3]| usize::from(lead & 0x0F) << 6 | usize::from(second & 0x3F);
+    let (triples, _) = text.as_chunks();
+    let is_plain = |triple: &&[u8; 3]| triple[0] & 0xF0 == 0xE0 && PAGES.index[page(triple)] == 0;
+    triples.iter().take_while(is_plain).count() * 3
 }
 
 #[cfg(test)]
@@ -238,6 +220,16 @@ mod tests {
             assert_eq!(classes(disguised), classes("external"), "{disguised}");
         }
         assert_eq!(classes("≪ﬆ》‹＜&LT;&#x3c;｜"), classes("<<st>><<<<|"));
+    }
+
+    #[test]
+    fn plain_triples_end_before_anything_that_matters() {
+        let plain = "员会星".repeat(5);
+        for after in ["", "x", "é", "\u{200b}", "＜", "𝐂", "🙂", "&lt;"] {
+            let text = format!("{plain}{after}漢");
+            let found = leading_plain_triples(text.as_bytes());
+            assert!(found == plain.len() || after.is_empty() && found == text.len(), "{text}");
+        }
     }
 
     #[test]

@@ -13,15 +13,14 @@ use aws_sdk_secretsmanager::{
     operation::get_secret_value::{GetSecretValueError, GetSecretValueOutput},
 };
 use futures_util::future::BoxFuture;
-use tokio::sync::OnceCell;
 
-use super::{Context, Fetch, text};
+use super::{Context, Fetch, kept::Kept, text};
 use crate::{ResolveErrorKind, SecretRef, SecretString, Settings, resolve_error::Failure};
 
 /// Secrets Manager of one account.
 pub(super) struct Aws {
     settings: Arc<Settings>,
-    connection: OnceCell<Connection>,
+    connection: Kept<Connection>,
 }
 
 struct Connection {
@@ -31,11 +30,11 @@ struct Connection {
 
 impl Aws {
     pub(super) fn new(context: &Context) -> Self {
-        Self { settings: context.settings.clone(), connection: OnceCell::new() }
+        Self { settings: context.settings.clone(), connection: Kept::new() }
     }
 
     async fn get(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
-        let connection = self.connection.get_or_init(|| self.connect()).await;
+        let connection = self.connection.get(async || Ok(self.connect().await)).await?;
         let name = reference.name();
         let region = region_of(name);
         if region.is_none() && !connection.has_region {
@@ -83,7 +82,11 @@ impl Fetch for Aws {
         &'a self,
         reference: &'a SecretRef,
     ) -> BoxFuture<'a, Result<SecretString, Failure>> {
-        Box::pin(self.get(reference))
+        Box::pin(async {
+            let value = self.get(reference).await;
+            self.connection.check(&value).await;
+            value
+        })
     }
 }
 

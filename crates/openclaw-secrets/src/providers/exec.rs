@@ -15,18 +15,9 @@ use crate::{
     resolve_error::Failure,
 };
 
-/// What a command gets of the host environment: enough to run, and to find a password store, its
-/// agent and its configuration. Never the gateway's own tokens.
-const BASELINE: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TERM",
-    "TMPDIR",
+/// What a command gets of the host environment besides the baseline: where to find a password store,
+/// its agent and its configuration.
+const PASSWORD_STORES: &[&str] = &[
     "XDG_RUNTIME_DIR",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
@@ -35,25 +26,6 @@ const BASELINE: &[&str] = &[
     "GPG_TTY",
     "PASSWORD_STORE_DIR",
     "SSH_AUTH_SOCK",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "SystemRoot",
-    "SystemDrive",
-    "ComSpec",
-    "PATHEXT",
-    "TEMP",
-    "TMP",
-    "USERPROFILE",
-    "APPDATA",
-    "LOCALAPPDATA",
-    "PROGRAMDATA",
-    "ProgramFiles",
 ];
 
 /// The commands that the config names.
@@ -103,9 +75,7 @@ impl Exec {
         };
         let mut command = tokio::process::Command::new(program);
         command.args(&exec.args).env_clear();
-        let inherited =
-            BASELINE.iter().filter_map(|name| Some((name, self.environment.get(name)?)));
-        command.envs(inherited);
+        command.envs(self.environment.for_child(PASSWORD_STORES.iter().copied()));
         command.envs(exec.env.iter().map(|(name, value)| (name, value.expose())));
         if !self.settings.base_dir.as_os_str().is_empty() {
             command.current_dir(&self.settings.base_dir);

@@ -11,6 +11,8 @@ mod aws;
 mod gcp;
 #[cfg(any(feature = "gcp", feature = "vault"))]
 mod http;
+#[cfg(any(feature = "aws", feature = "gcp"))]
+mod kept;
 #[cfg(feature = "keychain")]
 mod keychain;
 #[cfg(feature = "vault")]

@@ -50,8 +50,10 @@ impl Identity {
             Some(mut key) => {
                 let of_key = key["project_id"].as_str().or(key["quota_project_id"].as_str());
                 project = project.or_else(|| of_key.map(str::to_owned));
-                if let Some(quota) = variable("GOOGLE_CLOUD_QUOTA_PROJECT") {
-                    key["quota_project_id"] = quota.into();
+                if let Some(quota) = variable("GOOGLE_CLOUD_QUOTA_PROJECT")
+                    && let Some(fields) = key.as_object_mut()
+                {
+                    fields.insert("quota_project_id".to_owned(), quota.into());
                 }
                 from_key(key)?
             }

@@ -7,11 +7,10 @@ use crc::{CRC_32_ISCSI, Crc};
 use futures_util::future::BoxFuture;
 use reqwest::{Client, Url};
 use serde_json::Value;
-use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
 
 use self::identity::Identity;
-use super::{Context, Fetch, http, text};
+use super::{Context, Fetch, http, kept::Kept, text};
 use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
 
 const ENDPOINT: &str = "https://secretmanager.googleapis.com";
@@ -21,7 +20,7 @@ const LATEST: &str = "latest";
 /// Secret Manager, as the application default credentials see it.
 pub(super) struct Gcp {
     context: Context,
-    connection: OnceCell<Connection>,
+    connection: Kept<Connection>,
 }
 
 struct Connection {
@@ -32,11 +31,11 @@ struct Connection {
 
 impl Gcp {
     pub(super) fn new(context: &Context) -> Self {
-        Self { context: context.clone(), connection: OnceCell::new() }
+        Self { context: context.clone(), connection: Kept::new() }
     }
 
     async fn access(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
-        let connection = self.connection.get_or_try_init(|| self.connect()).await?;
+        let connection = self.connection.get(async || self.connect().await).await?;
         let version = connection.version_name(reference).await?;
         let headers = connection.identity.headers().await?;
         let mut url = connection.endpoint.clone();
@@ -82,7 +81,11 @@ impl Fetch for Gcp {
         &'a self,
         reference: &'a SecretRef,
     ) -> BoxFuture<'a, Result<SecretString, Failure>> {
-        Box::pin(self.access(reference))
+        Box::pin(async {
+            let value = self.access(reference).await;
+            self.connection.check(&value).await;
+            value
+        })
     }
 }
 
