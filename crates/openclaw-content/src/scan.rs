@@ -149,10 +149,6 @@ impl<'t> Scan<'t> {
             // ASCII has a way of its own here, on which the width need not be computed.
             if usize::from(class) < CLASSES {
                 at += 1;
-                // A blank leads nowhere: to branch here is quicker than to look that up.
-                if class == SKIP && !steps.is_match(state) {
-                    continue;
-                }
             } else {
                 let (whole, width) = fold::class_at(text, at);
                 at += width;
@@ -164,8 +160,12 @@ impl<'t> Scan<'t> {
                     continue;
                 }
             }
+            // What does not count leads nowhere, and must not report a match once more.
+            if class == SKIP {
+                continue;
+            }
             self.starts[counted % REMEMBERED] = start;
-            counted += usize::from(class != SKIP);
+            counted += 1;
             state = steps.step(state, class);
             if steps.is_match(state) {
                 self.counted = counted;
