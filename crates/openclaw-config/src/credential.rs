@@ -1,77 +1,218 @@
-//! Which settings hold credentials, judged by their names; and how to show text that may hold one.
+//! What looks like a credential, and how to show text that may hold one.
+//!
+//! Names tell (`GITHUB_TOKEN`), shapes tell (`ghp_…`), places tell (the user part of an address, what
+//! follows `--token`). When in doubt it is hidden: what is hidden can be looked up in the file.
 
-use url::Url;
+use crate::text::is_reference_word;
 
 /// Stands where a credential would.
-pub(crate) const REDACTED: &str = "[REDACTED]";
+pub(crate) use openclaw_secrets::REDACTED;
 
-/// Parts of names under which people keep credentials.
-const TELLING: &[&str] = &[
+/// Words in names under which people keep credentials.
+const TELLING_WORDS: &[&str] = &[
     "password",
     "passwd",
     "passphrase",
+    "pass",
+    "pwd",
     "secret",
+    "secrets",
     "token",
+    "tokens",
     "key",
+    "keys",
+    "apikey",
     "credential",
+    "credentials",
     "auth",
+    "authorization",
+    "authentication",
     "bearer",
     "cookie",
-    "session",
     "signature",
     "private",
     "dsn",
-    "connection_string",
-    "pwd",
+    "pat",
+    "jwt",
+    "accesskey",
+    "secretkey",
+    "authtoken",
+    "accesstoken",
+    "privatekey",
 ];
 
-/// Whether a setting of this name (`GITHUB_TOKEN`, `X-Api-Key`, …) is likely to hold a credential.
+/// How well-known tokens begin.
+const TELLING_PREFIXES: &[&str] = &[
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "sk_",
+    "pk_",
+    "rk_",
+    "xox",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "ya29.",
+    "eyJ",
+    "npm_",
+    "hf_",
+    "tvly-",
+    "dop_v1_",
+    "shpat_",
+];
+
+/// Options whose value is an assignment or a header, as in `-e NAME=value`.
+const CARRIERS: &[&str] = &["-e", "--env", "-H", "--header"];
+
+/// Whether a setting of this name (`GITHUB_TOKEN`, `X-Api-Key`, `clientSecret`) holds a credential.
 pub(crate) fn is_credential_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    TELLING.iter().any(|part| name.contains(part))
+    let mut word = String::new();
+    let mut previous_lower = false;
+    for c in name.chars().chain(['_']) {
+        let begins = c.is_uppercase() && previous_lower;
+        if begins || !c.is_alphanumeric() {
+            if TELLING_WORDS.contains(&word.as_str()) {
+                return true;
+            }
+            word.clear();
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+        previous_lower = c.is_lowercase();
+    }
+    false
 }
 
-/// A URL without its password and without the values of its query, which often is a credential.
-pub(crate) fn safe_url(url: &Url) -> String {
-    let mut safe = url.clone();
-    if safe.password().is_some() {
-        // Cannot fail: a URL with a password can have one.
-        let _ = safe.set_password(Some("redacted"));
+/// Whether a value has the shape of a credential, whatever it is called.
+pub(crate) fn looks_like_credential(value: &str) -> bool {
+    let value = value.trim();
+    if TELLING_PREFIXES.iter().any(|prefix| value.starts_with(prefix)) {
+        return true;
     }
-    if url.query().is_none() {
-        return safe.to_string();
-    }
-    safe.set_query(None);
-    let fragment = url.fragment().map(|fragment| format!("#{fragment}")).unwrap_or_default();
-    safe.set_fragment(None);
-    let query: Vec<String> =
-        url.query_pairs().map(|(name, _)| format!("{name}={REDACTED}")).collect();
-    format!("{safe}?{}{fragment}", query.join("&"))
+    let is_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '=');
+    let has = |test: fn(&char) -> bool| value.chars().any(|c| test(&c));
+    let is_long = value.len() >= 24 && value.chars().all(is_token);
+    is_long && has(char::is_ascii_digit) && has(char::is_ascii_alphabetic)
+        || address_credentials(value).next().is_some()
 }
 
-/// The arguments of a command as they may be shown: what follows `--token` or `--token=` is hidden.
-pub(crate) fn safe_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut hide_next = false;
-    args.into_iter()
-        .map(|arg| {
-            let hide = std::mem::take(&mut hide_next);
-            if let Some((flag, _)) = arg.split_once('=') {
-                if flag.starts_with('-') && is_credential_name(flag) {
-                    return format!("{flag}={REDACTED}");
-                }
-            } else if arg.starts_with('-') {
-                hide_next = is_credential_name(arg);
-                return arg.to_owned();
-            }
-            if hide {
-                return REDACTED.to_owned();
-            }
-            match Url::parse(arg) {
-                Ok(url) if url.password().is_some() || url.query().is_some() => safe_url(&url),
-                _ => arg.to_owned(),
-            }
+/// The parts of an address that may be credentials: everything before the last `@` of the authority,
+/// and the values of the query. It need not be a valid address.
+pub(crate) fn address_credentials(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let authority = text.find("://").map(|scheme| scheme + 3);
+    let query = text.find('?').filter(|at| authority.is_some() || text[*at..].contains('='));
+    let end = query.unwrap_or(text.len());
+    let from = authority.unwrap_or(0);
+    let user = text[from..end].rfind('@').map(|at| from..from + at);
+    // Without a scheme an `@` is as likely part of a name: `@scope/package`, `me@example.com`.
+    let user = user.filter(|user| authority.is_some() || text[user.clone()].contains(':'));
+    let user = user.filter(|user| !user.is_empty() && !is_reference_word(&text[user.clone()]));
+    let values = query.into_iter().flat_map(move |query| {
+        let mut at = query + 1;
+        text[query + 1..].split('&').map(move |pair| {
+            let value = pair.find('=').map_or(0, |equals| equals + 1);
+            let range = at + value..at + pair.len();
+            at += pair.len() + 1;
+            range
         })
-        .collect()
+    });
+    let hidden = |range: &std::ops::Range<usize>| !range.is_empty();
+    let values: Vec<_> =
+        values.filter(hidden).filter(|range| !is_reference_word(&text[range.clone()])).collect();
+    user.into_iter().chain(values)
+}
+
+/// An address as it may be shown.
+pub(crate) fn safe_address(text: &str) -> String {
+    redact(text, address_credentials(text))
+}
+
+fn redact(text: &str, hidden: impl IntoIterator<Item = std::ops::Range<usize>>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut shown = 0;
+    for range in hidden {
+        out.push_str(&text[shown..range.start]);
+        out.push_str(REDACTED);
+        shown = range.end;
+    }
+    out.push_str(&text[shown..]);
+    out
+}
+
+/// Looks at the arguments of a command one after the other.
+#[derive(Default)]
+pub(crate) struct ArgFilter {
+    /// The argument that comes next is the value of an option.
+    next: Next,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    #[default]
+    Plain,
+    Credential,
+    Assignment,
+}
+
+impl ArgFilter {
+    /// Which part of the argument must not be shown: from where on, or nothing.
+    pub(crate) fn hidden_from(&mut self, arg: &str) -> Option<usize> {
+        let role = std::mem::take(&mut self.next);
+        if arg.starts_with('-') && !(role == Next::Credential && !arg.starts_with("--")) {
+            return self.option(arg);
+        }
+        if is_reference_word(arg) {
+            return None;
+        }
+        match role {
+            Next::Credential => Some(0),
+            Next::Assignment => Some(arg.find(['=', ':']).map_or(0, |at| at + 1)),
+            Next::Plain => hidden_in_value(arg, 0),
+        }
+    }
+
+    fn option(&mut self, arg: &str) -> Option<usize> {
+        let Some((name, value)) = arg.split_once('=') else {
+            if CARRIERS.contains(&arg) {
+                self.next = Next::Assignment;
+            } else if is_credential_name(arg) {
+                self.next = Next::Credential;
+            }
+            return None;
+        };
+        let start = name.len() + 1;
+        if CARRIERS.contains(&name) {
+            return Some(value.find(['=', ':']).map_or(start, |at| start + at + 1));
+        }
+        let hides = is_credential_name(name) && !is_reference_word(value);
+        if hides { Some(start) } else { hidden_in_value(value, start) }
+    }
+}
+
+/// `NAME=value`, `Name: value`, an address, or a token by its shape.
+fn hidden_in_value(value: &str, start: usize) -> Option<usize> {
+    let assigned = value.find(['=', ':']).filter(|at| is_credential_name(&value[..*at]));
+    if let Some(at) = assigned.filter(|at| !is_reference_word(value[at + 1..].trim())) {
+        return Some(start + at + 1);
+    }
+    let address = address_credentials(value).next().map(|range| start + range.start);
+    address.or_else(|| looks_like_credential(value).then_some(start))
+}
+
+/// The arguments of a command as they may be shown.
+pub(crate) fn safe_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut filter = ArgFilter::default();
+    let shown = |arg: &str| match filter.hidden_from(arg) {
+        Some(from) => redact(arg, [from..arg.len()]),
+        None => arg.to_owned(),
+    };
+    args.into_iter().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -79,32 +220,66 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_credentials_are_recognised() {
-        for name in ["GITHUB_TOKEN", "X-Api-Key", "Authorization", "clientSecret", "db_password"] {
+    fn names_of_credentials_are_recognised_by_their_words() {
+        for name in [
+            "GITHUB_TOKEN",
+            "X-Api-Key",
+            "Authorization",
+            "clientSecret",
+            "db_password",
+            "--api-key",
+            "APIKEY",
+        ] {
             assert!(is_credential_name(name), "{name}");
         }
-        for name in ["LOG_LEVEL", "Accept", "PORT", "command"] {
+        for name in ["LOG_LEVEL", "Accept", "PORT", "command", "MONKEY", "AUTHOR", "keyboard", ""] {
             assert!(!is_credential_name(name), "{name}");
         }
     }
 
     #[test]
-    fn a_url_is_shown_without_password_and_query_values() {
-        let url = Url::parse("https://me:hunter2@example.com/mcp?apiKey=tvly-1&x=2#top").unwrap();
-        assert_eq!(
-            safe_url(&url),
-            "https://me:redacted@example.com/mcp?apiKey=[REDACTED]&x=[REDACTED]#top"
-        );
-        let plain = Url::parse("https://example.com/mcp").unwrap();
-        assert_eq!(safe_url(&plain), "https://example.com/mcp");
+    fn credentials_are_recognised_by_their_shape() {
+        for value in
+            ["ghp_x", "sk-1", "eyJhbGciOi", "a1b2c3d4e5f6a7b8c9d0e1f2", "postgres://u:p@h/db"]
+        {
+            assert!(looks_like_credential(value), "{value}");
+        }
+        for value in ["debug", "@scope/package", "/home/user/docs", "https://example.com/x", "8080"]
+        {
+            assert!(!looks_like_credential(value), "{value}");
+        }
     }
 
     #[test]
-    fn arguments_that_follow_a_credential_flag_are_hidden() {
-        let shown = safe_args(["--api-key", "sk-1", "--token=abc", "-y", "pkg", "pg://u:p@h/db"]);
-        assert_eq!(
-            shown,
-            ["--api-key", REDACTED, "--token=[REDACTED]", "-y", "pkg", "pg://u:redacted@h/db"]
-        );
+    fn an_address_is_shown_without_user_and_query_values() {
+        for (written, shown) in [
+            (
+                "https://me:hunter2@h/mcp?k=v&x=2#top",
+                "https://[REDACTED]@h/mcp?k=[REDACTED]&x=[REDACTED]",
+            ),
+            ("https://ghp_token@h/", "https://[REDACTED]@h/"),
+            ("https://me:hun/ter2@h/", "https://[REDACTED]@h/"),
+            ("me:hunter2@h/x", "[REDACTED]@h/x"),
+            ("https://${USER}@h/?key=${KEY}", "https://${USER}@h/?key=${KEY}"),
+            ("https://h/mcp", "https://h/mcp"),
+        ] {
+            assert_eq!(safe_address(written), shown);
+        }
+    }
+
+    #[test]
+    fn credentials_in_arguments_are_hidden() {
+        for (args, shown) in [
+            (&["--api-key", "sk1", "x"][..], &["--api-key", REDACTED, "x"][..]),
+            (&["--token=abc"], &["--token=[REDACTED]"]),
+            (&["-e", "GITHUB_TOKEN=x", "img"], &["-e", "GITHUB_TOKEN=[REDACTED]", "img"]),
+            (&["--env=K=v"], &["--env=K=[REDACTED]"]),
+            (&["--header", "Authorization: Bearer x"], &["--header", "Authorization:[REDACTED]"]),
+            (&["pg://u:p@h/db", "--db=pg://u:p@h"], &["pg://[REDACTED]", "--db=pg://[REDACTED]"]),
+            (&["-y", "@scope/pkg", "/home/u"], &["-y", "@scope/pkg", "/home/u"]),
+            (&["--token", "${TOKEN}", "--key=${KEY}"], &["--token", "${TOKEN}", "--key=${KEY}"]),
+        ] {
+            assert_eq!(safe_args(args.iter().copied()), shown);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `$include`: an object may be continued in other files of the configuration's folder.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostic;
@@ -114,9 +115,16 @@ impl<'a> Includes<'a> {
         if self.open.len() > MAX_DEPTH || self.read > MAX_FILES {
             return Err(here("there are too many includes"));
         }
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+            return Err(here("it is not a file"));
+        }
         let text = read_text(&path).map_err(|error| Problem::Here(error.to_string()))?;
         let id: SourceId = self.sources.add(path.display().to_string(), text);
         let node = parse(self.sources, id).map_err(Problem::There)?;
+        if !matches!(node.value, Value::Object(_)) {
+            let kind = node.value.kind();
+            return Err(Problem::Here(format!("it holds {kind}, where an object is expected")));
+        }
         self.open.push(path);
         let node = self.resolve(node);
         self.open.pop();
@@ -137,13 +145,15 @@ fn merge(base: Node, over: Node) -> Node {
     let value = match (base.value, over.value) {
         (Value::Object(mut members), Value::Object(over)) => {
             // A key that stands twice in one file is kept twice: that is reported later.
-            let count = members.len();
-            for member in over {
-                let twin = members[..count].iter().position(|base| base.key == member.key);
-                match twin {
-                    Some(index) => {
-                        let base = std::mem::replace(&mut members[index], member.clone());
-                        members[index].node = merge(base.node, member.node);
+            let places: HashMap<String, usize> =
+                members.iter().enumerate().map(|(at, member)| (member.key.clone(), at)).collect();
+            for mut member in over {
+                match places.get(&member.key) {
+                    Some(at) => {
+                        let null = Node { at: member.node.at, value: Value::Null };
+                        let base = std::mem::replace(&mut members[*at].node, null);
+                        member.node = merge(base, member.node);
+                        members[*at] = member;
                     }
                     None => members.push(member),
                 }

@@ -1,5 +1,6 @@
 //! From a path to a [`Config`] and a [`Report`].
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::build::Builder;
@@ -87,7 +88,8 @@ fn check(
     let base = file.parent().unwrap_or(Path::new(""));
     let lookup: Lookup<'_> = surroundings.variable;
     let home = surroundings.home;
-    let mut builder = Builder { lookup, home, base, sources: &sources, found };
+    let mut builder =
+        Builder { lookup, home, base, sources: &sources, found, warned: BTreeSet::new() };
     let config = builder.build(raw, exists.then(|| file.to_path_buf()));
     let mut report = Report { diagnostics: builder.found, sources };
     report.settle();
@@ -99,6 +101,7 @@ fn way_out(error: &ReadError) -> &'static str {
     match error {
         ReadError::Missing => "create it, or leave `--config` out",
         ReadError::Folder => "name the file itself, as in `--config folder/openclaw.json`",
+        ReadError::Special => "name a file, or hand it over with `/dev/stdin`",
         ReadError::Denied => "make it readable for this user",
         ReadError::TooLarge => "is this really the configuration?",
         ReadError::NotUtf8(_) | ReadError::Utf16 => "most editors can do that under \"Save as\"",

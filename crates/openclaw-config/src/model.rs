@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use openclaw_secrets::SecretRef;
+
 use crate::name::{AgentId, ServerName};
 use crate::server::ServerConfig;
 use crate::source::Location;
@@ -37,19 +39,23 @@ impl Config {
     }
 
     /// Every reference to a secret in the configuration, and the settings that it stands in.
-    pub fn secret_references(&self) -> BTreeMap<openclaw_secrets::SecretRef, Vec<String>> {
-        let mut found: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    /// Disabled servers need none.
+    pub fn secret_references(&self) -> BTreeMap<SecretRef, BTreeSet<String>> {
+        let mut found: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
+        let mut note = |name: &ServerName, setting: &str, reference: &SecretRef| {
+            found.entry(reference.clone()).or_default().insert(format!("{name}.{setting}"));
+        };
         for agent in &self.agents {
             for (name, server) in agent.mcp.servers.iter().filter(|(_, server)| server.enabled) {
                 for (setting, template) in server.credentials() {
-                    for reference in template.references() {
-                        let users = found.entry(reference.clone()).or_default();
-                        let user = format!("{name}.{setting}");
-                        if !users.contains(&user) {
-                            users.push(user);
-                        }
-                    }
+                    template.references().for_each(|reference| note(name, &setting, reference));
                 }
+            }
+            for (name, held_back) in &agent.mcp.held_back {
+                held_back
+                    .references
+                    .iter()
+                    .for_each(|(reference, setting)| note(name, setting, reference));
             }
         }
         found
@@ -91,6 +97,8 @@ pub struct McpConfig {
 pub struct HeldBack {
     /// Environment variables that its entry uses and that are not set.
     pub unset_variables: Vec<String>,
+    /// The references to secrets in its entry, each with its setting.
+    pub references: Vec<(SecretRef, String)>,
 }
 
 /// Settings for all MCP servers of an agent (C5).

@@ -1,5 +1,6 @@
 //! Which file is the configuration, and where state is kept (C1).
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Names another file than the usual one.
@@ -42,7 +43,7 @@ impl Paths {
     /// If there is nothing to go by.
     pub fn find(
         flag: Option<&Path>,
-        variable: &dyn Fn(&str) -> Option<String>,
+        variable: &dyn Fn(&str) -> Option<OsString>,
         home: Option<&Path>,
     ) -> Result<Self, NoHome> {
         let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -70,7 +71,10 @@ mod tests {
         home: Option<&str>,
     ) -> Result<Paths, NoHome> {
         let variable = |name: &str| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| OsString::from(value))
         };
         Paths::find(flag.map(Path::new), &variable, home.map(Path::new))
     }

@@ -39,7 +39,7 @@ impl Report {
             out.push_str("\n\n");
         }
         if skipped > 0 {
-            out.push_str(&format!("(and {skipped} more like these)\n\n"));
+            out.push_str(&format!("(and {skipped} more; `--json` lists all)\n\n"));
         }
         out
     }

@@ -189,26 +189,43 @@ pub enum ProxySetting {
     Url(SafeUrl),
 }
 
-/// An address that shows neither its password nor the values of its query.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SafeUrl(Url);
+/// An address that shows itself as it was written, without its user part and the values of its query.
+#[derive(Clone)]
+pub struct SafeUrl {
+    url: Url,
+    written: String,
+}
 
 impl SafeUrl {
+    /// An address and how it was written, with `${VARIABLE}` for a variable.
+    pub(crate) fn new(url: Url, written: &str) -> Self {
+        Self { url, written: written.to_owned() }
+    }
+
     /// The address itself, to be used and not to be shown.
     pub fn expose(&self) -> &Url {
-        &self.0
+        &self.url
     }
 }
 
+impl PartialEq for SafeUrl {
+    fn eq(&self, other: &Self) -> bool {
+        self.url == other.url
+    }
+}
+
+impl Eq for SafeUrl {}
+
 impl From<Url> for SafeUrl {
     fn from(url: Url) -> Self {
-        Self(url)
+        let written = url.to_string();
+        Self { url, written }
     }
 }
 
 impl fmt::Display for SafeUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&credential::safe_url(&self.0))
+        f.write_str(&credential::safe_address(&self.written))
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) text: String,
     line_starts: Vec<u32>,
+    /// Then a column is an offset, and need not be counted.
+    is_ascii: bool,
 }
 
 /// Every text that took part in a configuration: the file and what it includes.
@@ -75,7 +77,8 @@ impl Sources {
                 text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next),
             )
             .collect();
-        self.0.push(Source { name, text, line_starts });
+        let is_ascii = text.is_ascii();
+        self.0.push(Source { name, text, line_starts, is_ascii });
         id
     }
 
@@ -88,7 +91,8 @@ impl Sources {
         let source = self.get(span.source);
         let line = source.line_of(span.start);
         let before = &source.text[source.line_starts[line] as usize..span.start as usize];
-        Location { file: source.name.clone(), line: line + 1, column: before.chars().count() + 1 }
+        let column = if source.is_ascii { before.len() } else { before.chars().count() };
+        Location { file: source.name.clone(), line: line + 1, column: column + 1 }
     }
 }
 
@@ -120,6 +124,9 @@ pub enum ReadError {
     /// The path names a folder.
     #[error("this is a folder, not a file")]
     Folder,
+    /// It is a pipe or the like, on which one could wait for ever.
+    #[error("this is a pipe or a device, not a file")]
+    Special,
     /// The user may not read it.
     #[error("permission to read it was denied")]
     Denied,
@@ -145,11 +152,16 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ReadError> {
         io::ErrorKind::IsADirectory => ReadError::Folder,
         _ => ReadError::Io(error),
     };
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
+    // Asked before it is opened: to open a pipe that nobody writes to would wait for ever.
+    let metadata = std::fs::metadata(path).map_err(failed)?;
     if metadata.is_dir() {
         return Err(ReadError::Folder);
     }
+    // What the shell makes of `<(…)`, and standard input, lie there.
+    if !metadata.is_file() && !path.starts_with("/dev") && !path.starts_with("/proc") {
+        return Err(ReadError::Special);
+    }
+    let file = File::open(path).map_err(failed)?;
     if metadata.len() > MAX_FILE_BYTES {
         return Err(ReadError::TooLarge);
     }

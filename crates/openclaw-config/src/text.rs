@@ -164,6 +164,22 @@ impl Expansion {
     }
 }
 
+/// Whether a word is a reference as a whole: `secret://…`, `${NAME}`, `${NAME:-}`, `$NAME`. It names a
+/// value and is none, so it may be shown.
+pub(crate) fn is_reference_word(word: &str) -> bool {
+    if word.starts_with(openclaw_secrets::SCHEME) {
+        return !word.contains(char::is_whitespace);
+    }
+    let braced = word.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    match (braced, word.strip_prefix('$')) {
+        (Some(name), _) => is_variable_name(name.strip_suffix(":-").unwrap_or(name)),
+        (None, Some(name)) => {
+            is_variable_name(name) && !name.contains(|c: char| c.is_ascii_lowercase())
+        }
+        (None, None) => false,
+    }
+}
+
 /// Whether an environment variable can be called so.
 pub(crate) fn is_variable_name(name: &str) -> bool {
     !name.is_empty()
@@ -199,6 +215,18 @@ mod tests {
         assert_eq!(value("$${HOME} $$HOME"), "${HOME} $HOME");
         assert_eq!(value("cost: 5$ ^a$ $ref $1"), "cost: 5$ ^a$ $ref $1");
         assert_eq!(value("$$$HOME"), "$/h");
+    }
+
+    #[test]
+    fn only_what_is_replaced_as_a_whole_counts_as_a_reference() {
+        for word in ["secret://env/A", "${name}", "${NAME:-}", "$NAME"] {
+            assert!(is_reference_word(word), "{word}");
+        }
+        for word in
+            ["$ecret", "$hunter2", "$$NAME", "${NAME:-hunter2}", "x${NAME}", "secret://a b", ""]
+        {
+            assert!(!is_reference_word(word), "{word}");
+        }
     }
 
     #[test]

@@ -152,7 +152,7 @@ fn explain(error: &ParseError, text: &str, id: SourceId) -> Diagnostic {
         ),
         Kind::NestingDepthExceeded => (
             "this is nested too deeply".to_owned(),
-            "more than 512 levels deep",
+            "too many levels",
             Some("a configuration needs fewer than ten levels"),
         ),
         Kind::UnexpectedToken | Kind::UnexpectedWord | Kind::UnexpectedTokenInObject => (

@@ -70,10 +70,18 @@ pub(crate) enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Look at the configuration
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Example:
+  openclaw config validate"
+    )]
     Config(ConfigCommand),
     /// Look at the secrets that the configuration refers to
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Example:
+  openclaw secrets check"
+    )]
     Secrets(SecretsCommand),
     /// Print completions for a shell
     #[command(after_help = "Examples:
@@ -117,6 +125,8 @@ Exit codes: 0 it can be used (there may be warnings), 78 it has errors.")]
   openclaw config schema > openclaw.schema.json")]
     Schema,
     /// Print the path of the configuration file
+    #[command(after_help = "Example:
+  $EDITOR \"$(openclaw config path)\"")]
     Path,
 }
 

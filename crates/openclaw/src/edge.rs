@@ -21,7 +21,8 @@ impl Edge {
     }
 
     pub(crate) fn paths(&self, flag: Option<&Path>) -> Result<Paths, String> {
-        Paths::find(flag, &variable, self.home.as_deref()).map_err(|error| error.to_string())
+        Paths::find(flag, &|name| std::env::var_os(name), self.home.as_deref())
+            .map_err(|error| error.to_string())
     }
 
     pub(crate) fn load(&self, file: &Path) -> Loaded {

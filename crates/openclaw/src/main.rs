@@ -28,10 +28,10 @@ fn main() -> std::process::ExitCode {
     }
     let edge = Edge::of_this_process(redactor);
     let exit = commands::run(&cli, &edge, &mut output);
-    // Somebody who stops reading (`| head`) has seen enough: that is no failure.
+    // Somebody who stops reading (`| head`) has seen enough: that changes nothing.
     match output.finish() {
         Ok(()) => exit.into(),
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::Ok.into(),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => exit.into(),
         Err(error) => {
             output.problem(&format!("the output cannot be written: {error}"), None);
             Exit::Failed.into()

@@ -1,12 +1,13 @@
 //! What people and programs see: text or JSON on stdout, problems on stderr.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, ContentArrangement, Table, presets};
 use openclaw_config::{Report, Severity};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -52,8 +53,12 @@ impl Output {
         }
     }
 
-    /// Something went wrong, and perhaps a way out.
+    /// Something went wrong, and perhaps a way out. Programs get it as JSON, too.
     pub(crate) fn problem(&mut self, message: &str, hint: Option<&str>) {
+        if self.json {
+            self.value(&json!({ "ok": false, "error": message, "hint": hint }));
+        }
+        let message = printable(message);
         let mut stderr = anstream::stderr().lock();
         let _ = writeln!(stderr, "{ERROR}error{ERROR:#}: {message}");
         if let Some(hint) = hint {
@@ -61,8 +66,19 @@ impl Output {
         }
     }
 
+    /// The configuration has errors.
+    pub(crate) fn refuse(&mut self, report: &Report) {
+        if self.json {
+            let error = "the configuration has errors";
+            self.value(&json!({ "ok": false, "error": error, "diagnostics": report.to_json() }));
+        } else {
+            self.report(report);
+        }
+    }
+
     /// Worth knowing, but no failure.
     pub(crate) fn warning(&mut self, message: &str) {
+        let message = printable(message);
         let _ = writeln!(anstream::stderr().lock(), "{WARNING}warning{WARNING:#}: {message}");
     }
 
@@ -78,14 +94,18 @@ impl Output {
         let _ = writeln!(stderr, "{}", summary(report));
     }
 
+    /// The width of the terminal.
+    pub(crate) fn width(&self) -> u16 {
+        terminal_size::terminal_size_of(io::stdout()).map_or(DEFAULT_WIDTH, |(width, _)| width.0)
+    }
+
     /// Columns that fit the terminal.
     pub(crate) fn table(&mut self, rows: impl IntoIterator<Item = Vec<Cell>>) {
-        let width = terminal_size::terminal_size_of(io::stdout());
         let mut table = Table::new();
         table
             .load_style(presets::NOTHING)
             .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(width.map_or(DEFAULT_WIDTH, |(width, _)| width.0.max(40)))
+            .set_width(self.width().max(20))
             // Colours are taken out again where they are not wanted.
             .enforce_styling()
             .add_rows(rows);
@@ -102,6 +122,16 @@ impl Output {
             None => self.stdout.flush(),
         }
     }
+}
+
+/// Text without characters that would command the terminal.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    let commands = |c: char| c.is_control() && c != '\n';
+    if !text.contains(commands) {
+        return text.into();
+    }
+    let escape = |c: char| if commands(c) { c.escape_debug().collect() } else { c.to_string() };
+    text.chars().map(escape).collect::<String>().into()
 }
 
 /// "2 errors, 1 warning"

@@ -7,15 +7,18 @@ use std::time::Duration;
 use openclaw_secrets::SecretTemplate;
 use serde_json::{Value as Json, json};
 
-use crate::credential::{REDACTED, is_credential_name, safe_args};
+use crate::credential::{
+    ArgFilter, REDACTED, address_credentials, is_credential_name, looks_like_credential,
+    safe_address, safe_args,
+};
 use crate::decode::{Field, Spanned, Table, Whole};
 use crate::model::{Origin, Setting, ToolPolicy};
 use crate::raw::{Approval, RawServerTools, Words};
 use crate::server::{Args, SafeUrl};
-use crate::text::{Expanded, Text, is_variable_name};
+use crate::text::{Expanded, Text, is_reference_word, is_variable_name};
 
 use super::server::ServerBuilder;
-use super::values::Unset;
+use super::values::{Unset, no_home};
 
 impl ServerBuilder<'_, '_> {
     /// A table of values that may be credentials: `env`, `headers`.
@@ -54,7 +57,7 @@ impl ServerBuilder<'_, '_> {
         let origin = self.cx.origin(text);
         let written = &text.value.0;
         let Some(expanded) = self.cx.text(text, &mut Unset::HoldsBack(&mut self.unset)) else {
-            self.note(key, json!(variables_only(written)), origin);
+            self.note(key, json!(references_only(written)), origin);
             return None;
         };
         if key.starts_with("headers.") && expanded.as_str().contains(['\r', '\n', '\0']) {
@@ -62,26 +65,27 @@ impl ServerBuilder<'_, '_> {
             return None;
         }
         let value = self.cx.credential(text, &expanded)?;
+        self.references.extend(value.references().map(|it| (it.clone(), key.to_owned())));
         let is_written_out = value.is_plain() && !expanded.has_variables();
-        let shown = if value.is_plain() { variables_only(written) } else { value.to_string() };
-        self.note(key, json!(shown), origin);
-        if is_written_out
-            && !written.is_empty()
-            && is_credential_name(name)
-            && self.plaintext.is_none()
-        {
-            let server = self.name;
-            self.plaintext = Some(
-                text.warning(
-                    format!(
-                        "MCP server '{server}' has plaintext credentials in config — consider using secret:// references"
-                    ),
-                    "readable by everyone who can read this file",
-                )
-                .help("for instance `secret://keychain/NAME`, `secret://env/NAME`, `secret://file/PATH`"),
-            );
+        self.note(key, json!(references_only(written)), origin);
+        let is_credential = is_credential_name(name) || looks_like_credential(written);
+        if is_written_out && !written.is_empty() && is_credential {
+            self.warn_of_plaintext(text);
         }
         Some(value)
+    }
+
+    /// Notes that a credential stands in the file as it is; told once a server (K4).
+    fn warn_of_plaintext(&mut self, text: &Spanned<Text>) {
+        let server = self.name;
+        let message = format!(
+            "MCP server '{server}' has plaintext credentials in config — consider using secret:// references"
+        );
+        let help =
+            "for instance `secret://keychain/NAME`, `secret://env/NAME`, `secret://file/PATH`";
+        let warning =
+            text.warning(message, "readable by everyone who can read this file").help(help);
+        self.plaintext.get_or_insert(warning);
     }
 
     pub(super) fn variable_names(&mut self, names: &Spanned<Words>) -> Vec<String> {
@@ -108,7 +112,11 @@ impl ServerBuilder<'_, '_> {
                 let path = home.join(rest).to_string_lossy().into_owned();
                 Some(text.with_value(path))
             }
-            _ => Some(text),
+            (Some(_), None) => {
+                self.cx.found.push(no_home(command));
+                None
+            }
+            (None, _) => Some(text),
         }
     }
 
@@ -117,6 +125,11 @@ impl ServerBuilder<'_, '_> {
         let origin = self.cx.origin(&words);
         let written = words.value.iter().map(|word| word.value.0.as_str());
         self.note(key, json!(safe_args(written)), origin);
+        let mut filter = ArgFilter::default();
+        let hidden = |word: &&Spanned<Text>| filter.hidden_from(&word.value.0).is_some();
+        if let Some(credential) = words.value.iter().find(hidden) {
+            self.warn_of_plaintext(credential);
+        }
         Args::from(self.cx.words(&words, &mut Unset::HoldsBack(&mut self.unset)))
     }
 
@@ -138,9 +151,10 @@ impl ServerBuilder<'_, '_> {
     pub(super) fn address(&mut self, key: &str, text: &Spanned<Text>) -> Option<SafeUrl> {
         let url = self.cx.url(text, &mut Unset::HoldsBack(&mut self.unset));
         let origin = self.cx.origin(text);
-        // Without a value there is only the text, and a query in it may be a credential.
-        let written = || text.value.0.split('?').next().unwrap_or_default().to_owned();
-        self.note(key, json!(url.as_ref().map_or_else(written, ToString::to_string)), origin);
+        self.note(key, json!(safe_address(&text.value.0)), origin);
+        if address_credentials(&text.value.0).next().is_some() {
+            self.warn_of_plaintext(text);
+        }
         url
     }
 
@@ -192,12 +206,8 @@ impl ServerBuilder<'_, '_> {
     }
 }
 
-/// `Bearer ${TOKEN}` as `[REDACTED] ${TOKEN}`: the variables as they stand, nothing else.
-fn variables_only(written: &str) -> String {
-    let is_variable = |word: &str| {
-        let braced = word.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-        braced.or_else(|| word.strip_prefix('$')).is_some_and(is_variable_name)
-    };
-    let shown = |word| if is_variable(word) { word } else { REDACTED };
+/// `Bearer ${TOKEN}` as `[REDACTED] ${TOKEN}`: references as they stand, nothing else.
+fn references_only(written: &str) -> String {
+    let shown = |word| if is_reference_word(word) || word.is_empty() { word } else { REDACTED };
     written.split(' ').map(shown).collect::<Vec<_>>().join(" ")
 }

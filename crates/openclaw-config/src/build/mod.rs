@@ -26,7 +26,8 @@ use crate::raw::{
     RawAcp, RawAgent, RawAgents, RawConfig, RawGateway, RawMcp, RawMcpPlugin, RawPluginEntries,
     RawPlugins, RawPolicy, Servers,
 };
-use server::{Built, ServerBuilder};
+use crate::text::Text;
+use server::{Built, ServerBuilder, Siblings};
 
 /// The agent that exists when none is configured.
 const DEFAULT_AGENT: &str = "main";
@@ -40,13 +41,13 @@ impl Builder<'_> {
     /// Builds the configuration. If errors were found, what comes back is not to be used.
     pub(crate) fn build(&mut self, raw: RawConfig, file: Option<PathBuf>) -> Config {
         let RawConfig { mcp, agents, plugins, tools, gateway, acp, secrets } = raw;
-        let (mcp_enabled, plugin) = self.plugin(plugins);
+        let mut noted = Vec::new();
+        let (mcp_enabled, plugin) = self.plugin(plugins, &mut noted);
         let shared = self.layer(plugin).overlaid_by(self.layer(mcp));
         let gateway = gateway.map(|gateway| gateway.value).unwrap_or_default();
         let RawGateway { tools: gateway_tools } = gateway;
         let RawAcp { max_servers, max_tools } = acp.map(|acp| acp.value).unwrap_or_default();
         let agents = self.agents(agents, &shared, mcp_enabled);
-        let mut noted = Vec::new();
         let tools = self.tool_policy("tools", tools, &mut noted);
         let gateway_tools = self.tool_policy("gateway.tools", gateway_tools, &mut noted);
         let acp = AcpLimits {
@@ -70,18 +71,23 @@ impl Builder<'_> {
     }
 
     /// What stands under `plugins.entries["mcp-client"]`: whether MCP is on, and the lowest layer.
-    fn plugin(&mut self, plugins: Field<RawPlugins>) -> (bool, Field<RawMcp>) {
+    fn plugin(
+        &mut self,
+        plugins: Field<RawPlugins>,
+        noted: &mut Vec<Setting>,
+    ) -> (bool, Field<RawMcp>) {
         let RawPlugins { entries } = plugins.map(|it| it.value).unwrap_or_default();
         let RawPluginEntries { mcp_client } = entries.map(|it| it.value).unwrap_or_default();
         let RawMcpPlugin { enabled, config } = mcp_client.map(|it| it.value).unwrap_or_default();
-        (enabled.is_none_or(|enabled| enabled.value), config)
+        let key = "plugins.entries.mcp-client.enabled";
+        (self.take(noted, key, enabled, true, |enabled| json!(enabled)), config)
     }
 
     /// One of the four places, in our own terms.
     fn layer(&mut self, mcp: Field<RawMcp>) -> Field<RawMcp> {
         let mut mcp = mcp?;
-        if let Some(Spanned { value: Servers(servers), .. }) = &mut mcp.value.servers {
-            for server in servers.0.values_mut() {
+        if let Some(Spanned { value: servers, .. }) = &mut mcp.value.servers {
+            for server in servers.by_name.0.values_mut() {
                 server.value.normalise(&mut self.found);
             }
         }
@@ -111,7 +117,11 @@ impl Builder<'_> {
                 continue;
             }
             let RawAgent { id: _, default: is_default, mcp, tools } = agent.value;
-            if is_default.is_some_and(|is_default| is_default.value) {
+            if let Some(mark) = is_default.filter(|is_default| is_default.value) {
+                if default.is_some() {
+                    let message = "there is another default agent; that one counts";
+                    self.found.push(mark.warning(message, "has no effect"));
+                }
                 default.get_or_insert(built.len());
             }
             let mcp = shared.clone().overlaid_by(self.layer(mcp));
@@ -145,9 +155,7 @@ impl Builder<'_> {
                 self.found.push(agent.error("an agent needs an id", "has none").help(help));
                 continue;
             };
-            if let Some(id_text) = self.text(&id, &mut Unset::Refused) {
-                named.push((id.map(|_| id_text.as_str().to_owned()), agent));
-            }
+            named.push((id.map(|Text(id)| id), agent));
         }
         for (name, agent) in entries.map(|entries| entries.value.0).unwrap_or_default() {
             let id = Spanned { value: name, at: agent.at, path: agent.path.clone() };
@@ -229,15 +237,15 @@ impl Builder<'_> {
     }
 
     fn servers(&mut self, servers: Field<Servers>, mcp: &mut McpConfig) {
-        let servers = servers.map(|servers| servers.value.0.0).unwrap_or_default();
-        let names: Vec<String> = servers.keys().cloned().collect();
-        for (name, entry) in servers {
+        let Servers { by_name, damaged } = servers.map(|it| it.value).unwrap_or_default();
+        let names: Vec<String> = by_name.0.keys().cloned().collect();
+        let siblings = Siblings { names: &names, damaged: &damaged };
+        for (name, entry) in by_name.0 {
             // A bad name was reported when it was read.
-            let Ok(server_name) = ServerName::new(name.as_str()) else { continue };
-            let others: Vec<&str> =
-                names.iter().map(String::as_str).filter(|other| *other != name).collect();
+            let known_name = ServerName::new(name.as_str());
             let mut builder = ServerBuilder::new(self, &name);
-            let built = builder.build(entry, &others);
+            let built = builder.build(entry, &siblings);
+            let Ok(server_name) = known_name else { continue };
             let settings = std::mem::take(&mut builder.settings);
             if builder.plaintext.is_some() {
                 mcp.plaintext_credentials.insert(server_name.clone());
@@ -251,7 +259,7 @@ impl Builder<'_> {
         }
     }
 
-    fn tool_naming(&mut self, naming: Field<crate::text::Text>) -> Field<ToolNaming> {
+    fn tool_naming(&mut self, naming: Field<Text>) -> Field<ToolNaming> {
         let naming = naming?;
         let text = self.text(&naming, &mut Unset::Refused)?;
         match ToolNaming::new(text.as_str()) {

@@ -6,10 +6,11 @@ use std::time::Duration;
 use openclaw_secrets::{
     AwsSettings, ExecCommand, GcpSettings, KvVersion, SecretString, Settings, VaultSettings,
 };
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
+use crate::credential::{REDACTED, safe_args};
 use crate::decode::{Field, Spanned, Whole};
-use crate::model::Setting;
+use crate::model::{Origin, Setting};
 use crate::raw::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
 use crate::text::Text;
 
@@ -24,13 +25,7 @@ impl Builder<'_> {
             inner(vault);
         let exec = exec.map(|exec| exec.value.0).unwrap_or_default();
         for (name, command) in &exec {
-            let program = command.value.command.as_ref().map(|text| text.value.0.as_str());
-            let origin = self.origin(command);
-            noted.push(Setting {
-                key: format!("secrets.exec.{name}"),
-                value: json!(program),
-                origin,
-            });
+            self.note_command(name, command, noted);
         }
         let default =
             u64::try_from(openclaw_secrets::DEFAULT_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
@@ -58,15 +53,39 @@ impl Builder<'_> {
                 namespace: self.word(namespace, noted),
                 role_id: self.word(role_id, noted),
                 approle_mount: self.word(approle_mount, noted),
-                ca_file: ca_file.and_then(|file| self.path(&file, &mut Unset::Refused)),
-                kv_version: kv_version.map(|version| match version.value.0 {
-                    1 => KvVersion::V1,
-                    _ => KvVersion::V2,
+                ca_file: ca_file.and_then(|file| {
+                    self.note(&file, json!(file.value.0), noted);
+                    self.path(&file, &mut Unset::Refused)
+                }),
+                kv_version: kv_version.map(|version| {
+                    self.note(&version, json!(version.value.0), noted);
+                    if version.value.0 == 1 { KvVersion::V1 } else { KvVersion::V2 }
                 }),
                 // Credentials of the vault itself come from the environment, never from this file.
                 token: None,
                 secret_id: None,
             },
+        }
+    }
+
+    /// Notes a command; its arguments and variables may hold credentials.
+    fn note_command(&self, name: &str, exec: &Spanned<RawExec>, noted: &mut Vec<Setting>) {
+        let RawExec { command, args, env, timeout } = &exec.value;
+        let mut note = |key: &str, value: Json, origin: Origin| {
+            noted.push(Setting { key: format!("secrets.exec.{name}.{key}"), value, origin });
+        };
+        if let Some(command) = command {
+            note("command", json!(command.value.0), self.origin(command));
+        }
+        if let Some(args) = args {
+            let written = args.value.iter().map(|arg| arg.value.0.as_str());
+            note("args", json!(safe_args(written)), self.origin(args));
+        }
+        for (variable, value) in env.iter().flat_map(|env| &env.value.0) {
+            note(&format!("env.{variable}"), json!(REDACTED), self.origin(value));
+        }
+        if let Some(timeout) = timeout {
+            note("timeoutMs", json!(timeout.value.0), self.origin(timeout));
         }
     }
 
@@ -84,11 +103,7 @@ impl Builder<'_> {
         let env: BTreeMap<_, _> = env
             .into_iter()
             .filter_map(|(name, text)| {
-                let value = self.text(&text, &mut Unset::Refused)?;
-                if value.as_str().starts_with(openclaw_secrets::SCHEME) {
-                    let message = "a command that fetches secrets cannot depend on secrets itself";
-                    self.found.push(text.error(message, "a reference"));
-                }
+                let value = self.plain(&text, &mut Unset::Refused)?;
                 Some((name, SecretString::from(value.as_str().to_owned())))
             })
             .collect();
@@ -103,20 +118,20 @@ impl Builder<'_> {
     fn word(&mut self, text: Field<Text>, noted: &mut Vec<Setting>) -> Option<String> {
         let text = text?;
         let word = self.filled(&text, &mut Unset::Refused)?;
-        self.note(&text, word.written(), noted);
+        self.note(&text, json!(word.written()), noted);
         Some(word.as_str().to_owned())
     }
 
     fn endpoint(&mut self, text: Field<Text>, noted: &mut Vec<Setting>) -> Option<String> {
         let text = text?;
         let url = self.url(&text, &mut Unset::Refused)?;
-        self.note(&text, &url.to_string(), noted);
+        self.note(&text, json!(url.to_string()), noted);
         Some(url.expose().as_str().trim_end_matches('/').to_owned())
     }
 
-    fn note(&self, text: &Spanned<Text>, shown: &str, noted: &mut Vec<Setting>) {
-        let origin = self.origin(text);
-        noted.push(Setting { key: text.path.clone(), value: json!(shown), origin });
+    /// Notes a setting under its whole path.
+    fn note<T>(&self, field: &Spanned<T>, value: Json, noted: &mut Vec<Setting>) {
+        noted.push(Setting { key: field.path.clone(), value, origin: self.origin(field) });
     }
 }
 

@@ -1,11 +1,14 @@
 //! From the merged raw entry of a server to a validated one.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+
+use openclaw_secrets::SecretRef;
 
 use serde_json::json;
 
-use crate::decode::Spanned;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::decode::{Field, Spanned};
+use crate::diagnostic::Diagnostic;
 use crate::model::{HeldBack, Origin, Setting};
 use crate::raw::{RawServer, TransportKind};
 use crate::server::{HttpFlavour, ServerConfig, Transport};
@@ -17,6 +20,8 @@ const DEFAULT_TOOL_TIMEOUT_MS: u64 = 60_000;
 const DEFAULT_MAX_RESTARTS: u64 = 5;
 const DEFAULT_RATE_LIMIT: u64 = 100;
 const DEFAULT_MAX_RESULT_CHARS: u64 = 100_000;
+/// From here on a hint is not worth its cost.
+const MANY_SERVERS: usize = 100;
 
 /// What became of an entry: a server, one that must wait, or nothing (and errors were reported).
 pub(crate) enum Built {
@@ -35,17 +40,25 @@ pub(crate) struct ServerBuilder<'b, 'a> {
     pub(super) settings: Vec<Setting>,
     /// About the first credential that stands in the file as it is.
     pub(super) plaintext: Option<Diagnostic>,
+    /// The references in it, each with its setting.
+    pub(super) references: Vec<(SecretRef, String)>,
 }
 
 impl<'b, 'a> ServerBuilder<'b, 'a> {
     pub(crate) fn new(cx: &'b mut Builder<'a>, name: &'b str) -> Self {
-        Self { cx, name, unset: Vec::new(), settings: Vec::new(), plaintext: None }
+        Self {
+            cx,
+            name,
+            unset: Vec::new(),
+            settings: Vec::new(),
+            plaintext: None,
+            references: Vec::new(),
+        }
     }
 
-    /// `others` are the names of the agent's other servers, for a hint.
-    pub(crate) fn build(&mut self, server: Spanned<RawServer>, others: &[&str]) -> Built {
-        let Spanned { value: raw, at, path } = server;
-        let whole = Spanned { value: (), at, path };
+    /// Builds the server. Everything in the entry is checked, also where it cannot be used.
+    pub(crate) fn build(&mut self, server: Spanned<RawServer>, siblings: &Siblings<'_>) -> Built {
+        let whole = erase(&server);
         let RawServer {
             enabled,
             transport,
@@ -80,104 +93,112 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             client_key: _,
             codex: _,
             description: _,
-        } = raw;
+        } = server.value;
 
         let enabled = self.flag("enabled", enabled, true);
-        let transport = match (command, url) {
-            (Some(command), None) => {
-                self.inferred_transport(transport.as_ref(), TransportKind::Stdio, "command");
-                self.refuse_kind(transport.as_ref(), true);
-                self.without_effect(
-                    "a local process",
-                    [
-                        headers.as_ref().map(erase),
-                        api_key.as_ref().map(erase),
-                        auth.as_ref().map(erase),
-                        tls.as_ref().map(erase),
-                        proxy.as_ref().map(erase),
-                    ],
-                );
-                self.stdio(&command, args, env, cwd, inherit_env).map(Transport::Stdio)
-            }
-            (None, Some(url)) => {
-                self.inferred_transport(transport.as_ref(), TransportKind::Http, "url");
-                self.refuse_kind(transport.as_ref(), false);
-                self.without_effect(
-                    "a remote service",
-                    [
-                        args.as_ref().map(erase),
-                        env.as_ref().map(erase),
-                        cwd.as_ref().map(erase),
-                        inherit_env.as_ref().map(erase),
-                        None,
-                    ],
-                );
-                let flavour = match transport {
-                    Some(Spanned { value: TransportKind::Sse, .. }) => HttpFlavour::Sse,
-                    _ => HttpFlavour::Streamable,
-                };
-                self.http(
-                    &url,
-                    flavour,
-                    headers,
-                    api_key,
-                    auth.map(|it| it.map(|auth| auth.0)),
-                    tls,
-                    proxy,
-                )
-                .map(Transport::Http)
-            }
+        let given = Given {
+            transport,
+            command: command.as_ref().map(erase),
+            url: url.as_ref().map(erase),
+            local: [mark(&args), mark(&env), mark(&cwd), mark(&inherit_env)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            remote: [mark(&headers), mark(&api_key), mark(&auth), mark(&tls), mark(&proxy)]
+                .into_iter()
+                .flatten()
+                .collect(),
+        };
+        let flavour = self.note_transport(&given);
+        let local = self.local(command, args, env, cwd, inherit_env);
+        let auth = auth.map(|auth| auth.map(|auth| auth.0));
+        let remote = self.remote(url, flavour, headers, api_key, auth, tls, proxy);
+        let timeout = self.millis("timeout", timeout, DEFAULT_TIMEOUT_MS);
+        let tool_timeout = self.millis("toolTimeout", tool_timeout, DEFAULT_TOOL_TIMEOUT_MS);
+        let restart_on_crash = self.flag("restartOnCrash", restart_on_crash, true);
+        let max_restarts = self.number("maxRestarts", max_restarts, DEFAULT_MAX_RESTARTS);
+        let tool_prefix = self.tool_prefix(tool_prefix);
+        let lazy = self.flag("lazy", lazy, false);
+        let tools = self.tools(tools);
+        let approval = self.approval(approval);
+        let rate_limit = self.number("rateLimit", rate_limit, DEFAULT_RATE_LIMIT);
+        let max_result_chars =
+            self.number("maxResultChars", max_result_chars, DEFAULT_MAX_RESULT_CHARS);
+        let parallel = supports_parallel_tool_calls;
+        let supports_parallel_tool_calls = self.flag("supportsParallelToolCalls", parallel, true);
+        let required = self.flag("required", required, false);
+
+        let transport = match (&given.command, &given.url) {
+            (Some(_), None) => local.map(Transport::Stdio),
+            (None, Some(_)) => remote.map(Transport::Http),
             (Some(command), Some(url)) => {
-                self.cx.found.push(
-                    url.error(
-                        format!("MCP server `{}` has both `command` and `url`", self.name),
-                        "a remote service",
-                    )
-                    .also(command.at, "and a local process")
-                    .help("keep one; a second server needs a name of its own"),
-                );
+                self.report_both(command, url);
                 None
             }
             (None, None) => {
-                self.report_neither(&whole, enabled, others);
+                self.report_neither(&whole, enabled, siblings);
                 None
             }
         };
-
         let config = transport.map(|transport| ServerConfig {
             enabled,
             transport,
-            timeout: self.millis("timeout", timeout, DEFAULT_TIMEOUT_MS),
-            tool_timeout: self.millis("toolTimeout", tool_timeout, DEFAULT_TOOL_TIMEOUT_MS),
-            restart_on_crash: self.flag("restartOnCrash", restart_on_crash, true),
-            max_restarts: small(self.number("maxRestarts", max_restarts, DEFAULT_MAX_RESTARTS)),
-            tool_prefix: self.tool_prefix(tool_prefix),
-            lazy: self.flag("lazy", lazy, false),
-            tools: self.tools(tools),
-            approval: self.approval(approval),
-            rate_limit: NonZeroU32::new(small(self.number(
-                "rateLimit",
-                rate_limit,
-                DEFAULT_RATE_LIMIT,
-            ))),
-            max_result_chars: small(self.number(
-                "maxResultChars",
-                max_result_chars,
-                DEFAULT_MAX_RESULT_CHARS,
-            )) as usize,
-            supports_parallel_tool_calls: self.flag(
-                "supportsParallelToolCalls",
-                supports_parallel_tool_calls,
-                true,
-            ),
-            required: self.flag("required", required, false),
+            timeout,
+            tool_timeout,
+            restart_on_crash,
+            max_restarts: small(max_restarts),
+            tool_prefix,
+            lazy,
+            tools,
+            approval,
+            rate_limit: NonZeroU32::new(small(rate_limit)),
+            max_result_chars: small(max_result_chars) as usize,
+            supports_parallel_tool_calls,
+            required,
         });
         self.finish(config, enabled)
     }
 
+    /// Notes which transport it is, and what does not fit it.
+    fn note_transport(&mut self, given: &Given) -> HttpFlavour {
+        let is_local = given.command.is_some() || given.url.is_none();
+        let (kind, origin) = match (&given.transport, is_local) {
+            (Some(kind), _) => (kind.value, self.cx.origin(kind)),
+            (None, true) => (TransportKind::Stdio, Origin::Inferred { from: "command" }),
+            (None, false) => (TransportKind::Http, Origin::Inferred { from: "url" }),
+        };
+        self.note("transport", json!(kind.as_str()), origin);
+        if given.command.is_some() != given.url.is_some() {
+            self.refuse_kind(given.transport.as_ref(), is_local);
+            let (unused, what) = if is_local {
+                (&given.remote, "a local process")
+            } else {
+                (&given.local, "a remote service")
+            };
+            for field in unused {
+                let key = field.path.rsplit('.').next().unwrap_or_default();
+                let message = format!("`{key}` has no effect on {what}");
+                self.cx.found.push(field.warning(message, "not used"));
+            }
+        }
+        if kind == TransportKind::Sse { HttpFlavour::Sse } else { HttpFlavour::Streamable }
+    }
+
+    fn report_both(&mut self, command: &Spanned<()>, url: &Spanned<()>) {
+        let message = format!("MCP server `{}` has both `command` and `url`", self.name);
+        self.cx.found.push(
+            url.error(message, "a remote service")
+                .also(command.at, "and a local process")
+                .help("keep one; a second server needs a name of its own"),
+        );
+    }
+
     fn finish(&mut self, config: Option<ServerConfig>, enabled: bool) -> Built {
         if enabled {
-            self.cx.found.extend(self.plaintext.clone());
+            // Once a server, however many agents have it (K4).
+            if self.plaintext.is_some() && self.cx.warned.insert(self.name.to_owned()) {
+                self.cx.found.extend(self.plaintext.clone());
+            }
             for variable in &self.unset {
                 let (name, server) = (&variable.value, self.name);
                 self.cx.found.push(
@@ -196,27 +217,21 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                     self.unset.drain(..).map(|variable| variable.value).collect();
                 unset.sort();
                 unset.dedup();
-                Built::HeldBack(HeldBack { unset_variables: unset })
+                let references = std::mem::take(&mut self.references);
+                Built::HeldBack(HeldBack { unset_variables: unset, references })
             }
             Some(config) => Built::Ready(Box::new(config)),
             None => Built::Wrong,
         }
     }
 
-    fn report_neither(&mut self, whole: &Spanned<()>, enabled: bool, others: &[&str]) {
+    fn report_neither(&mut self, whole: &Spanned<()>, enabled: bool, siblings: &Siblings<'_>) {
         // A misspelt or wrong `command` has been reported; this would only be its echo.
-        let inside = |path: &String| path.starts_with(&whole.path);
-        if self
-            .cx
-            .found
-            .iter()
-            .any(|it| it.severity == Severity::Error && it.path.as_ref().is_some_and(inside))
-        {
+        if siblings.damaged.contains(self.name) {
             return;
         }
         let message = format!("MCP server `{}` has neither `command` nor `url`", self.name);
-        let similar = crate::suggest::nearest(self.name, others);
-        let help = match similar {
+        let help = match siblings.nearest(self.name) {
             Some(similar) => format!("did you mean the server `{similar}`?"),
             None if enabled => {
                 "add `command` for a local process or `url` for a remote service".to_owned()
@@ -224,19 +239,6 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             None => "no server of this name is defined that could be switched off".to_owned(),
         };
         self.cx.found.push(whole.error(message, "nothing to connect to").help(help));
-    }
-
-    fn inferred_transport(
-        &mut self,
-        given: Option<&Spanned<TransportKind>>,
-        inferred: TransportKind,
-        from: &'static str,
-    ) {
-        let (kind, origin) = match given {
-            Some(given) => (given.value, self.cx.origin(given)),
-            None => (inferred, Origin::Inferred { from }),
-        };
-        self.note("transport", json!(kind.as_str()), origin);
     }
 
     fn refuse_kind(&mut self, given: Option<&Spanned<TransportKind>>, stdio: bool) {
@@ -255,20 +257,45 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                 .help("leave `transport` out: it follows from the rest"),
         );
     }
+}
 
-    fn without_effect(&mut self, what: &str, fields: [Option<Spanned<()>>; 5]) {
-        for field in fields.into_iter().flatten() {
-            let key = field.path.rsplit('.').next().unwrap_or_default().to_owned();
-            self.cx
-                .found
-                .push(field.warning(format!("`{key}` has no effect on {what}"), "not used"));
+/// What decides about the transport.
+struct Given {
+    transport: Field<TransportKind>,
+    command: Field<()>,
+    url: Field<()>,
+    /// Fields that only a local process has.
+    local: Vec<Spanned<()>>,
+    /// Fields that only a remote service has.
+    remote: Vec<Spanned<()>>,
+}
+
+/// The other servers of an agent.
+pub(crate) struct Siblings<'a> {
+    /// The names of all of them.
+    pub(crate) names: &'a [String],
+    /// Those whose entries could not be read as a whole.
+    pub(crate) damaged: &'a BTreeSet<String>,
+}
+
+impl Siblings<'_> {
+    /// The server whose name is most like this one. Among very many, nobody looks.
+    fn nearest(&self, name: &str) -> Option<&str> {
+        if self.names.len() > MANY_SERVERS {
+            return None;
         }
+        let others = self.names.iter().map(String::as_str).filter(|other| *other != name);
+        crate::suggest::nearest(name, &others.collect::<Vec<_>>())
     }
 }
 
 /// Only the place of a field.
 fn erase<T>(field: &Spanned<T>) -> Spanned<()> {
     Spanned { value: (), at: field.at, path: field.path.clone() }
+}
+
+fn mark<T>(field: &Field<T>) -> Field<()> {
+    field.as_ref().map(erase)
 }
 
 /// The bounds of the fields are far below `u32::MAX`.

@@ -13,17 +13,20 @@ use super::server::ServerBuilder;
 use super::values::Unset;
 
 impl ServerBuilder<'_, '_> {
-    pub(super) fn stdio(
+    /// A local process; none without a good command.
+    pub(super) fn local(
         &mut self,
-        command: &Spanned<Text>,
+        command: Field<Text>,
         args: Field<Words>,
         env: Field<Table<Text>>,
         cwd: Field<Text>,
         inherit_env: Field<Words>,
     ) -> Option<StdioServer> {
-        let origin = self.cx.origin(command);
-        self.note("command", json!(command.value.0), origin);
-        let command = self.home_relative(command);
+        let command = command.and_then(|command| {
+            let origin = self.cx.origin(&command);
+            self.note("command", json!(command.value.0), origin);
+            self.home_relative(&command)
+        });
         let args = self.list("args", args);
         let env = self.credentials("env", env, |name| {
             (!is_valid_env_name(name))
@@ -35,9 +38,10 @@ impl ServerBuilder<'_, '_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one for each field that the transport has")]
-    pub(super) fn http(
+    /// A remote service; none without a good address.
+    pub(super) fn remote(
         &mut self,
-        url: &Spanned<Text>,
+        url: Field<Text>,
         flavour: HttpFlavour,
         headers: Field<Table<Text>>,
         api_key: Field<Text>,
@@ -45,7 +49,7 @@ impl ServerBuilder<'_, '_> {
         tls: Field<RawTls>,
         proxy: Field<Text>,
     ) -> Option<HttpServer> {
-        let url = self.address("url", url);
+        let url = url.and_then(|url| self.address("url", &url));
         if let (Some(headers), Some(api_key)) = (&headers, &api_key) {
             let both = |name: &String| name.eq_ignore_ascii_case("authorization");
             if let Some((_, header)) = headers.value.0.iter().find(|(name, _)| both(name)) {
@@ -136,7 +140,7 @@ impl ServerBuilder<'_, '_> {
         };
         match url::Url::parse(text.as_str()) {
             Ok(url) if matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h") => {
-                let url = SafeUrl::from(url);
+                let url = SafeUrl::new(url, &proxy.value.0);
                 let origin = self.cx.origin(&proxy);
                 self.note("proxy", json!(url.to_string()), origin);
                 ProxySetting::Url(url)

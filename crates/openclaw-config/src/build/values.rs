@@ -1,8 +1,9 @@
 //! Turns single raw values into validated ones, and notes where each comes from.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use openclaw_secrets::SecretTemplate;
+use openclaw_secrets::{SCHEME, SecretTemplate};
 use serde_json::{Value as Json, json};
 use url::{Host, Url};
 
@@ -23,6 +24,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) base: &'a Path,
     pub(crate) sources: &'a Sources,
     pub(crate) found: Vec<Diagnostic>,
+    /// The servers that have been warned of (K4).
+    pub(crate) warned: BTreeSet<String>,
 }
 
 /// Where variables that are not set are noted.
@@ -64,9 +67,24 @@ impl Builder<'_> {
         None
     }
 
+    /// A string in a place where references to secrets are not replaced.
+    pub(crate) fn plain(
+        &mut self,
+        text: &Spanned<Text>,
+        unset: &mut Unset<'_>,
+    ) -> Option<Expanded> {
+        if text.value.0.contains(SCHEME) {
+            let message = "a reference to a secret is not replaced here";
+            let help = "references may stand in `env`, `headers`, `apiKey` and `auth.clientSecret`";
+            self.found.push(text.error(message, "would be passed on as it stands").help(help));
+            return None;
+        }
+        self.text(text, unset)
+    }
+
     /// A list of strings.
     pub(crate) fn words(&mut self, words: &Spanned<Words>, unset: &mut Unset<'_>) -> Vec<Expanded> {
-        words.value.iter().filter_map(|word| self.text(word, unset)).collect()
+        words.value.iter().filter_map(|word| self.plain(word, unset)).collect()
     }
 
     /// A string that must not be empty.
@@ -75,7 +93,7 @@ impl Builder<'_> {
         text: &Spanned<Text>,
         unset: &mut Unset<'_>,
     ) -> Option<Expanded> {
-        let expanded = self.text(text, unset)?;
+        let expanded = self.plain(text, unset)?;
         if expanded.as_str().trim().is_empty() {
             self.found.push(text.error("this must not be empty", "empty"));
             return None;
@@ -89,9 +107,17 @@ impl Builder<'_> {
         text: &Spanned<Text>,
         expanded: &Expanded,
     ) -> Option<SecretTemplate> {
+        // Only a reference that somebody wrote is one: the value of a variable is data.
+        if !text.value.0.contains(SCHEME) {
+            return Some(SecretTemplate::literal(expanded.as_str()));
+        }
         SecretTemplate::parse(expanded.as_str())
             .map_err(|error| {
-                let message = format!("this secret reference is wrong: {}", error.problem());
+                let message = if expanded.has_variables() {
+                    "with its variables replaced, this is no reference to a secret".to_owned()
+                } else {
+                    format!("this secret reference is wrong: {}", error.problem())
+                };
                 self.found.push(text.error(message, "here"));
             })
             .ok()
@@ -104,8 +130,7 @@ impl Builder<'_> {
         match (path.strip_prefix("~/"), self.home) {
             (Some(rest), Some(home)) => Some(home.join(rest)),
             (Some(_), None) => {
-                let message = "`~` cannot be used here: this user has no home folder";
-                self.found.push(text.error(message, "uses `~`"));
+                self.found.push(no_home(text));
                 None
             }
             (None, _) => Some(self.base.join(path)),
@@ -140,7 +165,7 @@ impl Builder<'_> {
             self.found.push(text.error(message, "not allowed").help(help));
             return None;
         }
-        Some(SafeUrl::from(url))
+        Some(SafeUrl::new(url, text.value.0.trim()))
     }
 
     /// Allow and deny lists, noted under `key`.
@@ -154,10 +179,11 @@ impl Builder<'_> {
     ) -> ToolPolicy {
         let mut list = |name: &str, field: &Field<Words>| {
             let field = field.as_ref()?;
+            let written: Vec<&str> = field.value.iter().map(|word| word.value.0.as_str()).collect();
+            let origin = self.origin(field);
+            noted.push(Setting { key: format!("{key}.{name}"), value: json!(written), origin });
             let words = self.words(field, unset).into_iter();
             let words: Vec<String> = words.map(|word| word.as_str().to_owned()).collect();
-            let origin = self.origin(field);
-            noted.push(Setting { key: format!("{key}.{name}"), value: json!(words), origin });
             Some(words)
         };
         ToolPolicy { allow: list("allow", allow), deny: list("deny", deny).unwrap_or_default() }
@@ -179,6 +205,11 @@ impl Builder<'_> {
         noted.push(Setting { key: key.to_owned(), value: show(&value), origin });
         value
     }
+}
+
+/// `~/` where there is no home.
+pub(crate) fn no_home(text: &Spanned<Text>) -> Diagnostic {
+    text.error("`~` cannot be used here: this user has no home folder", "uses `~`")
 }
 
 /// Whether an address can only lead to this machine.

@@ -222,8 +222,10 @@ impl<'a> Decoder<'a> {
             diagnostic = diagnostic.help(hint);
         } else if let Some(similar) = similar {
             diagnostic = diagnostic.help(format!("did you mean `{similar}`?"));
-        } else {
+        } else if known.len() <= 12 {
             diagnostic = diagnostic.help(format!("known here: {}", known.join(", ")));
+        } else {
+            diagnostic = diagnostic.help("`openclaw config schema` lists all settings");
         }
         self.report_key(member, diagnostic);
     }
@@ -237,7 +239,7 @@ fn foreign_key_hint(key: &str) -> Option<&'static str> {
         "httpUrl" | "serverUrl" | "endpoint" => "the address is set by `url`",
         "autoApprove" | "alwaysAllow" | "trust" => "what may run unasked is set by `approval`",
         "envFile" => "name the variables in `env`, or pass them on with `inheritEnv`",
-        "mcpServers" => "servers stand in `mcp.servers`; `openclaw mcp import` takes them over",
+        "mcpServers" => "servers stand in `mcp.servers`",
         _ => return None,
     })
 }

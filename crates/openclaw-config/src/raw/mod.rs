@@ -3,6 +3,8 @@
 mod secrets;
 mod server;
 
+use std::collections::BTreeSet;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::decode::{Decode, Decoder, Overlay, Spanned, Table, Whole, section};
@@ -143,31 +145,42 @@ section! {
     }
 }
 
-/// The servers by name. The names themselves are checked later, so that a bad one is reported with
-/// the place of its key.
+/// The servers by name.
 #[derive(Clone, Default)]
-pub(crate) struct Servers(pub(crate) Table<RawServer>);
+pub(crate) struct Servers {
+    pub(crate) by_name: Table<RawServer>,
+    /// Those whose entries have mistakes in them that were reported.
+    pub(crate) damaged: BTreeSet<String>,
+}
 
 impl Decode for Servers {
     fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
-        for member in cx.object(node, "servers by name").unwrap_or_default() {
+        let mut servers = Self::default();
+        for member in cx.object(node, "servers by name")? {
+            let before = cx.found.len();
             if let Err(problem) = ServerName::new(member.key.as_str()) {
-                let mut found =
-                    Diagnostic::error(format!("this is no name for a server: {problem}"))
-                        .at(member.key_at, "bad name");
+                let message = format!("this is no name for a server: {problem}");
+                let mut found = Diagnostic::error(message).at(member.key_at, "bad name");
                 if let Some(better) = problem.suggestion() {
                     found = found.help(format!("call it `{better}`"));
                 }
                 cx.report_key(member, found);
             }
+            if let Some(server) = cx.member(member) {
+                servers.by_name.0.insert(member.key.clone(), server);
+            }
+            if cx.found.len() > before {
+                servers.damaged.insert(member.key.clone());
+            }
         }
-        Table::decode(node, cx).map(Self)
+        Some(servers)
     }
 }
 
 impl Overlay for Servers {
-    fn overlaid_by(self, later: Self) -> Self {
-        Self(self.0.overlaid_by(later.0))
+    fn overlaid_by(mut self, later: Self) -> Self {
+        self.damaged.extend(later.damaged);
+        Self { by_name: self.by_name.overlaid_by(later.by_name), damaged: self.damaged }
     }
 }
 

@@ -91,6 +91,16 @@ fn the_way_to_a_value_is_made_where_it_is_missing() {
 }
 
 #[test]
+fn an_object_on_one_line_is_spread_over_lines_when_something_is_added() {
+    // The one exception: what stands on the same line as the new entry moves, and stays the same.
+    let new = edited("{mcp:{servers:{a:{command:'x'},},},} // tail", |document| {
+        document.set(&["mcp", "servers", "b"], &json!({ "command": "y" })).unwrap();
+    });
+    assert_eq!(good(&new).agents[0].mcp.servers.len(), 2);
+    assert!(new.contains("a:{command:'x'}") && new.ends_with("// tail"), "{new}");
+}
+
+#[test]
 fn line_ends_and_the_byte_order_mark_are_kept() {
     let text = "\u{feff}{\r\n  mcp: {\r\n    servers: {\r\n      a: { command: 'a' }\r\n    }\r\n  }\r\n}\r\n";
     let new = edited(text, |document| {

@@ -120,6 +120,30 @@ fn includes_without_end_are_stopped() {
 }
 
 #[test]
+fn an_included_file_that_holds_no_object_is_an_error() {
+    let folder = Folder::with(&[
+        ("openclaw.json", "{ mcp: { $include: 'list.json' } }"),
+        ("list.json", "[1]"),
+    ]);
+    assert_says(
+        &folder.refused(),
+        &["`list.json` cannot be included: it holds an array", "openclaw.json:1:20"],
+    );
+}
+
+#[test]
+fn large_files_are_merged_in_reasonable_time() {
+    let keys: String = (0..60_000).map(|number| format!("k{number}: {{ a: 1 }},")).collect();
+    let large = format!("{{ other: {{ {keys} }} }}");
+    let folder = Folder::with(&[
+        ("openclaw.json", "{ $include: ['a.json', 'b.json'] }"),
+        ("a.json", &large),
+        ("b.json", &large),
+    ]);
+    assert!(folder.load().config.is_some());
+}
+
+#[test]
 fn an_include_that_is_no_name_is_an_error() {
     let folder = Folder::with(&[("openclaw.json", "{ $include: 5 }")]);
     assert_says(&folder.refused(), &["expected the name of a file to include, found a number"]);

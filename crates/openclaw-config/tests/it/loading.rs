@@ -156,6 +156,59 @@ fn all_problems_are_reported_at_once_in_the_order_of_the_file() {
 }
 
 #[test]
+fn everything_in_an_entry_is_checked_whatever_else_is_wrong_with_it() {
+    let said = bad_server(
+        "{ command: 'x', url: 'https://y', toolPrefix: 'a b', env: { A: 'secret://nope/x' } }",
+    );
+    assert_says(
+        &said,
+        &["both `command` and `url`", "a prefix is made of", "no secret provider `nope`"],
+    );
+    let said = bad_server("{ command: '${UNSET}', toolPrefix: 'a b', headers: { 'a b': '' } }");
+    assert_says(&said, &["a prefix is made of", "not the name of an HTTP header"]);
+    let said = bad("{ mcp: { servers: { fs: {}, fs2: { comand: 'x' } } } }");
+    assert_says(&said, &["MCP server `fs` has neither", "did you mean `command`?"]);
+    assert!(!said.contains("`fs2` has neither"), "{said}");
+    let said = bad("{ mcp: { servers: [] } }");
+    assert_eq!(said.matches("error:").count(), 1, "{said}");
+}
+
+#[test]
+fn a_held_back_server_still_shows_its_settings_and_secrets() {
+    let config = good(
+        "{ mcp: { servers: { a: { command: '${UNSET}', timeout: 5, env: { T: 'secret://env/TTT' } } } } }",
+    );
+    let settings = &config.agents[0].mcp.origins.servers["a"];
+    assert!(settings.iter().any(|setting| setting.key == "timeout" && setting.value == 5));
+    let references = config.secret_references();
+    assert_eq!(references.values().next().unwrap().iter().next().unwrap(), "a.env.T");
+}
+
+#[test]
+fn many_mistakes_are_reported_in_reasonable_time() {
+    let servers: String = (0..4_000).map(|number| format!("s{number}: {{}},")).collect();
+    let loaded = read(&format!("{{ mcp: {{ servers: {{ {servers} }} }} }}"));
+    assert_eq!(loaded.report.diagnostics().len(), 4_000);
+    assert_says(
+        &loaded.report.render(Default::default()),
+        &["(and 3950 more; `--json` lists all)"],
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let said = |file: &Path| read_file(file).report.render(Default::default());
+    assert_says(&said(&pipe), &["this is a pipe or a device, not a file"]);
+    let main = folder.path().join("openclaw.json");
+    std::fs::write(&main, "{ $include: 'pipe' }").unwrap();
+    assert_says(&said(&main), &["`pipe` cannot be included: it is not a file"]);
+}
+
+#[test]
 fn unknown_keys_are_errors_in_our_sections_and_the_nearest_key_is_named() {
     let said = bad_server("{ comand: 'npx' }");
     assert_says(&said, &["did you mean `command`?", "mcp.servers.x.comand", "openclaw.json:1:26"]);

@@ -5,6 +5,7 @@
 mod editing;
 mod includes;
 mod layers;
+mod leaks;
 mod loading;
 mod robust;
 mod schema;

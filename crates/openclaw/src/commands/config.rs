@@ -1,10 +1,12 @@
 //! `openclaw config validate | path`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use openclaw_config::{ChosenBy, Config, Paths, Severity};
+use openclaw_config::{Config, Severity};
 use serde_json::json;
 
+use super::{tell_if_missing, with_paths};
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, summary};
@@ -17,104 +19,85 @@ pub(crate) fn validate(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let paths = match edge.paths(file.or(flag)) {
-        Ok(paths) => paths,
-        Err(error) => {
-            output.problem(&error, None);
-            return Exit::Config;
-        }
-    };
     // Without a file the default serves, but who names one here wants that one checked.
-    if let Some(file) = file.filter(|file| !file.exists()) {
+    if let Some(file) = file.filter(|file| file.symlink_metadata().is_err()) {
         output.problem(&format!("there is no file {}", file.display()), None);
         return Exit::Config;
     }
-    let loaded = edge.load(&paths.config);
-    let report = &loaded.report;
-    let warned = strict && report.count(Severity::Warning) > 0;
-    let ok = loaded.config.is_some() && !warned;
-    if output.json {
-        output.value(&json!({
-            "file": paths.config,
-            "exists": loaded.config.as_ref().is_none_or(|config| config.file.is_some()),
-            "ok": ok,
-            "errors": report.count(Severity::Error),
-            "warnings": report.count(Severity::Warning),
-            "diagnostics": report.to_json(),
-        }));
-        return if ok { Exit::Ok } else { Exit::Config };
-    }
-    if !report.diagnostics().is_empty() {
-        output.report(report);
-    }
-    if let Some(config) = loaded.config.as_ref().filter(|_| ok) {
-        tell_if_missing(&paths, config, output);
-        let shown =
-            config.file.as_ref().map_or("built-in default".into(), |file| file.to_string_lossy());
-        let (agents, servers) = (plural(config.agents.len(), "agent"), servers(config));
-        output.line(format_args!(
-            "{GOOD}✓{GOOD:#} {shown}: {agents}, {servers}, {}",
-            summary(report)
-        ));
-    }
-    if ok { Exit::Ok } else { Exit::Config }
+    with_paths(file.or(flag), edge, output, |paths, output| {
+        let loaded = edge.load(&paths.config);
+        let report = &loaded.report;
+        let warned = strict && report.count(Severity::Warning) > 0;
+        let ok = loaded.config.is_some() && !warned;
+        let exit = if ok { Exit::Ok } else { Exit::Config };
+        if output.json {
+            output.value(&json!({
+                "file": paths.config.to_string_lossy(),
+                "exists": loaded.config.as_ref().is_none_or(|config| config.file.is_some()),
+                "ok": ok,
+                "errors": report.count(Severity::Error),
+                "warnings": report.count(Severity::Warning),
+                "diagnostics": report.to_json(),
+            }));
+            return exit;
+        }
+        if !report.diagnostics().is_empty() {
+            output.report(report);
+        }
+        if let Some(config) = loaded.config.as_ref().filter(|_| ok) {
+            tell_if_missing(paths, config, output);
+            let file = config.file.as_ref().map(|file| file.to_string_lossy());
+            let shown = file.unwrap_or("built-in default".into());
+            let (agents, servers) = (plural(config.agents.len(), "agent"), servers(config));
+            let summary = summary(report);
+            output.line(format_args!("{GOOD}✓{GOOD:#} {shown}: {agents}, {servers}, {summary}"));
+        }
+        exit
+    })
 }
 
 /// Prints which file is read.
 pub(crate) fn path(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    let paths = match edge.paths(flag) {
-        Ok(paths) => paths,
-        Err(error) => {
-            output.problem(&error, None);
-            return Exit::Config;
+    with_paths(flag, edge, output, |paths, output| {
+        if output.json {
+            output.value(&json!({
+                "path": paths.config.to_string_lossy(),
+                "exists": paths.config.exists(),
+                "chosenBy": paths.chosen_by,
+                "stateDir": paths.state.to_string_lossy(),
+            }));
+        } else {
+            output.line(paths.config.display());
         }
-    };
-    if output.json {
-        output.value(&json!({
-            "path": paths.config,
-            "exists": paths.config.exists(),
-            "chosenBy": paths.chosen_by,
-            "stateDir": paths.state,
-        }));
-    } else {
-        output.line(paths.config.display());
-    }
-    Exit::Ok
-}
-
-/// A missing file is no error, but whoever named one wants to know.
-pub(crate) fn tell_if_missing(paths: &Paths, config: &Config, output: &mut Output) {
-    if config.file.is_none() && paths.chosen_by != ChosenBy::Default {
-        let file = paths.config.display();
-        output.warning(&format!("{file} does not exist; the built-in default is used"));
-    }
+        Exit::Ok
+    })
 }
 
 fn plural(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// "3 servers (1 disabled, 1 held back)", each counted once, whatever agents share it.
+/// "3 MCP servers (1 disabled, 1 held back)", each counted once, whatever agents share it.
 fn servers(config: &Config) -> String {
-    let mut names = std::collections::BTreeMap::new();
+    #[derive(Default)]
+    struct Seen {
+        enabled: bool,
+        held_back: bool,
+    }
+    let mut names: BTreeMap<&str, Seen> = BTreeMap::new();
     for agent in &config.agents {
         for (name, server) in &agent.mcp.servers {
-            let on = names.entry(name.as_str()).or_insert((false, false));
-            on.0 |= server.enabled;
+            names.entry(name.as_str()).or_default().enabled |= server.enabled;
         }
         for name in agent.mcp.held_back.keys() {
-            names.entry(name.as_str()).or_insert((true, false)).1 = true;
+            names.insert(name.as_str(), Seen { enabled: true, held_back: true });
         }
     }
-    let disabled = names.values().filter(|(enabled, _)| !enabled).count();
-    let held_back = names.values().filter(|(_, held_back)| *held_back).count();
-    let mut remarks = Vec::new();
-    if disabled > 0 {
-        remarks.push(format!("{disabled} disabled"));
-    }
-    if held_back > 0 {
-        remarks.push(format!("{held_back} held back"));
-    }
+    let disabled = names.values().filter(|seen| !seen.enabled).count();
+    let held_back = names.values().filter(|seen| seen.held_back).count();
+    let remarks = [(disabled, "disabled"), (held_back, "held back")];
+    let remarks = remarks.iter().filter(|(count, _)| *count > 0);
+    let remarks: Vec<String> = remarks.map(|(count, remark)| format!("{count} {remark}")).collect();
     let count = plural(names.len(), "MCP server");
     if remarks.is_empty() { count } else { format!("{count} ({})", remarks.join(", ")) }
 }

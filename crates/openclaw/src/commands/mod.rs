@@ -4,8 +4,10 @@ mod config;
 mod secrets;
 mod show;
 
+use std::path::Path;
+
 use clap::CommandFactory as _;
-use openclaw_config::Config;
+use openclaw_config::{ChosenBy, Config, Paths};
 
 use crate::cli::{Cli, Command, ConfigCommand, SecretsCommand};
 use crate::edge::Edge;
@@ -31,39 +33,58 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> Exit {
             config::validate(file.as_deref(), flag, *strict, edge, output)
         }
         Command::Config(ConfigCommand::Show { agent }) => {
-            with_config(cli, edge, output, |config, output| {
+            with_config(flag, edge, output, |config, output| {
                 show::show(config, agent.as_deref(), output)
             })
         }
         Command::Secrets(SecretsCommand::Check { references }) => {
-            secrets::check(cli, references, edge, output)
+            secrets::check(flag, references, edge, output)
+        }
+    }
+}
+
+/// Finds the configuration file for a command.
+fn with_paths(
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+    run: impl FnOnce(&Paths, &mut Output) -> Exit,
+) -> Exit {
+    match edge.paths(flag) {
+        Ok(paths) => run(&paths, output),
+        Err(error) => {
+            output.problem(&error, None);
+            Exit::Config
         }
     }
 }
 
 /// Loads the configuration for a command that needs one; reports what is wrong with it.
 fn with_config(
-    cli: &Cli,
+    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     run: impl FnOnce(&Config, &mut Output) -> Exit,
 ) -> Exit {
-    let paths = match edge.paths(cli.global.config.as_deref()) {
-        Ok(paths) => paths,
-        Err(error) => {
-            output.problem(&error, None);
-            return Exit::Config;
+    with_paths(flag, edge, output, |paths, output| {
+        let loaded = edge.load(&paths.config);
+        match &loaded.config {
+            Some(config) => {
+                tell_if_missing(paths, config, output);
+                run(config, output)
+            }
+            None => {
+                output.refuse(&loaded.report);
+                Exit::Config
+            }
         }
-    };
-    let loaded = edge.load(&paths.config);
-    match &loaded.config {
-        Some(config) => {
-            config::tell_if_missing(&paths, config, output);
-            run(config, output)
-        }
-        None => {
-            output.report(&loaded.report);
-            Exit::Config
-        }
+    })
+}
+
+/// A missing file is no error, but whoever named one wants to know.
+fn tell_if_missing(paths: &Paths, config: &Config, output: &mut Output) {
+    if config.file.is_none() && paths.chosen_by != ChosenBy::Default {
+        let file = paths.config.display();
+        output.warning(&format!("{file} does not exist; the built-in default is used"));
     }
 }

@@ -1,47 +1,43 @@
 //! `openclaw secrets check`: does every reference resolve? Values are never shown.
 
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use comfy_table::{Cell, Color};
 use openclaw_config::Config;
-use openclaw_secrets::{ResolveError, Resolver, SecretRef};
+use openclaw_secrets::{Checked, Resolver, SecretRef};
 use serde_json::json;
 
 use super::with_config;
-use crate::cli::Cli;
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, Output};
+use crate::output::{BAD, FAINT, Output, printable};
 
-/// A reference and the settings that use it.
-type References = BTreeMap<SecretRef, Vec<String>>;
+/// References and the settings that use them.
+type References = BTreeMap<SecretRef, BTreeSet<String>>;
 
-/// What came of one reference. The value itself is dropped at once.
-struct Outcome {
-    reference: SecretRef,
-    used_by: Vec<String>,
-    took: Duration,
-    error: Option<ResolveError>,
-}
-
-pub(crate) fn check(cli: &Cli, asked: &[String], edge: &Edge, output: &mut Output) -> Exit {
+pub(crate) fn check(
+    flag: Option<&Path>,
+    asked: &[String],
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
     let mut references = References::new();
     for text in asked {
         match text.parse::<SecretRef>() {
-            Ok(reference) => drop(references.insert(reference, Vec::new())),
+            Ok(reference) => drop(references.insert(reference, BTreeSet::new())),
             Err(error) => {
                 output.problem(&error.to_string(), None);
                 return Exit::Usage;
             }
         }
     }
-    with_config(cli, edge, output, |config, output| {
+    with_config(flag, edge, output, |config, output| {
         if asked.is_empty() {
             references = config.secret_references();
         }
-        match resolve(config, references, edge) {
-            Ok(outcomes) => report(&outcomes, output),
+        match resolve(config, &references, edge) {
+            Ok(checked) => report(config, &references, &checked, output),
             Err(error) => {
                 output.problem(&format!("cannot start: {error}"), None);
                 Exit::Failed
@@ -50,71 +46,71 @@ pub(crate) fn check(cli: &Cli, asked: &[String], edge: &Edge, output: &mut Outpu
     })
 }
 
-fn resolve(config: &Config, references: References, edge: &Edge) -> std::io::Result<Vec<Outcome>> {
+fn resolve(config: &Config, references: &References, edge: &Edge) -> std::io::Result<Vec<Checked>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let resolver = Resolver::new(config.secrets.clone(), edge.environment(), edge.redactor.clone());
-    let outcomes = runtime.block_on(async {
-        let checks = references.into_iter().map(|(reference, used_by)| {
-            let resolver = resolver.clone();
-            tokio::spawn(async move {
-                let start = Instant::now();
-                let error = resolver.resolve(&reference).await.err();
-                Outcome { reference, used_by, took: start.elapsed(), error }
-            })
-        });
-        let mut outcomes = Vec::new();
-        for check in checks.collect::<Vec<_>>() {
-            outcomes.push(check.await.map_err(std::io::Error::other)?);
-        }
-        Ok(outcomes)
-    });
+    let checked = runtime.block_on(resolver.check_all(references.keys()));
     // A keychain that does not answer must not keep the program from ending.
     runtime.shutdown_background();
-    outcomes
+    Ok(checked)
 }
 
-fn report(outcomes: &[Outcome], output: &mut Output) -> Exit {
-    let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();
+fn report(
+    config: &Config,
+    references: &References,
+    checked: &[Checked],
+    output: &mut Output,
+) -> Exit {
+    let failed = checked.iter().filter(|checked| checked.error.is_some()).count();
     let exit = if failed == 0 { Exit::Ok } else { Exit::Failed };
+    let users = |reference: &SecretRef| {
+        let users = references.get(reference).into_iter().flatten();
+        users.map(String::as_str).collect::<Vec<_>>()
+    };
     if output.json {
-        let outcomes: Vec<_> = outcomes
-            .iter()
-            .map(|outcome| {
-                json!({
-                    "reference": outcome.reference.to_string(),
-                    "ok": outcome.error.is_none(),
-                    "milliseconds": outcome.took.as_millis() as u64,
-                    "usedBy": outcome.used_by,
-                    "error": outcome.error.as_ref().map(ToString::to_string),
-                    "hint": outcome.error.as_ref().map(ResolveError::hint),
-                })
+        let checked = checked.iter().map(|checked| {
+            let error = checked.error.as_ref();
+            json!({
+                "reference": checked.reference.to_string(),
+                "ok": error.is_none(),
+                "milliseconds": u64::try_from(checked.took.as_millis()).unwrap_or(u64::MAX),
+                "usedBy": users(&checked.reference),
+                "error": error.map(ToString::to_string),
+                "hint": error.and_then(|error| error.hint()),
             })
-            .collect();
-        output.value(&json!({ "ok": failed == 0, "secrets": outcomes }));
+        });
+        output.value(&json!({ "ok": failed == 0, "secrets": checked.collect::<Vec<_>>() }));
         return exit;
     }
-    if outcomes.is_empty() {
-        output.line("The configuration refers to no secrets.");
+    if checked.is_empty() {
+        let disabled = disabled_servers(config);
+        let remark = if disabled > 0 { " (disabled servers do not count)" } else { "" };
+        output.line(format_args!("The configuration refers to no secrets{remark}."));
         return exit;
     }
-    output.table(outcomes.iter().map(|outcome| {
-        let (mark, colour) = match outcome.error {
+    output.table(checked.iter().map(|checked| {
+        let (mark, colour) = match checked.error {
             None => ("✓", Color::Green),
             Some(_) => ("✗", Color::Red),
         };
         vec![
-            Cell::new(format!("{mark} {}", outcome.reference)).fg(colour),
-            Cell::new(format!("{} ms", outcome.took.as_millis())),
-            Cell::new(outcome.used_by.join(", ")),
+            Cell::new(format!("{mark} {}", checked.reference)).fg(colour),
+            Cell::new(format!("{} ms", checked.took.as_millis())),
+            Cell::new(users(&checked.reference).join(", ")),
         ]
     }));
-    for error in outcomes.iter().filter_map(|outcome| outcome.error.as_ref()) {
-        output.line(format_args!("\n{BAD}✗{BAD:#} {error}"));
+    for error in checked.iter().filter_map(|checked| checked.error.as_ref()) {
+        output.line(format_args!("\n{BAD}✗{BAD:#} {}", printable(&error.to_string())));
         if let Some(hint) = error.hint() {
-            output.line(format_args!("  {FAINT}{hint}{FAINT:#}"));
+            output.line(format_args!("  {FAINT}{}{FAINT:#}", printable(hint)));
         }
     }
-    let resolved = outcomes.len() - failed;
-    output.line(format_args!("\n{resolved} of {} secrets resolve", outcomes.len()));
+    let resolved = checked.len() - failed;
+    output.line(format_args!("\n{resolved} of {} secrets resolve", checked.len()));
     exit
+}
+
+fn disabled_servers(config: &Config) -> usize {
+    let servers = config.agents.iter().flat_map(|agent| agent.mcp.servers.values());
+    servers.filter(|server| !server.enabled).count()
 }

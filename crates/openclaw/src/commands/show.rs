@@ -5,7 +5,10 @@ use openclaw_config::{AgentConfig, Config, Origin, ServerName, Setting};
 use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
-use crate::output::{BAD, Output, STRONG};
+use crate::output::{BAD, FAINT, Output, STRONG, printable};
+
+/// Below this width three columns do not fit.
+const NARROW: u16 = 70;
 
 pub(crate) fn show(config: &Config, agent: Option<&str>, output: &mut Output) -> Exit {
     let agents: Vec<&AgentConfig> = match agent {
@@ -24,7 +27,7 @@ pub(crate) fn show(config: &Config, agent: Option<&str>, output: &mut Output) ->
     if output.json {
         let agents: Vec<Value> = agents.iter().map(|agent| agent_json(config, agent)).collect();
         output.value(&json!({
-            "file": config.file,
+            "file": config.file.as_ref().map(|file| file.to_string_lossy()),
             "settings": settings_json(&config.origins),
             "agents": agents,
         }));
@@ -68,26 +71,31 @@ fn held_back(agent: &AgentConfig, name: &ServerName) -> Option<String> {
     Some(format!("{} {verb} not set", why.unset_variables.join(", ")))
 }
 
-/// Three columns: key, value, where it comes from.
+/// Three columns: key, value, where it comes from. Where they would not fit, a line for each.
 fn section(settings: &[Setting], file: Option<&str>, output: &mut Output) {
-    let rows: Vec<Vec<Cell>> = settings
-        .iter()
-        .map(|setting| {
-            let value = match &setting.value {
-                Value::String(text) => text.clone(),
-                // With spaces, so that a long list is broken between two elements.
-                Value::Array(list) => {
-                    let list: Vec<String> = list.iter().map(Value::to_string).collect();
-                    format!("[{}]", list.join(", "))
-                }
-                other => other.to_string(),
-            };
-            let origin = Cell::new(origin(&setting.origin, &setting.key, file))
-                .add_attribute(Attribute::Dim);
-            vec![Cell::new(format!("  {}", setting.key)), Cell::new(value), origin]
-        })
-        .collect();
-    output.table(rows);
+    let rows = settings.iter().map(|setting| {
+        let value = match &setting.value {
+            Value::String(text) => text.clone(),
+            // With spaces, so that a long list is broken between two elements.
+            Value::Array(list) => {
+                let list: Vec<String> = list.iter().map(Value::to_string).collect();
+                format!("[{}]", list.join(", "))
+            }
+            other => other.to_string(),
+        };
+        let origin = origin(&setting.origin, &setting.key, file);
+        [setting.key.clone(), value, origin].map(|text| printable(&text).into_owned())
+    });
+    if output.width() < NARROW {
+        for [key, value, origin] in rows {
+            output.line(format_args!("   {key} = {value}  {FAINT}({origin}){FAINT:#}"));
+        }
+        return;
+    }
+    output.table(rows.map(|[key, value, origin]| {
+        let origin = Cell::new(origin).add_attribute(Attribute::Dim);
+        vec![Cell::new(format!("  {key}")), Cell::new(value), origin]
+    }));
 }
 
 /// The place and the line: the key itself stands in the first column.
@@ -97,7 +105,9 @@ fn origin(origin: &Origin, key: &str, file: Option<&str>) -> String {
         Origin::Inferred { from } => return format!("follows from {from}"),
         Origin::File { location, path } => (location, path),
     };
-    let place = path.split_once(".servers.").map_or(path.as_str(), |(place, _)| place);
+    let place = path.find("mcp.servers").map(|at| &path[..at + "mcp".len()]);
+    let place = place.or_else(|| path.split_once(".servers").map(|(place, _)| place));
+    let place = place.unwrap_or(path);
     let place = place.strip_suffix(key).map_or(place, |place| place.trim_end_matches('.'));
     let line = match file {
         Some(file) if file == location.file => format!("line {}", location.line),

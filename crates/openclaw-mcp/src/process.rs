@@ -1,0 +1,191 @@
+//! The process of a local server: in a group of its own, owned by one value, gone when that value is.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use openclaw_secrets::SecretString;
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::guard::{Entry, Guard};
+
+/// How to start a process.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The program: a path, or a name that is looked up in `PATH`. No shell is involved.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its whole environment. Nothing is inherited besides.
+    pub env: BTreeMap<String, SecretString>,
+    /// The folder that it runs in.
+    pub cwd: Option<PathBuf>,
+}
+
+/// Why a process could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// There is no such program.
+    #[error("there is no program `{0}`; is it installed, and on the PATH?")]
+    NoProgram(String),
+    /// There is no such folder to run it in.
+    #[error("there is no folder {0} to run it in")]
+    NoFolder(String),
+    /// This user may not run it.
+    #[error("`{0}` may not be run by this user; is it executable?")]
+    Denied(String),
+    /// Anything else.
+    #[error("`{program}` cannot be started: {cause}")]
+    Other {
+        /// The program.
+        program: String,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+}
+
+/// How long to wait at each step of a shutdown (L5).
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// After its input was closed.
+    pub after_close: Duration,
+    /// After it was asked to end.
+    pub after_term: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { after_close: Duration::from_secs(1), after_term: Duration::from_secs(5) }
+    }
+}
+
+/// The ends of a process's pipes.
+#[derive(Debug)]
+pub struct Pipes {
+    /// To its input.
+    pub stdin: ChildStdin,
+    /// From its output.
+    pub stdout: ChildStdout,
+    /// From its complaints.
+    pub stderr: ChildStderr,
+}
+
+/// A running process and all its descendants that stay in its group. Dropping it kills them.
+#[derive(Debug)]
+pub struct Process {
+    child: Box<dyn ChildWrapper>,
+    pid: u32,
+    /// Whoever kills the group if this program is itself killed.
+    _entry: Entry,
+}
+
+impl Process {
+    /// Starts a process in a group of its own.
+    ///
+    /// # Errors
+    /// If there is no such program, or it may not be run.
+    pub fn spawn(launch: &Launch, guard: &Guard) -> Result<(Self, Pipes), SpawnError> {
+        let mut command = Command::new(&launch.program);
+        command.args(&launch.args).env_clear();
+        command.envs(launch.env.iter().map(|(name, value)| (name, value.expose())));
+        if let Some(cwd) = &launch.cwd {
+            command.current_dir(cwd);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = CommandWrap::from(command);
+        #[cfg(unix)]
+        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+        #[cfg(windows)]
+        command.wrap(process_wrap::tokio::JobObject);
+        // Has the runtime reap the leader if we end before it does.
+        command.wrap(KillOnDrop);
+        let mut child = command.spawn().map_err(|cause| spawn_error(launch, cause))?;
+        let pid = child.id().unwrap_or_default();
+        let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
+        let process = Self { child, pid, _entry: guard.watch(pid) };
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            let cause = std::io::Error::other("it has no pipes");
+            return Err(SpawnError::Other { program: launch.program.clone(), cause });
+        };
+        Ok((process, Pipes { stdin, stdout, stderr }))
+    }
+
+    /// The id of the process, and of its group.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Waits for the process itself to end; its descendants may live on. Safe to cancel.
+    ///
+    /// # Errors
+    /// If the system cannot say.
+    pub async fn ended(&mut self) -> std::io::Result<ExitStatus> {
+        // `wait` would wait for the whole group: one that was left behind would hide the end.
+        self.child.inner_mut().wait().await
+    }
+
+    /// Ends the process and its descendants: its input is closed (by dropping `stdin`), and it gets
+    /// time to go by itself; then the group is asked, then it is killed. When this returns, the group
+    /// is gone.
+    pub async fn shut_down(mut self, stdin: Option<ChildStdin>, patience: Patience) {
+        drop(stdin);
+        if timeout(patience.after_close, self.ended()).await.is_ok() && !self.group_lives() {
+            return;
+        }
+        self.ask_to_end();
+        let deadline = Instant::now() + patience.after_term;
+        let _ = timeout(patience.after_term, self.ended()).await;
+        // Descendants are not ours to wait for: all we can do is look.
+        while self.group_lives() && Instant::now() < deadline {
+            sleep(Duration::from_millis(10)).await;
+        }
+        let _ = self.child.start_kill();
+        let _ = self.ended().await;
+    }
+
+    #[cfg(unix)]
+    fn ask_to_end(&self) {
+        let _ = self.child.signal(nix::sys::signal::Signal::SIGTERM as i32);
+    }
+
+    // A Windows process without a window cannot be asked.
+    #[cfg(not(unix))]
+    fn ask_to_end(&self) {}
+
+    #[cfg(unix)]
+    fn group_lives(&self) -> bool {
+        crate::guard::group_lives(self.pid)
+    }
+
+    // The job object kills all of them at once, and waits for none.
+    #[cfg(not(unix))]
+    fn group_lives(&self) -> bool {
+        false
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // `KillOnDrop` alone reaches only the leader. An error means that nobody is left.
+        let _ = self.child.start_kill();
+    }
+}
+
+fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {
+    let program = launch.program.clone();
+    match cause.kind() {
+        std::io::ErrorKind::NotFound => match &launch.cwd {
+            Some(cwd) if !cwd.is_dir() => SpawnError::NoFolder(cwd.display().to_string()),
+            _ => SpawnError::NoProgram(program),
+        },
+        std::io::ErrorKind::NotADirectory => {
+            let cwd = launch.cwd.as_ref().map(|cwd| cwd.display().to_string());
+            SpawnError::NoFolder(cwd.unwrap_or_default())
+        }
+        std::io::ErrorKind::PermissionDenied => SpawnError::Denied(program),
+        _ => SpawnError::Other { program, cause },
+    }
+}

@@ -1,0 +1,102 @@
+//! What comes back from a tool.
+
+use std::time::Duration;
+
+use openclaw_content::{Findings, Wrapped};
+
+/// Text that may stand in a model's context: our own words, or outside text inside its boundary.
+/// There is no third way to make one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelText(String);
+
+impl ModelText {
+    /// Words of this program. Never for text from outside, not even for a part of it: that must be
+    /// wrapped.
+    pub fn ours(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl From<Wrapped> for ModelText {
+    fn from(wrapped: Wrapped) -> Self {
+        Self(wrapped.into_string())
+    }
+}
+
+/// A part of an outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// Text.
+    Text(ModelText),
+    /// A picture, external, in base64.
+    Image {
+        /// Its media type.
+        mime_type: String,
+        /// The base64 text, checked.
+        data: String,
+    },
+    /// A sound, external, in base64.
+    Audio {
+        /// Its media type.
+        mime_type: String,
+        /// The base64 text, checked.
+        data: String,
+    },
+}
+
+/// What comes back from a tool. A failure is an outcome, too: it never breaks off a turn.
+#[derive(Debug, Clone)]
+pub struct ToolOutcome {
+    /// What the model sees.
+    pub content: Vec<Content>,
+    /// Whether the tool failed.
+    pub is_error: bool,
+    /// What people and logs see; dropped when history is compacted.
+    pub details: Details,
+}
+
+/// About an outcome: where it comes from, and what was noticed.
+#[derive(Debug, Clone, Default)]
+pub struct Details {
+    /// Whether outside content is in it.
+    pub untrusted: bool,
+    /// The kind of source, `mcp_server` for instance.
+    pub source: Option<&'static str>,
+    /// The server that it comes from.
+    pub server: Option<String>,
+    /// The tool's own name there.
+    pub tool: Option<String>,
+    /// Whether all text from outside stands inside a boundary.
+    pub wrapped: bool,
+    /// What is suspicious in it.
+    pub findings: Findings,
+    /// How long the call took.
+    pub duration: Duration,
+}
+
+impl ToolOutcome {
+    /// A failure in plain words of our own.
+    pub fn failure(message: impl Into<String>) -> Self {
+        let content = vec![Content::Text(ModelText::ours(message))];
+        Self { content, is_error: true, details: Details::default() }
+    }
+
+    /// All text in it, for people.
+    pub fn text(&self) -> String {
+        let texts = self.content.iter().filter_map(|part| match part {
+            Content::Text(text) => Some(text.as_str()),
+            Content::Image { .. } | Content::Audio { .. } => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+}
