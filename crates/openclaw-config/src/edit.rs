@@ -1,5 +1,6 @@
 //! Changes to a configuration file that leave everything else in it as it is: comments, order,
-//! spacing (C10).
+//! spacing (C10). One exception: an entry that is added to an object on one line gives its neighbours
+//! there lines of their own.
 
 use std::fs;
 use std::io::{self, Write as _};

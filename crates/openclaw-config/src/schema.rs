@@ -4,6 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 
+use crate::name::NAME_PATTERN;
 use crate::raw::RawConfig;
 
 /// The JSON Schema (2020-12) of `openclaw.json`.
@@ -14,10 +15,89 @@ pub fn json_schema() -> Value {
     schema.to_value()
 }
 
+/// What the schema of a field can say beyond its type. The checks themselves are in [`crate::build`].
+pub(crate) type Shape = fn(&mut Value);
+
+/// Text that says something.
+pub(crate) fn filled(schema: &mut Value) {
+    schema["pattern"] = json!(r"\S");
+}
+
+/// An address: https, or http on this machine. With a variable in it, it can only be checked when
+/// that is replaced.
+pub(crate) fn address(schema: &mut Value) {
+    let local = r"([lL][oO][cC][aA][lL][hH][oO][sS][tT]|[^/@]+\.localhost|127(\.\d+){0,3}|\[::1\])";
+    let http = format!(r"[hH][tT][tT][pP]://([^/@]*@)?{local}(:\d+)?([/?#]|\s*$)");
+    schema["pattern"] = json!(format!(r"\$|^\s*([hH][tT][tT][pP][sS]://[^/\s]|{http})"));
+}
+
+/// The address of a proxy, or `none`.
+pub(crate) fn proxy(schema: &mut Value) {
+    schema["pattern"] =
+        json!(r"\$|^none$|^([hH][tT][tT][pP][sS]?|[sS][oO][cC][kK][sS]5h?)://[^/\s]");
+}
+
+/// A value that may be a reference to a secret.
+pub(crate) fn credential(schema: &mut Value) {
+    let reference = r"(env|file|keychain|exec|gcp|aws|vault)/[^\s#]";
+    schema["pattern"] = json!(format!(r"\$|^(?!.*secret://(?!{reference}))(?!.*\Ssecret://)"));
+}
+
+/// Environment variables.
+pub(crate) fn variables(schema: &mut Value) {
+    schema["propertyNames"] = json!({ "pattern": "^[^=\0]+$" });
+    credential(&mut schema["additionalProperties"]);
+}
+
+/// HTTP headers.
+pub(crate) fn headers(schema: &mut Value) {
+    schema["propertyNames"] = json!({ "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" });
+    credential(&mut schema["additionalProperties"]);
+    schema["additionalProperties"]["not"] = json!({ "pattern": "[\r\n\0]" });
+}
+
+/// Names of environment variables.
+pub(crate) fn variable_names(schema: &mut Value) {
+    schema["items"]["pattern"] = json!("^[A-Za-z_][A-Za-z0-9_]*$");
+}
+
+/// What takes the place of a server's name in the names of tools.
+pub(crate) fn tool_prefix(schema: &mut Value) {
+    schema["pattern"] = json!(r"\$|^[A-Za-z0-9_-]+$");
+}
+
+/// A template for the names of tools.
+pub(crate) fn tool_naming(schema: &mut Value) {
+    let part = "[A-Za-z0-9_-]*";
+    let (server, tool) = (r"(\{server\})?", r"\{tool\}");
+    let (forth, back) =
+        (format!("{part}{server}{part}{tool}{part}"), format!("{part}{tool}{part}{server}{part}"));
+    schema["pattern"] = json!(format!(r"\$|^({forth}|{back})$"));
+}
+
+/// A name of an agent or a server.
+pub(crate) fn name(schema: &mut Value) {
+    schema["pattern"] = json!(NAME_PATTERN);
+}
+
+/// Things by name.
+pub(crate) fn named(schema: &mut Value) {
+    let include = json!({ "const": "$include" });
+    schema["propertyNames"] = json!({ "anyOf": [include, { "pattern": NAME_PATTERN }] });
+}
+
+/// A list of agents, each with its id.
+pub(crate) fn with_ids(schema: &mut Value) {
+    let agent = schema["items"].take();
+    schema["items"] = json!({ "allOf": [agent, { "required": ["id"] }] });
+}
+
 /// Collects the properties of one section.
 pub(crate) struct SectionSchema {
     description: &'static str,
     properties: Map<String, Value>,
+    /// Of two synonyms only one may be given.
+    rules: Vec<Value>,
 }
 
 impl SectionSchema {
@@ -29,7 +109,7 @@ impl SectionSchema {
             "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
         });
         properties.insert("$include".to_owned(), include);
-        Self { description, properties }
+        Self { description, properties, rules: Vec::new() }
     }
 
     pub(crate) fn property(
@@ -38,22 +118,44 @@ impl SectionSchema {
         mut schema: Schema,
         description: &'static str,
         synonyms: &[&str],
+        shape: Option<Shape>,
     ) {
-        schema.insert("description".to_owned(), json!(prose(description)));
-        self.properties.insert(key.to_owned(), schema.clone().to_value());
-        for synonym in synonyms {
-            schema.insert("description".to_owned(), json!(format!("Synonym of `{key}`.")));
-            self.properties.insert((*synonym).to_owned(), schema.clone().to_value());
+        // `true` accepts anything, and can carry no description.
+        schema.ensure_object();
+        let mut schema = schema.to_value();
+        if let Some(shape) = shape {
+            shape(&mut schema);
+        }
+        let names: Vec<&str> = [key].iter().chain(synonyms).copied().collect();
+        for (index, name) in names.iter().enumerate() {
+            let described =
+                if index == 0 { prose(description) } else { format!("Synonym of `{key}`.") };
+            schema["description"] = json!(described);
+            self.properties.insert((*name).to_owned(), schema.clone());
+            let others = names[..index].iter();
+            self.rules.extend(others.map(|other| json!({ "not": { "required": [other, name] } })));
         }
     }
 
     pub(crate) fn finish(self, open: bool) -> Schema {
-        json_schema!({
+        let mut schema = json_schema!({
             "description": prose(self.description),
             "type": "object",
             "properties": self.properties,
             "additionalProperties": open,
-        })
+        });
+        if !self.rules.is_empty() {
+            schema.insert("allOf".to_owned(), json!(self.rules));
+        }
+        schema
+    }
+}
+
+/// Adds a rule to a section.
+pub(crate) fn rule(schema: &mut Schema, rule: Value) {
+    let rules = schema.ensure_object().entry("allOf").or_insert_with(|| json!([]));
+    if let Some(rules) = rules.as_array_mut() {
+        rules.push(rule);
     }
 }
 

@@ -67,7 +67,10 @@ mod tests {
     fn a_process_is_restarted_with_growing_delays_and_then_given_up() {
         let mut backoff = Backoff::process(7);
         let delays = seconds(&mut backoff, 8);
-        assert_eq!(delays, [1, 2, 4, 8, 16, 30, 30].map(Some).into_iter().chain([None]).collect::<Vec<_>>());
+        assert_eq!(
+            delays,
+            [1, 2, 4, 8, 16, 30, 30].map(Some).into_iter().chain([None]).collect::<Vec<_>>()
+        );
     }
 
     #[test]

@@ -113,10 +113,15 @@ fn globs(patterns: &[String], place: &str) -> Result<GlobSet, BadPattern> {
 mod tests {
     use super::*;
 
-    fn decide(rules: &[(&str, Option<&[&str]>, &[&str])], name: &str) -> Decision {
+    /// Place, allow, deny.
+    type Lists<'a> = (&'a str, Option<&'a [&'a str]>, &'a [&'a str]);
+
+    fn decide(rules: &[Lists<'_>], name: &str) -> Decision {
         let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
-        let owned: Vec<_> =
-            rules.iter().map(|(place, allow, deny)| (place, allow.map(owned), owned(deny))).collect();
+        let owned: Vec<_> = rules
+            .iter()
+            .map(|(place, allow, deny)| (place, allow.map(owned), owned(deny)))
+            .collect();
         let rules =
             owned.iter().map(|(place, allow, deny)| Rules { place, allow: allow.as_deref(), deny });
         Policy::new(rules).unwrap().decide(&ToolName::new(name).unwrap())
@@ -134,15 +139,14 @@ mod tests {
 
     #[test]
     fn deny_beats_allow_in_whatever_layer_it_stands() {
-        let rules: &[(&str, Option<&[&str]>, &[&str])] =
-            &[("agent", Some(&["*"]), &[]), ("tools", None, &["exec"])];
+        let rules: &[Lists<'_>] = &[("agent", Some(&["*"]), &[]), ("tools", None, &["exec"])];
         assert_eq!(decide(rules, "exec"), denied("tools.deny"));
         assert_eq!(decide(rules, "read"), Decision::Allowed);
     }
 
     #[test]
     fn every_allow_list_must_agree_and_an_empty_one_allows_nothing() {
-        let rules: &[(&str, Option<&[&str]>, &[&str])] =
+        let rules: &[Lists<'_>] =
             &[("tools", Some(&["mcp_*"]), &[]), ("agent", Some(&["*_read"]), &[])];
         assert_eq!(decide(rules, "mcp_fs_read"), Decision::Allowed);
         assert_eq!(decide(rules, "mcp_fs_write"), denied("agent.allow"));

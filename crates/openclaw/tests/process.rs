@@ -29,6 +29,63 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     }
 }
 
+#[test]
+fn a_closed_pipe_does_not_turn_a_failure_into_a_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openclaw.json");
+    fs::write(&file, "{ mcp: 1 }").unwrap();
+    let file = file.to_str().unwrap();
+    let mut child = openclaw(&["--json", "config", "validate", file])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(78));
+}
+
+#[test]
+fn programs_get_json_also_when_something_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openclaw.json");
+    fs::write(&file, "{ mcp: 1 }").unwrap();
+    let file = file.to_str().unwrap();
+    for (args, code) in [
+        (&["--json", "--config", file, "config", "show"][..], 78),
+        (&["--json", "--config", file, "secrets", "check"], 78),
+        (&["--json", "secrets", "check", "secret://nope/x"], 2),
+        (&["--json", "config", "validate", "nowhere.json"], 78),
+        (&["--json", "config", "show", "--agent", "nobody"], 2),
+    ] {
+        let output = run(args);
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["ok"], false, "{args:?}");
+        assert!(answer["error"].is_string(), "{args:?}: {answer}");
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_that_is_not_text_is_no_reason_to_panic() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff.json"));
+    fs::write(&file, "{}").unwrap();
+    for args in [["config", "path"], ["config", "show"], ["config", "validate"]] {
+        for json in [true, false] {
+            let mut command = openclaw(&args);
+            command.arg("--config").arg(&file);
+            if json {
+                command.arg("--json");
+            }
+            assert!(command.output().unwrap().status.success(), "{args:?}");
+        }
+        let output = openclaw(&args).env("OPENCLAW_CONFIG_PATH", &file).output().unwrap();
+        assert!(output.status.success(), "{args:?}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn output_that_cannot_be_written_is_a_failure() {

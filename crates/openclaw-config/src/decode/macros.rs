@@ -1,12 +1,12 @@
 //! The declarations of sections and choices.
 
 /// Declares a raw section of the configuration: for each field its key, the synonyms of the key,
-/// its type and its documentation.
+/// its type, its documentation, and after `=>` what the schema can say beyond the type.
 macro_rules! section {
     (
         $(#[doc = $doc:literal])*
         struct $name:ident ($what:literal, $unknown:ident $(, $refine:path)?) {
-            $( $(#[doc = $field_doc:literal])* $field:ident: $type:ty = $key:literal $(| $synonym:literal)*, )*
+            $( $(#[doc = $field_doc:literal])* $field:ident: $type:ty = $key:literal $(| $synonym:literal)* $(=> $shape:path)?, )*
         }
     ) => {
         $(#[doc = $doc])*
@@ -43,7 +43,11 @@ macro_rules! section {
                 let mut section = $crate::schema::SectionSchema::new(concat!($($doc, "\n"),*));
                 $(
                     let schema = generator.subschema_for::<$type>();
-                    section.property($key, schema, concat!($($field_doc, "\n"),*), &[$($synonym),*]);
+                    #[allow(unused_mut, unused_assignments)]
+                    let mut shape: Option<$crate::schema::Shape> = None;
+                    $( shape = Some($shape); )?
+                    let doc = concat!($($field_doc, "\n"),*);
+                    section.property($key, schema, doc, &[$($synonym),*], shape);
                 )*
                 let open = matches!($crate::decode::Unknown::$unknown, $crate::decode::Unknown::Leave);
                 #[allow(unused_mut)]

@@ -9,7 +9,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::decode::{Decode, Decoder, Overlay, Spanned, Table, Whole, section};
 use crate::diagnostic::Diagnostic;
-use crate::name::{NAME_PATTERN, ServerName};
+use crate::name::ServerName;
+use crate::schema;
 use crate::text::Text;
 use crate::tree::Node;
 
@@ -53,9 +54,9 @@ section! {
         /// What holds for every agent, unless it says otherwise.
         defaults: RawAgent = "defaults",
         /// The agents, as a list.
-        list: Vec<Spanned<RawAgent>> = "list",
+        list: Vec<Spanned<RawAgent>> = "list" => schema::with_ids,
         /// The agents, by id.
-        entries: Table<RawAgent> = "entries",
+        entries: Table<RawAgent> = "entries" => schema::named,
     }
 }
 
@@ -63,7 +64,7 @@ section! {
     /// An agent.
     struct RawAgent("an agent", Leave) {
         /// Its id.
-        id: Text = "id",
+        id: Text = "id" => schema::name,
         /// Whether it answers where no agent is named.
         default: bool = "default",
         /// MCP servers and settings of this agent; they change what is inherited, field by field.
@@ -131,13 +132,13 @@ section! {
     /// MCP servers, and settings for all of them.
     struct RawMcp("the MCP settings", Refuse) {
         /// The servers by name.
-        servers: Servers = "servers",
+        servers: Servers = "servers" => schema::named,
         /// Milliseconds between two looks for new tools (300000); 0 means never.
         tool_discovery_interval: MillisOrOff = "toolDiscoveryInterval",
         /// How many servers may be connecting at once (20).
         max_concurrent_servers: Whole<1, 1000> = "maxConcurrentServers",
         /// How tools are named for the model (`mcp_{server}_{tool}`).
-        tool_naming: Text = "toolNaming",
+        tool_naming: Text = "toolNaming" => schema::tool_naming,
         /// Whether to log every MCP message.
         debug: bool = "debug",
         /// The most that progress notifications may prolong a call, in milliseconds (600000).
@@ -195,7 +196,6 @@ impl JsonSchema for Servers {
         let server = generator.subschema_for::<RawServer>();
         schemars::json_schema!({
             "type": "object",
-            "propertyNames": { "anyOf": [{ "const": "$include" }, { "pattern": NAME_PATTERN }] },
             "properties": { "$include": true },
             "additionalProperties": server,
         })

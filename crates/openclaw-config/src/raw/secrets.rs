@@ -1,7 +1,11 @@
 //! What may stand in `secrets`: how the providers are reached.
 
+use schemars::Schema;
+use serde_json::json;
+
 use super::{Millis, Words};
 use crate::decode::{Table, Whole, section};
+use crate::schema::{self, rule};
 use crate::text::Text;
 
 section! {
@@ -22,9 +26,9 @@ section! {
 
 section! {
     /// A command that prints a secret. No shell is involved.
-    struct RawExec("a command", Refuse) {
+    struct RawExec("a command", Refuse, needs_command) {
         /// The program.
-        command: Text = "command",
+        command: Text = "command" => schema::filled,
         /// Its arguments.
         args: Words = "args",
         /// Its environment variables.
@@ -40,7 +44,7 @@ section! {
         /// The project; otherwise that of the application default credentials.
         project: Text = "project",
         /// Another address of the service.
-        endpoint: Text = "endpoint",
+        endpoint: Text = "endpoint" => schema::address,
     }
 }
 
@@ -52,7 +56,7 @@ section! {
         /// The profile.
         profile: Text = "profile",
         /// Another address of the service.
-        endpoint: Text = "endpoint",
+        endpoint: Text = "endpoint" => schema::address,
     }
 }
 
@@ -60,7 +64,7 @@ section! {
     /// HashiCorp Vault. What is not given here comes from `VAULT_ADDR` and its siblings.
     struct RawVault("the Vault settings", Refuse) {
         /// The address of the server.
-        address: Text = "address",
+        address: Text = "address" => schema::address,
         /// The namespace.
         namespace: Text = "namespace",
         /// The role of an AppRole login.
@@ -72,4 +76,8 @@ section! {
         /// The version of the key-value engine, 1 or 2; found out if not given.
         kv_version: Whole<1, 2> = "kvVersion",
     }
+}
+
+fn needs_command(schema: &mut Schema) {
+    rule(schema, json!({ "required": ["command"] }));
 }

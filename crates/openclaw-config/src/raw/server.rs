@@ -5,33 +5,34 @@ use serde_json::{Value as Json, json};
 
 use super::{Millis, Words};
 use crate::decode::{Decode, Decoder, Overlay, Table, Whole, choice, section};
+use crate::schema::{self, rule};
 use crate::text::Text;
 use crate::tree::{Node, Value};
 
 section! {
     /// An MCP server: a local process (`command`) or a remote service (`url`).
-    struct RawServer("an MCP server", Refuse, refine_server) {
+    struct RawServer("an MCP server", Refuse, one_transport) {
         /// `false` switches the server off.
         enabled: bool = "enabled",
         /// How to talk to it; mostly inferred: `command` means stdio, `url` means http, with a
         /// fallback to sse.
         transport: TransportKind = "transport",
         /// The program to run.
-        command: Text = "command",
+        command: Text = "command" => schema::filled,
         /// Its arguments.
         args: Words = "args",
         /// Environment variables of the process. Values may be `secret://…` references.
-        env: Table<Text> = "env",
+        env: Table<Text> = "env" => schema::variables,
         /// The folder that the process runs in.
-        cwd: Text = "cwd" | "workingDirectory",
+        cwd: Text = "cwd" | "workingDirectory" => schema::filled,
         /// Names of variables of this program that the process gets, too.
-        inherit_env: Words = "inheritEnv",
+        inherit_env: Words = "inheritEnv" => schema::variable_names,
         /// The address of the service: https, or http on this machine.
-        url: Text = "url",
+        url: Text = "url" => schema::address,
         /// HTTP headers of every request. Values may hold `secret://…` references.
-        headers: Table<Text> = "headers",
+        headers: Table<Text> = "headers" => schema::headers,
         /// A fixed key, sent as `Authorization: Bearer …`; best a `secret://…` reference.
-        api_key: Text = "apiKey",
+        api_key: Text = "apiKey" => schema::credential,
         /// How to log in with OAuth, where that is not found out by itself.
         auth: AuthSetting = "auth",
         /// Milliseconds to connect (30000).
@@ -43,7 +44,7 @@ section! {
         /// How often in a row (5).
         max_restarts: Whole<0, 1000> = "maxRestarts",
         /// Takes the place of the server's name in the names of its tools.
-        tool_prefix: Text = "toolPrefix",
+        tool_prefix: Text = "toolPrefix" => schema::tool_prefix,
         /// Whether to connect only when a tool is first used (false).
         lazy: bool = "lazy",
         /// Which of its tools may be used.
@@ -61,7 +62,7 @@ section! {
         /// Certificates.
         tls: RawTls = "tls",
         /// The proxy for this server: its address, or `none`.
-        proxy: Text = "proxy",
+        proxy: Text = "proxy" => schema::proxy,
         /// Node OpenClaw's name for `auth`.
         oauth: RawNodeOAuth = "oauth",
         /// Node OpenClaw's name for `tools`.
@@ -105,13 +106,13 @@ section! {
         /// The id under which this program is registered.
         client_id: Text = "clientId",
         /// The secret that belongs to it; best a `secret://…` reference.
-        client_secret: Text = "clientSecret",
+        client_secret: Text = "clientSecret" => schema::credential,
         /// The authorization server.
-        authorization_server_url: Text = "authorizationServerUrl",
+        authorization_server_url: Text = "authorizationServerUrl" => schema::address,
         /// The scopes to ask for.
         scopes: Words = "scopes",
         /// Where this program's client metadata document is published.
-        client_metadata_url: Text = "clientMetadataUrl",
+        client_metadata_url: Text = "clientMetadataUrl" => schema::address,
         /// The port on this machine that the browser is sent back to; a free one if not given.
         redirect_port: Whole<1, 65535> = "redirectPort",
     }
@@ -123,11 +124,11 @@ section! {
         /// The id under which this program is registered.
         client_id: Text = "clientId",
         /// The secret that belongs to it.
-        client_secret: Text = "clientSecret",
+        client_secret: Text = "clientSecret" => schema::credential,
         /// The scopes to ask for, separated by spaces.
         scope: Text = "scope",
         /// Where this program's client metadata document is published.
-        client_metadata_url: Text = "clientMetadataUrl",
+        client_metadata_url: Text = "clientMetadataUrl" => schema::address,
         /// Where the browser is sent back to; only its port counts.
         redirect_url: Text = "redirectUrl",
     }
@@ -171,37 +172,18 @@ choice! {
     }
 }
 
-/// Tells the schema what [`crate::build`] checks, as far as it can be seen in one entry. (That there is
-/// a `command` or a `url` at all cannot: another place may have it.)
-fn refine_server(schema: &mut Schema) {
-    schema.insert("not".to_owned(), json!({ "required": ["command", "url"] }));
+/// What can be seen in one entry. (That there is a `command` or a `url` at all cannot: another place
+/// may have it.)
+fn one_transport(schema: &mut Schema) {
+    rule(schema, json!({ "not": { "required": ["command", "url"] } }));
     let conflict = |transport: Json, key: &str| {
         json!({
             "if": { "properties": { "transport": transport }, "required": ["transport"] },
             "then": { "not": { "required": [key] } },
         })
     };
-    let conflicts = [
-        conflict(json!({ "const": "stdio" }), "url"),
-        conflict(json!({ "not": { "const": "stdio" } }), "command"),
-    ];
-    schema.insert("allOf".to_owned(), json!(conflicts));
-    let Some(properties) = schema.get_mut("properties") else { return };
-    // What holds a variable can only be checked when it is replaced.
-    let filled = json!("\\S");
-    let address = json!(
-        r"\$|^\s*(https://|http://(localhost|[^/]+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?([/?#]|\s*$))"
-    );
-    let reference = json!(r"^(?!secret://)|^secret://(env|file|keychain|exec|gcp|aws|vault)/.");
-    properties["url"]["pattern"] = address;
-    properties["command"]["pattern"] = filled;
-    properties["toolPrefix"]["pattern"] = json!(r"\$|^[A-Za-z0-9_-]+$");
-    properties["apiKey"]["pattern"] = reference.clone();
-    for (table, names) in [("env", "^[^=\0]+$"), ("headers", "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")] {
-        properties[table]["propertyNames"] = json!({ "pattern": names });
-        properties[table]["additionalProperties"]["pattern"] = reference.clone();
-    }
-    properties["inheritEnv"]["items"]["pattern"] = json!("^[A-Za-z_][A-Za-z0-9_]*$");
+    rule(schema, conflict(json!({ "const": "stdio" }), "url"));
+    rule(schema, conflict(json!({ "not": { "const": "stdio" } }), "command"));
 }
 
 /// `auth` is an object here and the word `oauth` in Node OpenClaw.

@@ -1,12 +1,16 @@
 //! The JSON Schema accepts and rejects what the program does.
 
+use std::sync::LazyLock;
+
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::support::*;
 
-fn validator() -> Validator {
-    jsonschema::validator_for(&openclaw_config::json_schema()).unwrap()
+fn validator() -> &'static Validator {
+    static VALIDATOR: LazyLock<Validator> =
+        LazyLock::new(|| jsonschema::validator_for(&openclaw_config::json_schema()).unwrap());
+    &VALIDATOR
 }
 
 /// Entries of a server that both accept.
@@ -24,6 +28,10 @@ fn good_servers() -> Vec<Value> {
         json!({ "url": "https://x", "auth": { "clientId": "a", "scopes": [], "redirectPort": 1 }, "transport": "streamable-http" }),
         json!({ "url": "http://localhost:80/x", "headers": { "Authorization": "Bearer secret://env/A" } }),
         json!({ "url": "http://127.0.0.1", "apiKey": "" }),
+        json!({ "url": "HTTPS://example.com", "proxy": "socks5://p:1080" }),
+        json!({ "url": "http://LOCALHOST/", "auth": { "clientId": "a", "clientSecret": "secret://aws/a#b" } }),
+        json!({ "url": "http://u:p@localhost/", "auth": { "authorizationServerUrl": "https://a" } }),
+        json!({ "url": "http://127.1/", "headers": { "A": "${A:-x}" } }),
         json!({ "url": "https://x", "toolFilter": { "include": ["a"], "exclude": ["b"] }, "sslVerify": true }),
     ]
 }
@@ -71,6 +79,15 @@ fn bad_servers() -> Vec<Value> {
         json!({ "command": "a", "toolPrefix": "a b" }),
         json!({ "url": "https://x", "headers": { "a b": "" } }),
         json!({ "url": "https://x", "apiKey": "secret://valt/x" }),
+        json!({ "url": "https://x", "headers": { "A": "Bearer secret://nope/x" } }),
+        json!({ "url": "https://x", "headers": { "A": "x=secret://env/x" } }),
+        json!({ "url": "https://x", "headers": { "A": "b\nc" } }),
+        json!({ "url": "https://x", "proxy": "nonsense" }),
+        json!({ "url": "https://x", "auth": { "authorizationServerUrl": "ftp://x" } }),
+        json!({ "url": "https://x", "auth": { "clientId": "a", "clientSecret": "secret://nope/x" } }),
+        json!({ "command": "a", "cwd": "" }),
+        json!({ "command": "a", "cwd": "/a", "workingDirectory": "/b" }),
+        json!({ "command": "a", "timeout": 1, "connectTimeoutMs": 1 }),
     ]
 }
 
@@ -124,12 +141,30 @@ fn program_and_schema_reject_the_same_servers() {
     }
 }
 
+/// What the schema cannot know: it depends on other places, on variables, or on two keys at once that
+/// may stand in different places.
+#[test]
+fn the_schema_accepts_what_only_merging_can_tell() {
+    for server in [
+        json!({}),
+        json!({ "enabled": false }),
+        json!({ "url": "https://x", "auth": { "clientSecret": "secret://env/A" } }),
+        json!({ "url": "https://x", "tls": { "clientKey": "a" } }),
+    ] {
+        let config = json!({ "mcp": { "servers": { "x": server } } });
+        assert!(read(&config.to_string()).config.is_none(), "{config}");
+        assert!(validator().is_valid(&config), "{config}");
+    }
+}
+
 #[test]
 fn program_and_schema_agree_on_everything_else() {
     for good in [
         json!({}),
         json!({ "channels": { "x": [1] }, "agents": { "defaults": { "model": 5 } } }),
         json!({ "mcp": { "debug": true, "toolDiscoveryInterval": 0, "maxConcurrentServers": 1 } }),
+        json!({ "mcp": { "toolNaming": "{server}__{tool}" } }),
+        json!({ "mcp": { "toolNaming": "{tool}_of_{server}" } }),
         json!({ "secrets": { "timeoutMs": 1, "exec": { "pass": { "command": "pass" } }, "providers": {} } }),
         json!({ "secrets": { "vault": { "address": "https://v", "kvVersion": 2 }, "aws": { "region": "x" } } }),
         json!({ "acp": { "maxServers": 0 }, "tools": { "allow": ["a*"], "profile": "x" } }),
@@ -151,6 +186,14 @@ fn program_and_schema_agree_on_everything_else() {
         json!({ "agents": { "list": {} } }),
         json!({ "tools": { "allow": "x" } }),
         json!({ "acp": { "maxTools": -1 } }),
+        json!({ "mcp": { "toolNaming": "{server}" } }),
+        json!({ "mcp": { "toolNaming": "a b {tool}" } }),
+        json!({ "agents": { "list": [{ "name": "x" }] } }),
+        json!({ "agents": { "list": [{ "id": "a b" }] } }),
+        json!({ "agents": { "entries": { "a b": {} } } }),
+        json!({ "secrets": { "exec": { "a": {} } } }),
+        json!({ "secrets": { "vault": { "address": "ftp://x" } } }),
+        json!({ "secrets": { "gcp": { "endpoint": "x" } } }),
     ] {
         agree(&bad, false);
     }

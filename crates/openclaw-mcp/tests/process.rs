@@ -1,0 +1,138 @@
+//! Real processes: whatever they do, nothing of them is left.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use openclaw_mcp::guard::{self, Guard};
+use openclaw_mcp::process::{Launch, Patience, Pipes, Process, SpawnError};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+const IMPATIENT: Patience =
+    Patience { after_close: Duration::from_millis(100), after_term: Duration::from_millis(300) };
+
+fn shell(script: &str) -> Launch {
+    let env = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap().into())]);
+    Launch {
+        program: "sh".to_owned(),
+        args: vec!["-c".to_owned(), script.to_owned()],
+        env,
+        cwd: None,
+    }
+}
+
+fn start(script: &str) -> (Process, Pipes) {
+    Process::spawn(&shell(script), &Guard::none()).unwrap()
+}
+
+/// The first line that a process prints, as the id of a process.
+async fn printed_pid(pipes: &mut Pipes) -> i32 {
+    let mut line = String::new();
+    BufReader::new(&mut pipes.stdout).read_line(&mut line).await.unwrap();
+    line.trim().parse().unwrap()
+}
+
+/// Waits until a process is gone; an orphan is reaped by somebody else, which takes a moment.
+async fn assert_gone(pid: i32) {
+    for _ in 0..500 {
+        if !is_alive(pid) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("process {pid} is still there");
+}
+
+fn is_alive(pid: i32) -> bool {
+    let is_zombie = std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('Z')));
+    kill(Pid::from_raw(pid), None).is_ok() && !is_zombie
+}
+
+#[tokio::test]
+async fn a_process_that_ends_with_its_input_is_not_asked_twice() {
+    let (mut process, pipes) = start("cat; exit 7");
+    drop(pipes.stdin);
+    assert_eq!(process.ended().await.unwrap().code(), Some(7));
+    process.shut_down(None, IMPATIENT).await;
+}
+
+#[tokio::test]
+async fn a_process_that_ignores_everything_is_killed_with_its_descendants() {
+    let (process, mut pipes) =
+        start("trap '' TERM; (trap '' TERM; sleep 1000) & echo $!; wait; sleep 1000");
+    let grandchild = printed_pid(&mut pipes).await;
+    let leader = i32::try_from(process.pid()).unwrap();
+    assert!(is_alive(grandchild));
+    process.shut_down(Some(pipes.stdin), IMPATIENT).await;
+    assert_gone(leader).await;
+    assert_gone(grandchild).await;
+}
+
+#[tokio::test]
+async fn descendants_that_outlive_their_leader_are_ended_too() {
+    let (mut process, mut pipes) = start("sleep 1000 >/dev/null 2>&1 & echo $!");
+    let grandchild = printed_pid(&mut pipes).await;
+    assert!(process.ended().await.unwrap().success());
+    assert!(is_alive(grandchild));
+    process.shut_down(Some(pipes.stdin), IMPATIENT).await;
+    assert_gone(grandchild).await;
+}
+
+#[tokio::test]
+async fn dropping_a_process_kills_its_group() {
+    let (process, mut pipes) = start("sleep 1000 & echo $!; wait");
+    let grandchild = printed_pid(&mut pipes).await;
+    drop(process);
+    assert_gone(grandchild).await;
+}
+
+#[tokio::test]
+async fn the_guard_ends_what_a_killed_program_left_behind() {
+    let (process, mut pipes) = start("sleep 1000 & echo $!; wait");
+    let (other, mut other_pipes) = start("sleep 1000 & echo $!; wait");
+    let (watched, spared) = (printed_pid(&mut pipes).await, printed_pid(&mut other_pipes).await);
+    // What the guard hears: two groups, one of which is unwatched again; then the program is gone.
+    let heard =
+        format!("+{}\n+{}\n-{}\nnonsense\n+0\n+1\n", process.pid(), other.pid(), other.pid());
+    tokio::task::spawn_blocking(move || guard::serve(heard.as_bytes())).await.unwrap();
+    assert_gone(watched).await;
+    assert!(is_alive(spared));
+}
+
+#[tokio::test]
+async fn a_process_gets_the_environment_that_it_is_given_and_no_more() {
+    let mut launch = shell("env");
+    launch.env.insert("GIVEN".to_owned(), "1".to_owned().into());
+    let (mut process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
+    let mut lines = BufReader::new(pipes.stdout).lines();
+    let mut names = Vec::new();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        names.push(line.split('=').next().unwrap().to_owned());
+    }
+    process.ended().await.unwrap();
+    assert!(names.contains(&"GIVEN".to_owned()));
+    assert!(
+        !names.contains(&"HOME".to_owned()) && !names.contains(&"CARGO".to_owned()),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_started_is_explained() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _inside = runtime.enter();
+    let spawn = |launch: &Launch| Process::spawn(launch, &Guard::none()).unwrap_err();
+    let mut launch = shell("true");
+    launch.cwd = Some("/nonexistent".into());
+    assert!(matches!(spawn(&launch), SpawnError::NoFolder(_)));
+    launch.cwd = None;
+    launch.program = "no-such-program".to_owned();
+    assert!(spawn(&launch).to_string().contains("is it installed, and on the PATH?"));
+    launch.program = "/etc/passwd".to_owned();
+    assert!(matches!(spawn(&launch), SpawnError::Denied(_)));
+}
