@@ -1,6 +1,6 @@
 //! Text from outside is [`Untrusted`] until it is [wrapped](wrap): put inside a boundary that says
 //! where it comes from and that it is data, with every look-alike of that boundary and every control
-//! token of a chat template made harmless, and with what is suspicious in it noted.
+//! token of a chat template made harmless, and with what is suspicious in it noted and logged.
 //!
 //! There is one way for all sources, and it is linear in the length of the text, whatever the text.
 //!
@@ -27,6 +27,7 @@ mod label;
 mod openings;
 mod patterns;
 mod prefilter;
+mod report;
 mod sanitize;
 mod scan;
 mod source;

@@ -28,12 +28,19 @@ impl Openings {
     pub(crate) fn can_begin(&self, text: &[u8]) -> bool {
         match *text {
             [b'&', next, ..] => b"lLgG#vVrR".contains(&next),
-            [bracket, second, third, ..] => {
-                let after = if bracket == b'<' { &self.angle } else { &self.square };
-                after[column(second)] >> column(third) & 1 != 0
+            // JSON inside of JSON is full of these.
+            [bracket, b'\\', second, third, ..] => {
+                !second.is_ascii_alphanumeric() && self.can_go_on(bracket, second, third)
             }
+            [bracket, second, third, ..] => self.can_go_on(bracket, second, third),
             _ => true,
         }
+    }
+
+    #[inline]
+    fn can_go_on(&self, bracket: u8, second: u8, third: u8) -> bool {
+        let after = if bracket == b'<' { &self.angle } else { &self.square };
+        after[column(second)] >> column(third) & 1 != 0
     }
 }
 
@@ -76,12 +83,14 @@ mod tests {
 
     #[test]
     fn a_bracket_is_an_opening_if_a_pattern_goes_on_like_this() {
-        for opening in
-            ["<|x", "<<S", "<EX", "< x", "<é", "<&l", "[IN", "[/I", "</s", "&lt", "<", "<a"]
-        {
+        for opening in [
+            "<|x", "<<S", "<EX", "< x", "<é", "<&l", "[IN", "[/I", "</s", "&lt", "<", "<a",
+            "<\\|x", "[\\_", "<\\\\|",
+        ] {
             assert!(OPENINGS.can_begin(opening.as_bytes()), "{opening}");
         }
-        for other in ["<di", "<p>", "<5x", "[0]", "[\"a", "&am", "&&"] {
+        for other in ["<di", "<p>", "<5x", "[0]", "[\"a", "&am", "&&", "[\\\"a", "<\\/p>", "<\\bos"]
+        {
             assert!(!OPENINGS.can_begin(other.as_bytes()), "{other}");
         }
     }

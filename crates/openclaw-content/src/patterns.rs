@@ -12,6 +12,8 @@ pub(crate) enum Meaning {
     MarkerWords,
     /// A control token.
     Token(Spelling),
+    /// What begins a control token that goes on with a number and `>`.
+    NumberedToken,
     /// `<|`, with which most control tokens begin.
     OpeningBar,
     /// `|>`, with which they end.
@@ -35,6 +37,8 @@ pub(crate) enum Spelling {
     Free,
     /// In capitals: `regs[inst]` is source code.
     Capitals,
+    /// In capitals but for one letter: `bits[gmask]` is source code.
+    OneSmall,
     /// Without blanks: `cat <<SYS >>log` is a shell command.
     Tight,
 }
@@ -58,9 +62,10 @@ impl Cue {
 
 use Cue::{Dismiss, Earlier, Image, Send};
 use Meaning::{
-    ClosingBar, Hyphenated, ImageAddress, LineStart, Marker, MarkerWords, OpeningBar, Phrase, Token,
+    ClosingBar, Hyphenated, ImageAddress, LineStart, Marker, MarkerWords, NumberedToken,
+    OpeningBar, Phrase, Token,
 };
-use Spelling::{Capitals, Free, Tight};
+use Spelling::{Capitals, Free, OneSmall, Tight};
 use Suspicion::{
     Concealment, DestructiveCommand, Exfiltration, InstructionOverride, NewInstructions,
     RoleChange, RoleMarkup, SystemPrompt, ToolCallMarkup,
@@ -98,6 +103,15 @@ pub(crate) const PATTERNS: &[(&str, Meaning)] = &[
     ("<end_of_turn>", Token(Free)),
     ("<bos>", Token(Tight)),
     ("<eos>", Token(Tight)),
+    ("<start_of_image>", Token(Free)),
+    ("<end_of_image>", Token(Free)),
+    ("<fim_prefix>", Token(Free)),
+    ("<fim_middle>", Token(Free)),
+    ("<fim_suffix>", Token(Free)),
+    ("<fim_pad>", Token(Free)),
+    ("[gMASK]", Token(OneSmall)),
+    ("[sMASK]", Token(OneSmall)),
+    ("<unused+", NumberedToken),
     // "Ignore all previous instructions": the three parts may have words between them.
     ("ignore", DISMISS),
     ("disregard", DISMISS),
@@ -230,7 +244,8 @@ pub(crate) const RARE_FRAGMENTS: &[&str] = &[
 ];
 
 /// Names between `<|` and `|>` that make a control token even with blanks around them; without
-/// blanks any name does. (`f <| x |> g` is source code.)
+/// blanks any name does. (`f <| x |> g` is source code.) So does one with its underscores escaped; but
+/// `<\|x\|>` is LaTeX.
 pub(crate) const BAR_TOKENS: &[&str] = &[
     "system",
     "user",

@@ -62,7 +62,7 @@ impl<'t> Prefilter<'t> {
         if at >= self.text.len() {
             return None;
         }
-        if at == self.bracket {
+        if at == self.bracket && !self.is_letter_in_disguise(at) {
             return Some(at..at + 1);
         }
         let mut start = at.saturating_sub(REACH_BACK).max(from);
@@ -71,6 +71,12 @@ impl<'t> Prefilter<'t> {
         }
         let end = if at == self.fragment.start { self.fragment.end } else { at };
         Some(start..end.max(at + 1))
+    }
+
+    /// Whether an HTML reference stands at `at` for something that may be in the middle of a phrase:
+    /// a letter, or what is not seen.
+    fn is_letter_in_disguise(&self, at: usize) -> bool {
+        self.text[at] == b'&' && fold::is_inside_phrases(fold::class_at(self.text, at).0)
     }
 
     /// Finds the next bracket with which a pattern could begin.

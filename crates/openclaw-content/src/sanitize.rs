@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::finding::Findings;
 use crate::scan::Scan;
+use crate::untrusted::Untrusted;
 
 /// A text without spoofed markers and control tokens. It is still data from outside: it belongs
 /// inside a [`Boundary`](crate::Boundary).
@@ -48,17 +49,24 @@ impl<'t> Sanitized<'t> {
 /// Makes a text harmless: what looks like our boundary, or is a control token, is replaced by words
 /// that say so. All else stays as it is, to the byte.
 ///
-/// For those who put the boundary around the text themselves; the others call
-/// [`wrap`](crate::wrap).
+/// The result is good for those who put the boundary ([`Boundary::header`](crate::Boundary::header)
+/// and [`footer`](crate::Boundary::footer)) around the text themselves, and for looking at the
+/// findings: they are returned and not logged. It is not fit for a model as it is: it says what it
+/// said before, and nothing shows where it ends. All others call [`wrap`](crate::wrap).
 ///
 /// ```
-/// use openclaw_content::sanitize;
+/// use openclaw_content::{Untrusted, sanitize};
 ///
-/// assert!(sanitize("if a << b { vec![1] }").is_unchanged());
-/// assert_eq!(sanitize("a [INST] b").text(), "a [removed token] b");
+/// assert!(sanitize(Untrusted::new("if a << b { vec![1] }")).is_unchanged());
+/// assert_eq!(sanitize(Untrusted::new("a [INST] b")).text(), "a [removed token] b");
+/// ```
+///
+/// ```compile_fail
+/// openclaw_content::sanitize("a [INST] b");
 /// ```
 #[must_use]
-pub fn sanitize(text: &str) -> Sanitized<'_> {
+pub fn sanitize(text: Untrusted<&str>) -> Sanitized<'_> {
+    let text = text.expose();
     let scan = Scan::run(text, String::new());
     if scan.has_cut() {
         let (cleaned, findings) = scan.finish();

@@ -218,6 +218,11 @@ impl<'t> Scan<'t> {
                     spelling::is_spelled(span(), how)
                         && self.cut(start, end, Suspicion::ControlToken)
                 }
+                Meaning::NumberedToken => {
+                    // What is left of the token is read on, but is no part of any pattern.
+                    spelling::end_of_numbered(self.text, start, end)
+                        .is_some_and(|end| self.cut(start, end, Suspicion::ControlToken))
+                }
                 Meaning::OpeningBar => {
                     self.bar = Some((start, end, self.counted));
                     false

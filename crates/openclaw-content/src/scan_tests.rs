@@ -1,6 +1,7 @@
 //! The scan is linear, whatever the text: counted, not timed.
 
 use super::*;
+use crate::patterns::PATTERNS;
 
 const SIZE: usize = 1 << 17;
 
@@ -16,6 +17,21 @@ const UNITS: &[&str] = &[
     "&lt;",
     "&",
     "&lt;|im_start",
+    "&#",
+    "&#0",
+    "&#95;",
+    "&#39;",
+    "&#0000000060;",
+    "EXTERNAL&#95;",
+    "\\",
+    "\\_",
+    "<\\",
+    "[\\\"",
+    "<\\|x\\|>",
+    "<unused",
+    "<unused1",
+    "<unused1>",
+    "<unused&#0000000000",
     "<|",
     "|>",
     "<|x",
@@ -66,4 +82,14 @@ fn every_byte_is_looked_at_a_bounded_number_of_times() {
 fn ordinary_text_is_not_read_by_the_automaton_at_all() {
     let text = "The committee met on Tuesday to discuss the “harbour”.\n".repeat(1000);
     assert_eq!(Scan::run(&text, String::new()).effort.steps, 0);
+}
+
+#[test]
+fn what_is_left_of_a_numbered_token_is_no_part_of_a_pattern() {
+    // It ends with a bracket that comes second at the earliest, after no bracket and no bar.
+    for (written, _) in PATTERNS.iter().filter(|(written, _)| written.contains('>')) {
+        assert!(written.starts_with(['<', '|']), "{written}");
+    }
+    let (text, _) = Scan::run("<unused0> verride <unused1><unused2>|>", String::new()).finish();
+    assert_eq!(text, "[removed token] verride [removed token]|>");
 }

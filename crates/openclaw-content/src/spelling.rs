@@ -9,15 +9,64 @@ use crate::patterns::{BAR_TOKENS, Spelling};
 pub(crate) fn is_spelled(span: &str, how: Spelling) -> bool {
     match how {
         Spelling::Free => true,
-        Spelling::Capitals => !span.bytes().any(|byte| byte.is_ascii_lowercase()),
+        Spelling::Capitals => has_small_letters_at_most(span, 0),
+        Spelling::OneSmall => has_small_letters_at_most(span, 1),
         Spelling::Tight => !has_blank(span),
     }
+}
+
+/// Whether there are no more small letters of ASCII than this, not counting those in the names of
+/// HTML references.
+fn has_small_letters_at_most(span: &str, most: usize) -> bool {
+    span.bytes().filter(u8::is_ascii_lowercase).nth(most).is_none()
+        || span.contains('&') && small_letters_outside_references(span) <= most
+}
+
+#[cold]
+#[inline(never)]
+fn small_letters_outside_references(span: &str) -> usize {
+    units(span).filter(|(_, unit)| matches!(unit, [byte] if byte.is_ascii_lowercase())).count()
 }
 
 /// Whether the words of the marker are joined as in the marker, or at all: in prose there are just
 /// blanks between them.
 pub(crate) fn joins_words(span: &str) -> bool {
-    span.contains('_') || !has_blank(span)
+    span.contains('_')
+        || if span.contains('&') { references_join_words(span) } else { !has_blank(span) }
+}
+
+#[cold]
+#[inline(never)]
+fn references_join_words(span: &str) -> bool {
+    let meant = || fold::references(span).filter_map(char::from_u32);
+    meant().any(|c| c == '_') || !(has_blank(span) || meant().any(char::is_whitespace))
+}
+
+/// Where the control token ends that begins with `text[start..end]` and goes on with a number and a
+/// bracket. Its letters are small: `Vec<Unused2>` is source code.
+#[cold]
+#[inline(never)]
+pub(crate) fn end_of_numbered(text: &str, start: usize, end: usize) -> Option<usize> {
+    const LONGEST_REST: usize = 12;
+    if text[start..end].bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return None;
+    }
+    let (mut at, mut has_digits) = (end, false);
+    for (class, unit) in units(&text[end..]).take(LONGEST_REST) {
+        at += unit.len();
+        if class == fold::class_of_byte(b'>') {
+            return has_digits.then_some(at);
+        }
+        let is_digit = match unit {
+            [byte] => byte.is_ascii_digit(),
+            _ => str::from_utf8(unit).is_ok_and(|unit| unit.chars().all(char::is_numeric)),
+        };
+        if !is_digit && class != SKIP {
+            return None;
+        }
+        has_digits |= is_digit;
+    }
+    None
 }
 
 /// Whether what stands between `<|` and `|>` is the name of a control token.
@@ -26,9 +75,10 @@ pub(crate) fn is_token_name(name: &str) -> bool {
     if name.bytes().all(plain) {
         return !name.is_empty();
     }
+    let is_single = !has_blank(name) && (!name.contains('\\') || name.contains("\\_"));
     let mut folded = folded(name).peekable();
     folded.peek().is_some()
-        && (!has_blank(name) || is_known(name))
+        && (is_single || is_known(name))
         && folded
             .all(|(class, byte)| fold::is_letter(class) || byte.is_ascii_digit() || byte == b'/')
 }
@@ -39,19 +89,25 @@ fn is_known(name: &str) -> bool {
 
 /// The characters of a text that count, as classes, each with its first byte.
 fn folded(text: &str) -> impl Iterator<Item = (Class, u8)> + '_ {
+    units(text)
+        .flat_map(|(class, unit)| {
+            let both = fold::pair(class).map_or([class, SKIP], |both| both);
+            both.map(|class| (class, unit[0]))
+        })
+        .filter(|(class, _)| *class != SKIP && *class != HIDDEN)
+}
+
+/// The characters and HTML references that a text consists of, each with its class.
+fn units(text: &str) -> impl Iterator<Item = (Class, &[u8])> + '_ {
     let bytes = text.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {
-        let first = *bytes.get(at)?;
-        let (class, width) = fold::class_at(bytes, at);
+        let start = at;
+        bytes.get(start)?;
+        let (class, width) = fold::class_at(bytes, start);
         at += width;
-        Some((class, first))
+        Some((class, &bytes[start..at]))
     })
-    .flat_map(|(class, first)| {
-        let both = fold::pair(class).map_or([class, SKIP], |both| both);
-        both.map(|class| (class, first))
-    })
-    .filter(|(class, _)| *class != SKIP && *class != HIDDEN)
 }
 
 fn has_blank(span: &str) -> bool {
@@ -116,13 +172,54 @@ mod tests {
 
     #[test]
     fn token_names_are_single_words_or_known() {
-        for name in ["im_start", "User", "begin▁of▁sentence", "reserved_special_token_12", " user "]
-        {
+        for name in [
+            "im_start",
+            "User",
+            "begin▁of▁sentence",
+            "reserved_special_token_12",
+            " user ",
+            "im&lowbar;start",
+            "user\\",
+            "reserved\\_special\\_token\\_12\\",
+        ] {
             assert!(is_token_name(name), "{name}");
         }
-        for other in ["", " ", " x ", " List.map f ", "a|b", "[removed token]", "中"] {
+        for other in ["", " ", " x ", " List.map f ", "x\\", "a|b", "[removed token]", "中"] {
             assert!(!is_token_name(other), "{other}");
         }
+    }
+
+    #[test]
+    fn the_words_of_the_marker_are_joined_by_references_too() {
+        for (span, expected) in [
+            ("external&#95;untrusted content", true),
+            ("external&lowbar;untrusted content", true),
+            ("external&#32;untrusted&#160;content", false),
+            ("external\\ untrusted\\ content", false),
+        ] {
+            assert_eq!(joins_words(span), expected, "{span}");
+        }
+    }
+
+    #[test]
+    fn references_have_no_small_letters() {
+        assert!(is_spelled("&lsqb;&#x49;NST&rsqb;", Spelling::Capitals));
+        assert!(is_spelled("[gMASK]", Spelling::OneSmall));
+        assert!(!is_spelled("[gMasK]", Spelling::OneSmall));
+    }
+
+    #[test]
+    fn a_numbered_token_ends_with_its_bracket() {
+        for (rest, length) in
+            [("0>", 2), ("1 2\u{200b}>x", 7), ("99&gt;>", 6), ("１２３›", 12), ("\\_7\\>", 5)]
+        {
+            let text = format!("<unused{rest}");
+            assert_eq!(end_of_numbered(&text, 0, 7), Some(7 + length), "{text}");
+        }
+        for rest in ["", ">", "x>", "1", "1x>", "1234567890123456>", "variable1>"] {
+            assert_eq!(end_of_numbered(&format!("<unused{rest}"), 0, 7), None, "{rest}");
+        }
+        assert_eq!(end_of_numbered("<Unused1>", 0, 7), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::boundary::{Boundary, NoRandomness};
 use crate::finding::Findings;
+use crate::report::report;
 use crate::scan::Scan;
 use crate::source::Source;
 use crate::untrusted::Untrusted;
@@ -58,7 +59,8 @@ impl fmt::Debug for Wrapped {
     }
 }
 
-/// Wraps a text in a fresh boundary.
+/// Wraps a text in a fresh boundary. What is suspicious in it is logged: one event at `warn` for a
+/// text, none for a text in which nothing is.
 ///
 /// ```
 /// use openclaw_content::{Source, Untrusted, wrap};
@@ -88,7 +90,7 @@ pub fn wrap_parts(parts: &[Untrusted<&str>], source: &Source<'_>) -> Result<Wrap
 }
 
 impl Boundary {
-    /// Wraps a text in this boundary, which serves for one text only.
+    /// Wraps a text in this boundary, which serves for one text only. What is suspicious is logged.
     #[must_use]
     pub fn wrap(self, text: Untrusted<&str>, source: &Source<'_>) -> Wrapped {
         let text = text.expose();
@@ -97,6 +99,9 @@ impl Boundary {
         wrapped.push_str(&header);
         let (mut wrapped, findings) = Scan::run(text, wrapped).finish();
         wrapped.push_str(&footer);
+        if !findings.is_empty() {
+            report(source, &findings);
+        }
         Wrapped { text: wrapped, id: self.into_id(), findings }
     }
 

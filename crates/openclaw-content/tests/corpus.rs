@@ -32,7 +32,7 @@ fn every_control_token_is_removed() {
     let attacks = lines(include_str!("corpus/tokens.txt"));
     assert!(attacks.len() >= 60);
     for text in attacks.iter().flat_map(|attack| surrounded(attack)) {
-        let sanitized = sanitize(&text);
+        let sanitized = sanitize(Untrusted::new(&text));
         assert!(tokens_seen(sanitized.text()).is_empty(), "{text:?} → {:?}", sanitized.text());
         assert!(sanitized.findings().get(Suspicion::ControlToken).is_some(), "{text:?}");
         assert!(sanitized.text().contains("[removed token]"));
@@ -48,7 +48,7 @@ fn every_suspicious_phrase_is_noticed_and_left_as_it_is() {
         let filler = "Nothing of note happened at the harbour today.\n".repeat(20);
         for before in ["", filler.as_str()] {
             let text = format!("{before}{phrase}\n{filler}");
-            let sanitized = sanitize(&text);
+            let sanitized = sanitize(Untrusted::new(&text));
             assert_eq!(sanitized.text(), text);
             let found = sanitized.findings().iter().find(|finding| finding.kind.name() == kind);
             let found = found.unwrap_or_else(|| panic!("{kind} in {phrase:?}: {sanitized:?}"));
@@ -66,7 +66,7 @@ fn innocent_texts_stay_the_same_to_the_byte() {
     assert!(innocents.len() >= 25);
     for innocent in innocents.iter().chain([&corpus]) {
         for text in [(*innocent).to_owned(), innocent.repeat(50)] {
-            let sanitized = sanitize(&text);
+            let sanitized = sanitize(Untrusted::new(&text));
             assert!(sanitized.is_unchanged(), "{innocent:?} → {:?}", sanitized.text());
             let wrapped = wrap(Untrusted::new(&text), &SOURCE).unwrap();
             let (_, after) = wrapped.as_str().split_once("\n---\n").unwrap();
@@ -86,7 +86,11 @@ fn ordinary_sentences_raise_no_suspicion() {
         "A reset mail lets you change your password.",
         "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
     ] {
-        assert!(sanitize(text).findings().is_empty(), "{text}: {:?}", sanitize(text));
+        assert!(
+            sanitize(Untrusted::new(text)).findings().is_empty(),
+            "{text}: {:?}",
+            sanitize(Untrusted::new(text))
+        );
     }
 }
 

@@ -50,7 +50,21 @@ const PIECES: &[&str] = &[
     "&lt;",
     "&gt;",
     "&#60;",
+    "&#060;",
+    "&#95;",
+    "&lowbar;",
+    "&#78;",
+    "&#",
     "&",
+    "\\",
+    "\\_",
+    "\\<",
+    "¦",
+    "ᴇxᴛᴇʀɴᴀʟ",
+    "ᴄᴏɴᴛᴇɴᴛ",
+    "<fim_prefix>",
+    "<unused1",
+    "[gMASK]",
     "lt;",
     "ＥＮＤ",
     "ЕХТЕRNАL",
@@ -101,10 +115,12 @@ fn disguised() -> impl Strategy<Value = String> {
         "<|im_start|>",
         "<|eot_id|>",
         "<start_of_turn>",
+        "<fim_prefix>",
     ]);
     let change = prop_oneof![
         Just(None),
-        prop::sample::select(vec!["\u{200b}", "\u{301}", "\u{ad}", "\u{2060}"]).prop_map(Some),
+        prop::sample::select(vec!["\u{200b}", "\u{301}", "\u{ad}", "\u{2060}", "&#95;", "\\_"])
+            .prop_map(Some),
     ];
     (whole, prop::collection::vec((change, any::<bool>(), any::<bool>()), 40)).prop_map(
         |(whole, changes)| {
@@ -141,17 +157,17 @@ proptest! {
     #[test]
     fn disguised_markers_and_tokens_are_seen(attack in disguised(), around in hostile()) {
         for text in [attack.clone(), format!("{around}\u{3002}{attack}\u{3002}{around}")] {
-            let sanitized = sanitize(&text);
+            let sanitized = sanitize(Untrusted::new(&text));
             prop_assert!(sanitized.defused() > 0, "{:?}", text);
             prop_assert!(markers_seen(sanitized.text()).is_empty(), "{:?}", sanitized.text());
         }
-        prop_assert!(tokens_seen(sanitize(&attack).text()).is_empty());
+        prop_assert!(tokens_seen(sanitize(Untrusted::new(&attack)).text()).is_empty());
     }
 
     #[test]
     fn what_is_clean_stays_as_it_is(text in hostile()) {
-        let once = sanitize(&text);
-        let again = sanitize(once.text());
+        let once = sanitize(Untrusted::new(&text));
+        let again = sanitize(Untrusted::new(once.text()));
         prop_assert!(again.is_unchanged(), "{:?} → {:?}", once.text(), again.text());
         prop_assert_eq!(once.is_unchanged(), once.defused() == 0);
     }
@@ -159,21 +175,21 @@ proptest! {
     #[test]
     fn text_without_brackets_and_look_alikes_is_preserved(text in "[ -%'-;=?-Z^-~\n漢字🙂]{0,600}") {
         prop_assume!(!text.to_lowercase().contains("untrusted"));
-        prop_assert!(sanitize(&text).is_unchanged());
+        prop_assert!(sanitize(Untrusted::new(&text)).is_unchanged());
     }
 
     #[test]
     fn any_text_at_all_is_taken(text in any::<String>(), limit in 0..50_usize) {
         let wrapped = wrap(Untrusted::new(&text), &Source::Other { name: &text }).unwrap();
         prop_assert_eq!(wrapped.id().len(), 16);
-        let line = clean_line(&text, limit);
+        let line = clean_line(Untrusted::new(&text), limit);
         prop_assert!(line.chars().count() <= limit && !line.contains('\n'));
     }
 
     #[test]
     fn findings_do_not_depend_on_where_the_text_lies(text in hostile(), shift in 0..9_usize) {
         let moved = format!("{}{text}", "。".repeat(shift) + &"。 ".repeat(80));
-        let (here, there) = (sanitize(&text), sanitize(&moved));
+        let (here, there) = (sanitize(Untrusted::new(&text)), sanitize(Untrusted::new(&moved)));
         prop_assert_eq!(here.defused(), there.defused());
         prop_assert!(there.text().ends_with(here.text()));
     }

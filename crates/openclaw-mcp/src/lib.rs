@@ -7,3 +7,4 @@ pub mod backoff;
 pub mod guard;
 pub mod naming;
 pub mod process;
+pub mod wire;

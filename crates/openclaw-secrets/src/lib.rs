@@ -5,6 +5,8 @@
 //! providers `env`, `file` and `exec`; the features `keychain`, `gcp`, `aws` and `vault` add one each.
 
 #[cfg(feature = "resolve")]
+mod credential;
+#[cfg(feature = "resolve")]
 mod environment;
 #[cfg(feature = "resolve")]
 mod providers;
@@ -16,6 +18,7 @@ mod resolve;
 #[cfg(feature = "resolve")]
 mod resolve_error;
 mod settings;
+mod settings_debug;
 mod template;
 mod value;
 
@@ -25,7 +28,7 @@ pub use redact::{RedactingWriter, Redactor};
 pub use reference::{Provider, SCHEME, SecretRef};
 pub use reference_error::{SecretRefError, SecretRefProblem};
 #[cfg(feature = "resolve")]
-pub use resolve::Resolver;
+pub use resolve::{Checked, Resolver};
 #[cfg(feature = "resolve")]
 pub use resolve_error::{ResolveError, ResolveErrorKind};
 pub use settings::{

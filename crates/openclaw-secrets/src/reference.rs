@@ -63,8 +63,8 @@ impl fmt::Display for Provider {
 
 /// A reference to a secret. It is no secret itself: it prints as it was written.
 ///
-/// Nothing is percent-decoded, and a reference holds no white space, so that it can stand inside a
-/// longer text (see [`SecretTemplate`](crate::SecretTemplate)).
+/// Nothing is percent-decoded. A reference holds no white space, so that it can stand inside a longer
+/// text (see [`SecretTemplate`](crate::SecretTemplate)), and no control character.
 ///
 /// The path of a `file` reference is relative to the folder of the config file
 /// (`secret://file/keys/github`), absolute with a second slash (`secret://file//run/secrets/token`),
@@ -133,6 +133,10 @@ fn parse(rest: &str) -> Result<SecretRef, SecretRefProblem> {
     if rest.contains(char::is_whitespace) {
         return Err(SecretRefProblem::WhiteSpace);
     }
+    // A reference is printed as it was written, and this would be an order to the terminal.
+    if rest.contains(char::is_control) {
+        return Err(SecretRefProblem::ControlCharacter);
+    }
     let (provider, rest) = rest.split_once('/').unwrap_or((rest, ""));
     let provider = Provider::from_name(provider)
         .ok_or_else(|| SecretRefProblem::unknown_provider(provider))?;
@@ -164,8 +168,8 @@ fn check_name(provider: Provider, name: &str) -> Result<(), SecretRefProblem> {
             name.trim_matches('/').split('/').all(|part| !matches!(part, "" | "." | ".."))
                 && !name.contains('?')
         }
-        Provider::File => !name.ends_with('/') && !name.contains('\0'),
-        Provider::Keychain | Provider::Exec => !name.contains(char::is_control),
+        Provider::File => !name.ends_with('/'),
+        Provider::Keychain | Provider::Exec => true,
     };
     if fits { Ok(()) } else { Err(SecretRefProblem::BadName { provider }) }
 }

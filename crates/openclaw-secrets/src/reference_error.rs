@@ -22,6 +22,8 @@ pub enum SecretRefProblem {
     InsideAWord,
     /// A reference ends at white space.
     WhiteSpace,
+    /// No name and no version holds a control character.
+    ControlCharacter,
     /// There is no such provider.
     UnknownProvider {
         /// What was written.
@@ -80,7 +82,7 @@ impl std::error::Error for SecretRefError {}
 impl fmt::Display for SecretRefError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.reference.is_empty() {
-            write!(f, "`{}`: ", self.reference)?;
+            write!(f, "`{}`: ", Visible(&self.reference))?;
         }
         self.problem.fmt(f)
     }
@@ -107,11 +109,14 @@ impl fmt::Display for SecretRefProblem {
                 "`{SCHEME}` must begin the value or follow a space; inside a word it is not replaced"
             ),
             Self::WhiteSpace => f.write_str("a secret reference cannot hold white space"),
+            Self::ControlCharacter => {
+                f.write_str("a secret reference cannot hold a control character")
+            }
             Self::UnknownProvider { provider, nearest } => {
                 if provider.is_empty() {
                     write!(f, "the secret provider is missing")?;
                 } else {
-                    write!(f, "there is no secret provider `{provider}`")?;
+                    write!(f, "there is no secret provider `{}`", Visible(provider))?;
                 }
                 match nearest {
                     Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
@@ -138,7 +143,7 @@ impl fmt::Display for SecretRefProblem {
                 }
                 Provider::Vault => "a Vault path has no empty, `.` or `..` part and no `?`",
                 Provider::File => "the path must name a file",
-                Provider::Keychain | Provider::Exec => "the name holds a control character",
+                Provider::Keychain | Provider::Exec => "no secret can have this name",
             }),
             Self::EmptySelector { provider } => {
                 write!(f, "nothing stands after `#`; write {}", form(*provider))
@@ -148,6 +153,18 @@ impl fmt::Display for SecretRefProblem {
                 _ => "the version must be a staging label, as `AWSCURRENT`, or a version id",
             }),
         }
+    }
+}
+
+/// Text as written, with control characters made visible: a terminal would obey them.
+struct Visible<'a>(&'a str);
+
+impl fmt::Display for Visible<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| match c.is_control() {
+            true => write!(f, "{}", c.escape_default()),
+            false => write!(f, "{c}"),
+        })
     }
 }
 

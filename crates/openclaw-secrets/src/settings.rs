@@ -7,7 +7,8 @@ use crate::SecretString;
 /// How long one secret may take.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Everything that the providers can be told.
+/// Everything that the providers can be told. Its `Debug` shows no argument of a command, and of an
+/// address no user, password or query.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How long one secret may take.
@@ -27,7 +28,7 @@ pub struct Settings {
 }
 
 /// A command that prints a secret on its standard output.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ExecCommand {
     /// The program: a path, or a name that is looked up in `PATH`. No shell is involved.
     pub command: String,
@@ -40,7 +41,7 @@ pub struct ExecCommand {
 }
 
 /// Google Cloud Secret Manager. Credentials are the application default ones.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct GcpSettings {
     /// The project of secrets that are named without one.
     pub project: Option<String>,
@@ -49,7 +50,7 @@ pub struct GcpSettings {
 }
 
 /// AWS Secrets Manager. Credentials come from the usual chain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct AwsSettings {
     /// The region, if not the one of the environment, the profile or the machine.
     pub region: Option<String>,
@@ -60,7 +61,7 @@ pub struct AwsSettings {
 }
 
 /// HashiCorp Vault or OpenBao. What is not set here comes from the usual `VAULT_…` variables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct VaultSettings {
     /// The address (`VAULT_ADDR`).
     pub address: Option<String>,

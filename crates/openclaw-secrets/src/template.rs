@@ -52,6 +52,14 @@ impl SecretTemplate {
         Ok(Self { parts })
     }
 
+    /// A text in which nothing is a reference, whatever it looks like.
+    #[must_use]
+    pub fn literal(text: &str) -> Self {
+        let mut parts = Vec::new();
+        push_literal(&mut parts, text);
+        Self { parts }
+    }
+
     /// Whether the string holds no reference at all: what stands in the config is the value.
     #[must_use]
     pub fn is_plain(&self) -> bool {

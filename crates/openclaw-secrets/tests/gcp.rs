@@ -60,6 +60,49 @@ async fn the_metadata_server_gives_credentials_and_project() {
 }
 
 #[tokio::test]
+async fn the_metadata_server_is_asked_past_the_proxy() {
+    // The proxy is read from the environment of the process, so it takes a process of its own.
+    if std::env::var_os("OPENCLAW_TEST_PROXY").is_none() {
+        let this = std::env::current_exe().expect("the test's own program");
+        let mut child = tokio::process::Command::new(this);
+        child.args(["--exact", "the_metadata_server_is_asked_past_the_proxy"]);
+        child.env("OPENCLAW_TEST_PROXY", "1").env_remove("NO_PROXY").env_remove("no_proxy");
+        for variable in ["HTTP_PROXY", "http_proxy"] {
+            child.env(variable, "http://127.0.0.1:1");
+        }
+        let output = child.output().await.expect("output");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let (server, _) = start().await;
+    let gcp = on_google(&server);
+    let error = gcp.error("secret://gcp/project").await;
+    // There was a token; the rest goes through the proxy, where nobody is.
+    assert_eq!(gcp.redactor.redact(METADATA_TOKEN), "[REDACTED]", "{error}");
+    assert!(error.to_string().contains("Secret Manager cannot be reached"), "{error}");
+}
+
+#[tokio::test]
+async fn a_metadata_server_that_says_too_much_is_none() {
+    let flavoured = || [("Metadata-Flavor", "Google")];
+    let router = axum::Router::new().fallback(async move || (flavoured(), "x".repeat(1 << 20)));
+    let error = on_google(&Server::start(router).await).error("secret://gcp/digits").await;
+    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured, "{error}");
+}
+
+#[tokio::test]
+async fn a_machine_without_a_service_account_is_told_apart() {
+    let flavoured = || [("Metadata-Flavor", "Google")];
+    let router = axum::Router::new().route("/", axum::routing::get(async move || flavoured()));
+    let server = Server::start(router).await;
+    let mut settings = at(&server);
+    settings.gcp.project = Some("project".into());
+    let asker = Asker::new(settings, environment([("GCE_METADATA_HOST", &server.address)]));
+    let error = asker.error("secret://gcp/digits").await;
+    assert_eq!(error.hint(), Some("check that the machine has a service account"), "{error}");
+}
+
+#[tokio::test]
 async fn versions_and_full_resource_names_are_understood() {
     let (server, _) = start().await;
     let gcp = on_google(&server);
@@ -111,6 +154,18 @@ async fn the_file_of_gcloud_in_the_home_folder_is_found() {
     std::fs::write(folder.join("application_default_credentials.json"), key).expect("key");
     let settings = Settings { home: Some(home.path().to_owned()), ..at(&server) };
     let asker = Asker::new(settings, environment([]));
+    assert_eq!(asker.value("secret://gcp/digits").await, "123456789");
+}
+
+#[tokio::test]
+async fn the_file_of_gcloud_is_found_where_its_configuration_was_moved_to() {
+    let (server, _) = start().await;
+    let folder = tempfile::tempdir().expect("folder");
+    let key = user_key(&server, "1//good-refresh-token").to_string();
+    std::fs::write(folder.path().join("application_default_credentials.json"), key).expect("key");
+    let path = folder.path().to_str().expect("path");
+    let settings = Settings { home: Some("/no/such/home".into()), ..at(&server) };
+    let asker = Asker::new(settings, environment([("CLOUDSDK_CONFIG", path)]));
     assert_eq!(asker.value("secret://gcp/digits").await, "123456789");
 }
 

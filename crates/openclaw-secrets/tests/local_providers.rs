@@ -102,6 +102,37 @@ async fn what_was_resolved_is_redacted_from_then_on() {
 }
 
 #[tokio::test]
+async fn a_check_says_in_the_given_order_what_cannot_be_had_and_keeps_no_value() {
+    let redactor = Redactor::new();
+    let resolver = Resolver::new(Settings::default(), environment(), redactor.clone());
+    let references =
+        ["secret://env/TOKEN", "secret://env/NOPE", "secret://env/TOKEN"].map(reference);
+    let checked = resolver.check_all(&references).await;
+    let kinds: Vec<_> =
+        checked.iter().map(|one| one.error.as_ref().map(ResolveError::kind)).collect();
+    assert_eq!(kinds, [None, Some(ResolveErrorKind::NotFound), None]);
+    assert!(checked.iter().map(|one| &one.reference).eq(&references));
+    assert!(!format!("{checked:?}").contains("hunter22"));
+    assert_eq!(redactor.redact("hunter22"), "[REDACTED]");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_runs_no_more_than_32_at_once_and_counts_the_time_of_each_alone() {
+    let mut settings = shell("exec sleep 1000");
+    settings.timeout = Duration::from_secs(7);
+    let references = vec![reference("secret://exec/script"); 40];
+    let start = tokio::time::Instant::now();
+    let checked = resolver(settings).check_all(&references).await;
+    // The clock stands still but for the time-outs: the last eight begin after the first 32.
+    assert_eq!(start.elapsed().as_secs(), 14);
+    assert_eq!(checked.len(), 40);
+    for one in checked {
+        assert_eq!(one.took.as_secs(), 7);
+        assert_eq!(one.error.expect("time-out").kind(), ResolveErrorKind::TimedOut);
+    }
+}
+
+#[tokio::test]
 async fn a_file_is_found_by_relative_absolute_and_home_path_and_loses_one_line_break() {
     let folder = tempfile::tempdir().expect("folder");
     fs::create_dir(folder.path().join("home")).expect("home");
@@ -276,6 +307,29 @@ mod processes {
         assert_eq!(error.kind(), ResolveErrorKind::TimedOut);
         tokio::time::resume();
         gone(&pid).await;
+    }
+
+    #[tokio::test]
+    async fn a_child_that_keeps_the_output_open_does_not_keep_the_value_back() {
+        let settings = shell("sleep 1000 & printf hunter; printf '22\\n'");
+        assert_eq!(value_of(settings, "secret://exec/script").await, "hunter22");
+        let error = error_of(shell("sleep 1000 & echo hunter22; exit 3"), "secret://exec/script");
+        assert!(error.await.to_string().ends_with("ended with exit status: 3"));
+    }
+
+    #[tokio::test]
+    async fn nor_does_one_that_has_left_the_group_of_its_command() {
+        let folder = tempfile::tempdir().expect("folder");
+        let pid = folder.path().join("pid");
+        let script = format!(
+            "setsid sh -c 'echo $$ > {pid}; exec sleep 60' & \
+             while ! [ -s {pid} ]; do sleep 0.01; done; echo hunter22",
+            pid = pid.display()
+        );
+        assert_eq!(value_of(shell(&script), "secret://exec/script").await, "hunter22");
+        // Nobody but the test ends it.
+        let pid = fs::read_to_string(pid).expect("pid");
+        std::process::Command::new("kill").arg(pid.trim()).status().expect("kill");
     }
 
     #[tokio::test]

@@ -10,7 +10,10 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose as base64_of};
-use openclaw_secrets::{REDACTED, RedactingWriter, Redactor, SecretString, SecretTemplate};
+use openclaw_secrets::{
+    AwsSettings, ExecCommand, GcpSettings, REDACTED, RedactingWriter, Redactor, SecretString,
+    SecretTemplate, Settings, VaultSettings,
+};
 use tracing_subscriber::fmt::MakeWriter;
 
 const PEM: &str = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\n\
@@ -273,6 +276,127 @@ fn the_beginning_of_a_long_secret_is_hidden_where_the_log_cuts_it_off() {
     let secret = "0123456789abcdefü".repeat(50);
     let redactor = redactor_of(&secret);
     assert_eq!(redactor.redact(&format!("key {}… (cut)", &secret[..200])), "key [REDACTED]… (cut)");
+}
+
+#[test]
+fn values_that_come_one_by_one_are_all_found() {
+    let redactor = Redactor::new();
+    let value = |n| format!("value {n} of six hundred");
+    for n in 0..600 {
+        redactor.add(&SecretString::from(value(n)));
+    }
+    let text: String = (0..600).map(|n| value(n) + "\n").collect();
+    assert_eq!(redactor.redact(&text), format!("{REDACTED}\n").repeat(600));
+}
+
+#[test]
+fn of_a_file_with_many_lines_only_the_first_are_looked_for_alone() {
+    let lines: Vec<String> = (0..20_000).map(|n| format!("line {n} of a key file")).collect();
+    let secret = lines.join("\n");
+    let redactor = redactor_of(&secret);
+    assert_eq!(redactor.redact(&lines[0]), REDACTED);
+    assert_eq!(redactor.redact(&lines[Redactor::MAX_LINES - 1]), REDACTED);
+    assert_eq!(redactor.redact(&lines[Redactor::MAX_LINES]), lines[Redactor::MAX_LINES].as_str());
+    assert_eq!(redactor.redact(&format!("<{secret}>")), format!("<{REDACTED}>"));
+
+    let log = Log::default();
+    let mut writer = RedactingWriter::new(redactor, log.clone());
+    for line in &lines[..300] {
+        writeln!(writer, "{line}").expect("write");
+    }
+    drop(writer);
+    assert_eq!(log.text(), REDACTED);
+}
+
+#[test]
+fn the_settings_show_no_argument_of_a_command_and_of_an_address_no_user_or_query() {
+    let address =
+        || Some("https://hunter22:hunter22@example.com/v?key=hunter22#hunter22".to_owned());
+    let exec = ExecCommand {
+        command: "pass".into(),
+        args: vec!["--password".into(), "hunter22".into()],
+        env: [("PASSWORD".to_owned(), SecretString::from("hunter22"))].into(),
+        timeout: None,
+    };
+    let settings = Settings {
+        exec: [("pass".to_owned(), exec)].into(),
+        gcp: GcpSettings { endpoint: address(), ..GcpSettings::default() },
+        aws: AwsSettings { endpoint: address(), ..AwsSettings::default() },
+        vault: VaultSettings {
+            address: address(),
+            token: Some("hunter22".into()),
+            secret_id: Some("hunter22".into()),
+            ..VaultSettings::default()
+        },
+        ..Settings::default()
+    };
+    for shown in [format!("{settings:?}"), format!("{settings:#?}")] {
+        assert!(!shown.contains("hunter22") && !shown.contains("--password"), "{shown}");
+        assert_eq!(shown.matches("https://example.com/v").count(), 3, "{shown}");
+    }
+}
+
+/// Credentials that stand in the config.
+#[cfg(feature = "resolve")]
+mod credentials {
+    use openclaw_secrets::{Environment, Resolver};
+
+    use super::*;
+
+    async fn redactor_after(text: &str) -> Redactor {
+        let redactor = Redactor::new();
+        let environment: Environment = [("TOKEN", "t0ken-of-env")].into_iter().collect();
+        let resolver = Resolver::new(Settings::default(), environment, redactor.clone());
+        let template = SecretTemplate::parse(text).expect("template");
+        // One that fails is of interest too.
+        drop(resolver.resolve_credential(&template).await);
+        redactor
+    }
+
+    #[tokio::test]
+    async fn a_credential_written_in_the_clear_is_redacted_from_then_on() {
+        let redactor = redactor_after("sk-0123").await;
+        assert_eq!(redactor.redact("key=sk-0123"), "key=[REDACTED]");
+        let redactor = redactor_after("  sk-0123 ").await;
+        assert_eq!(redactor.redact("key=sk-0123"), "key=[REDACTED]");
+    }
+
+    #[tokio::test]
+    async fn the_scheme_before_a_credential_is_not_hidden_everywhere() {
+        for scheme in ["Bearer", "Negotiate", "AWS4-HMAC-SHA256", "PrivateToken"] {
+            for credential in ["hunt22", "hunter22hunter22", "secret://env/TOKEN"] {
+                let redactor = redactor_after(&format!("{scheme} {credential}")).await;
+                let value = if credential.contains("://") { "t0ken-of-env" } else { credential };
+                assert_eq!(redactor.redact(&format!("got {value}.")), "got [REDACTED].");
+                assert_eq!(redactor.redact(&format!("{scheme} {value}")), REDACTED);
+                assert_eq!(redactor.redact(scheme), scheme);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn of_several_words_the_long_ones_are_secret_and_the_short_ones_are_not() {
+        let redactor = redactor_after("correct horse battery-staple secret://env/TOKEN").await;
+        assert_eq!(redactor.redact("a correct horse"), "a correct horse");
+        assert_eq!(redactor.redact("battery-staple t0ken-of-env"), "[REDACTED] [REDACTED]");
+        assert_eq!(redactor.redact("horse battery-staple t0ken-of-env"), REDACTED);
+    }
+
+    #[tokio::test]
+    async fn what_is_written_in_the_clear_is_redacted_even_if_a_reference_fails() {
+        let redactor = redactor_after("Bearer sk-in-the-clear secret://env/NOPE").await;
+        assert_eq!(redactor.redact("Bearer sk-in-the-clear"), "Bearer [REDACTED]");
+    }
+
+    #[tokio::test]
+    async fn of_a_setting_that_is_no_credential_only_the_references_are_hidden() {
+        let redactor = Redactor::new();
+        let environment: Environment = [("TOKEN", "t0ken-of-env")].into_iter().collect();
+        let resolver = Resolver::new(Settings::default(), environment, redactor.clone());
+        let template = SecretTemplate::parse("production secret://env/TOKEN").expect("template");
+        resolver.resolve_template(&template).await.expect("value");
+        assert_eq!(redactor.redact("production t0ken-of-env"), "production [REDACTED]");
+    }
 }
 
 mod properties {

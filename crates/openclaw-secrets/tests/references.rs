@@ -81,6 +81,34 @@ fn a_bad_reference_is_explained_to_the_person_who_wrote_it() {
 }
 
 #[test]
+fn a_control_character_is_refused_wherever_it_stands_and_not_printed() {
+    for text in [
+        "secret://env/A\x1b[31mB",
+        "secret://file/a\x1b[31mb",
+        "secret://file/a\0b",
+        "secret://keychain/a\u{7f}b",
+        "secret://exec/a\u{9b}31mb",
+        "secret://gcp/a\x1b[31mb",
+        "secret://gcp/a#1\x1b[31m",
+        "secret://aws/a\x1b[31mb",
+        "secret://aws/a#\x1b[31m",
+        "secret://vault/a\x1b[31mb",
+        "secret://vault/a#\x1b[31m",
+        "secret://\x1b[31m/a",
+    ] {
+        let error = text.parse::<SecretRef>().expect_err(text);
+        assert_eq!(error.problem(), &SecretRefProblem::ControlCharacter, "{error}");
+        assert!(!error.to_string().contains(char::is_control), "{error:?}");
+    }
+    assert_eq!(
+        message("secret://vault/a\x1b[31mb"),
+        "`secret://vault/a\\u{1b}[31mb`: a secret reference cannot hold a control character"
+    );
+    let error = SecretTemplate::parse("x=secret://env/A\x1b[31m").expect_err("inside a word");
+    assert!(!error.to_string().contains(char::is_control), "{error:?}");
+}
+
+#[test]
 fn a_text_that_is_no_reference_is_not_repeated_because_it_may_be_the_secret() {
     let error = "hunter22".parse::<SecretRef>().expect_err("no reference");
     assert_eq!(error.to_string(), "a secret reference begins with `secret://`");

@@ -80,6 +80,16 @@ async fn without_a_field_the_only_one_or_value_is_taken() {
 }
 
 #[tokio::test]
+async fn a_secret_without_fields_is_said_to_have_none() {
+    let (_server, _, vault) = vault(Behaviour::default()).await;
+    for text in ["secret://vault/kv/none", "secret://vault/kv/none#token"] {
+        let error = vault.error(text).await;
+        assert_eq!(error.kind(), ResolveErrorKind::NotFound);
+        assert_eq!(error.to_string(), format!("`{text}`: the secret has no fields"));
+    }
+}
+
+#[tokio::test]
 async fn refusals_become_errors_that_say_what_to_do_and_repeat_nothing() {
     let (_server, _, vault) = vault(Behaviour::default()).await;
     for (text, kind, words) in [
@@ -226,6 +236,36 @@ async fn many_secrets_share_one_app_role_login_which_is_renewed_when_refused() {
     shared.lock().expect("behaviour").issued.push("revoked".into());
     assert_eq!(asker.value("secret://vault/kv/github#token").await, "kv2-token");
     assert_eq!(shared.lock().expect("behaviour").issued.len(), 3);
+}
+
+#[tokio::test]
+async fn what_a_policy_forbids_is_no_reason_to_log_in_again() {
+    for narrow_role in [false, true] {
+        let behaviour = Behaviour { narrow_role, hide_mounts: true, ..Behaviour::default() };
+        let (server, shared) = start(behaviour).await;
+        let asker = app_role(&server.url(), "secret-id-0123456789");
+        for _ in 0..3 {
+            let error = asker.error("secret://vault/kv/forbidden").await;
+            assert_eq!(error.kind(), ResolveErrorKind::Denied);
+            assert!(error.to_string().contains("does not allow to read this path"), "{error}");
+        }
+        assert_eq!(shared.lock().expect("behaviour").issued.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_may_not_ask_about_itself_is_renewed_when_its_lease_is_over() {
+    let behaviour = Behaviour { narrow_role: true, ..Behaviour::default() };
+    let (server, shared) = start(behaviour).await;
+    let asker = app_role(&server.url(), "secret-id-0123456789");
+    asker.value("secret://vault/kv/only").await;
+    shared.lock().expect("behaviour").issued.push("revoked".into());
+    let error = asker.error("secret://vault/kv/only").await;
+    assert_eq!(error.kind(), ResolveErrorKind::Denied);
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(1200)).await;
+    tokio::time::resume();
+    assert_eq!(asker.value("secret://vault/kv/only").await, "kv2-only");
 }
 
 #[tokio::test]

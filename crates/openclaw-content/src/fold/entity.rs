@@ -1,24 +1,23 @@
-//! The HTML entities that stand for a character that matters.
+//! The HTML references that stand for a character that matters: by name for brackets, bars and
+//! underscores, by number for any.
 
-use super::{Class, OTHER, class_of_ascii};
-
-/// The first bytes after an ampersand, as one number: comparing it with an entity is one step.
+/// The first bytes after an ampersand, as one number: comparing it with a name is one step.
 type Word = u64;
 const WORD: usize = size_of::<Word>();
 
-struct Entity {
+struct Named {
     /// The name and its semicolon.
     word: Word,
     /// Which bits of a word belong to them.
     mask: Word,
     /// The bits in which capitals and small letters differ, where there are letters.
     case: Word,
-    class: Class,
+    code: u32,
     /// The length, with ampersand and semicolon.
     width: usize,
 }
 
-impl Entity {
+impl Named {
     const fn new(written: &[u8], stands_for: u8) -> Self {
         let (mut word, mut mask, mut case, mut at) = (0, 0, 0, 0);
         while at < written.len() {
@@ -29,41 +28,62 @@ impl Entity {
             }
             at += 1;
         }
-        Self { word, mask, case, class: class_of_ascii(stands_for), width: written.len() + 1 }
+        Self { word, mask, case, code: stands_for as u32, width: written.len() + 1 }
     }
 }
 
-/// The entities that stand for a bracket or a bar, in small letters, without `&`.
-static ENTITIES: [Entity; 16] = [
-    Entity::new(b"lt;", b'<'),
-    Entity::new(b"gt;", b'>'),
-    Entity::new(b"#60;", b'<'),
-    Entity::new(b"#62;", b'>'),
-    Entity::new(b"#x3c;", b'<'),
-    Entity::new(b"#x3e;", b'>'),
-    Entity::new(b"vert;", b'|'),
-    Entity::new(b"verbar;", b'|'),
-    Entity::new(b"#124;", b'|'),
-    Entity::new(b"#x7c;", b'|'),
-    Entity::new(b"lsqb;", b'['),
-    Entity::new(b"rsqb;", b']'),
-    Entity::new(b"#91;", b'['),
-    Entity::new(b"#93;", b']'),
-    Entity::new(b"#x5b;", b'['),
-    Entity::new(b"#x5d;", b']'),
+/// The names, in small letters, without `&`.
+static NAMED: [Named; 9] = [
+    Named::new(b"lt;", b'<'),
+    Named::new(b"gt;", b'>'),
+    Named::new(b"vert;", b'|'),
+    Named::new(b"verbar;", b'|'),
+    Named::new(b"lsqb;", b'['),
+    Named::new(b"rsqb;", b']'),
+    Named::new(b"lbrack;", b'['),
+    Named::new(b"rbrack;", b']'),
+    Named::new(b"lowbar;", b'_'),
 ];
 
-/// The class of what the `&` at `at` begins, and its length in bytes.
-pub(super) fn entity(text: &[u8], at: usize) -> (Class, usize) {
-    let rest = &text[at + 1..];
+/// The number of the character that is meant by the reference with which the text begins, and the
+/// length of the reference in bytes. The text begins with `&`.
+#[inline]
+pub(super) fn reference(text: &[u8]) -> Option<(u32, usize)> {
+    match text.get(1) {
+        Some(b'#') => numbered(&text[2..]).map(|(code, width)| (code, width + 2)),
+        _ => named(&text[1..]),
+    }
+}
+
+fn named(rest: &[u8]) -> Option<(u32, usize)> {
     let bytes = rest.first_chunk::<WORD>().copied().unwrap_or_else(|| {
         let mut bytes = [0; WORD];
         bytes.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         bytes
     });
     let word = Word::from_le_bytes(bytes);
-    let found = ENTITIES.iter().find(|entity| (word | entity.case) & entity.mask == entity.word);
-    found.map_or((OTHER, 1), |entity| (entity.class, entity.width))
+    let found = NAMED.iter().find(|named| (word | named.case) & named.mask == named.word);
+    found.map(|named| (named.code, named.width))
+}
+
+/// What `60;`, `x3C;` and their like mean, with any number of zeros in front.
+fn numbered(rest: &[u8]) -> Option<(u32, usize)> {
+    let (radix, digits) = match rest {
+        [b'x' | b'X', digits @ ..] => (16, digits),
+        _ => (10, rest),
+    };
+    let mut code = 0_u32;
+    for (at, byte) in digits.iter().enumerate() {
+        match char::from(*byte).to_digit(radix) {
+            // A number that is too large means no character, however it goes on.
+            Some(digit) => code = code.saturating_mul(radix).saturating_add(digit),
+            None => {
+                let width = rest.len() - digits.len() + at + 1;
+                return (*byte == b';' && at > 0).then_some((code, width));
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -71,21 +91,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entities_are_known_in_any_case_and_at_the_end_of_the_text() {
-        for (text, stands_for) in
-            [("&lt;", b'<'), ("&GT;", b'>'), ("&#X3C;", b'<'), ("&verBar;", b'|'), ("&#93;", b']')]
-        {
-            let expected = (class_of_ascii(stands_for), text.len());
-            assert_eq!(entity(text.as_bytes(), 0), expected, "{text}");
-            assert_eq!(entity(format!("{text}lt;&gt;").as_bytes(), 0), expected, "{text}");
+    fn references_are_known_in_any_case_and_at_the_end_of_the_text() {
+        for (text, stands_for) in [
+            ("&lt;", '<'),
+            ("&GT;", '>'),
+            ("&#X3C;", '<'),
+            ("&verBar;", '|'),
+            ("&lowbar;", '_'),
+            ("&#93;", ']'),
+            ("&#060;", '<'),
+            ("&#x03c;", '<'),
+            ("&#0000000000000000095;", '_'),
+            ("&#xFF1C;", '＜'),
+        ] {
+            let expected = Some((u32::from(stands_for), text.len()));
+            assert_eq!(reference(text.as_bytes()), expected, "{text}");
+            assert_eq!(reference(format!("{text}lt;&gt;").as_bytes()), expected, "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_entity_is_an_ampersand() {
+    fn what_is_no_reference_is_an_ampersand() {
         // The control characters differ from `#` and `;` in the bit that tells capitals apart.
-        for text in ["&", "&l", "&lt", "&lt ", "&amp;", "&\u{3}60;", "&lt\u{1b}", "&&lt;"] {
-            assert_eq!(entity(text.as_bytes(), 0), (OTHER, 1), "{text:?}");
+        for text in [
+            "&",
+            "&l",
+            "&lt",
+            "&lt ",
+            "&amp;",
+            "&\u{3}60;",
+            "&lt\u{1b}",
+            "&&lt;",
+            "&#",
+            "&#;",
+            "&#x;",
+            "&#60",
+            "&#6 0;",
+            "&#3c;",
+        ] {
+            assert_eq!(reference(text.as_bytes()), None, "{text:?}");
         }
     }
 }

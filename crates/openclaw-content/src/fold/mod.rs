@@ -4,7 +4,7 @@
 mod entity;
 mod table;
 
-use entity::entity;
+use entity::reference;
 
 /// What a character is to the scanner.
 pub(crate) type Class = u8;
@@ -25,7 +25,9 @@ const MULTI_BYTE: Class = 63;
 const AMPERSAND: Class = 64;
 /// A tag character: a copy of ASCII that no screen shows, but a model reads.
 pub(crate) const HIDDEN: Class = 65;
-const FIRST_PAIR: Class = 66;
+/// `\`, which may be an escape of Markdown.
+const BACKSLASH: Class = 66;
+const FIRST_PAIR: Class = 67;
 /// What the capitals in the table stand for.
 const PAIRS: [(u8, [u8; 2]); 5] =
     [(b'S', *b"st"), (b'I', *b"fi"), (b'J', *b"fl"), (b'L', *b"<<"), (b'G', *b">>")];
@@ -49,6 +51,7 @@ const fn class_of_ascii(byte: u8) -> Class {
         b'a'..=b'z' => FIRST_LETTER + (byte - b'a'),
         b'A'..=b'Z' => FIRST_LETTER + (byte - b'A'),
         b'&' => AMPERSAND,
+        b'\\' => BACKSLASH,
         0..=b' ' | 0x7F | b'_' | b'-' | b'.' | b'*' | b'~' | b'\'' | b'`' => SKIP,
         _ => {
             let mut at = 0;
@@ -77,6 +80,11 @@ const fn class_in_table(symbol: u8) -> Class {
 /// Whether the class is that of a letter.
 pub(crate) fn is_letter(class: Class) -> bool {
     (FIRST_LETTER..FIRST_PUNCTUATION).contains(&class)
+}
+
+/// Whether what has this class stands inside of phrases, rather than at their ends or not at all.
+pub(crate) fn is_inside_phrases(class: Class) -> bool {
+    class == SKIP || is_letter(class) || usize::from(class) >= CLASSES
 }
 
 /// The two classes that a ligature or a doubled bracket stands for.
@@ -140,7 +148,10 @@ const fn with<const N: usize>(mut built: Pages<N>, code: usize, class: Class) ->
 pub(crate) fn class_at(text: &[u8], at: usize) -> (Class, usize) {
     match class_of_byte(text[at]) {
         MULTI_BYTE => beyond_ascii(text, at),
-        AMPERSAND => entity(text, at),
+        AMPERSAND => {
+            reference(&text[at..]).map_or((OTHER, 1), |(code, width)| (class_of_code(code), width))
+        }
+        BACKSLASH => (class_of_backslash(text.get(at + 1)), 1),
         class => (class, 1),
     }
 }
@@ -150,6 +161,30 @@ pub(crate) fn class_at(text: &[u8], at: usize) -> (Class, usize) {
 #[inline]
 pub(crate) fn class_of_byte(byte: u8) -> Class {
     BYTES[usize::from(byte)]
+}
+
+/// A backslash before anything but a letter or digit escapes it in Markdown, and is not seen. Before
+/// a letter it is what sets the parts of a path apart, or begins a command of LaTeX.
+fn class_of_backslash(next: Option<&u8>) -> Class {
+    if next.is_some_and(u8::is_ascii_alphanumeric) { OTHER } else { SKIP }
+}
+
+/// The class of the character with this number, as an HTML reference gives it.
+fn class_of_code(code: u32) -> Class {
+    match u8::try_from(code) {
+        // What is escaped once more is not resolved.
+        Ok(byte) if byte.is_ascii() => {
+            Some(class_of_byte(byte)).filter(|class| usize::from(*class) < CLASSES).unwrap_or(OTHER)
+        }
+        _ => class_on_page(code as usize / PAGE, code as usize % PAGE),
+    }
+}
+
+/// What the HTML references in a text stand for, as numbers of characters.
+pub(crate) fn references(text: &str) -> impl Iterator<Item = u32> + '_ {
+    text.match_indices('&')
+        .filter_map(|(at, _)| reference(&text.as_bytes()[at..]))
+        .map(|(code, _)| code)
 }
 
 /// The class of the character beyond ASCII that begins at `at`, and its length in bytes.
@@ -162,12 +197,16 @@ pub(crate) fn beyond_ascii(text: &[u8], at: usize) -> (Class, usize) {
         0xE0..0xF0 => ((lead & 0x0F) << 6 | six(1), six(2), 3),
         _ => ((lead & 0x07) << 12 | six(1) << 6 | six(2), six(3), 4),
     };
-    let class = match PAGES.index.get(page) {
+    (class_on_page(page, within), width)
+}
+
+#[inline]
+fn class_on_page(page: usize, within: usize) -> Class {
+    match PAGES.index.get(page) {
         Some(index) => PAGES.pages[usize::from(*index)][within],
         None if TAG_PAGES.contains(&page) => HIDDEN,
         None => OTHER,
-    };
-    (class, width)
+    }
 }
 
 /// How many bytes of characters the text begins with that have three bytes each and are on pages on
@@ -213,13 +252,30 @@ mod tests {
             "éxtërnål",
             "ⒺⓍⓉⒺⓇⓃⒶⓁ",
             "ᴇxᴛᴇʀɴᴀʟ",
+            "E&#88;T&#x0045;RN&#0000065;&#8203;L",
+            "e\\_x\\*t\\\\_ernal",
             "🅴🆇🆃🅴🆁🅽🅰🅻",
             "e x\tt\u{a0}e\u{3000}r n a l",
             "e\u{e0041}xternal",
         ] {
             assert_eq!(classes(disguised), classes("external"), "{disguised}");
         }
-        assert_eq!(classes("≪ﬆ》‹＜&LT;&#x3c;｜"), classes("<<st>><<<<|"));
+        assert_eq!(classes("≪ﬆ》‹＜&LT;&#x3c;｜¦"), classes("<<st>><<<<||"));
+        assert_eq!(classes("&#xFF1C;&#64262;"), classes("<st"));
+        let small_capitals = "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡxʏᴢ";
+        assert_eq!(classes(small_capitals), classes("abcdefghijklmnopqrstuvwxyz"));
+    }
+
+    #[test]
+    fn a_backslash_is_seen_only_before_letters_and_digits() {
+        assert_eq!(classes(r"a\_\<\b\"), classes("a<,b"));
+        assert_eq!(classes(r"\a\7"), classes(",a,7"));
+    }
+
+    #[test]
+    fn what_is_escaped_twice_is_resolved_once() {
+        assert_eq!(classes("&#38;&#92;"), [OTHER, OTHER]);
+        assert_eq!(classes("&#1114112;&#xD800;"), [OTHER, OTHER]);
     }
 
     #[test]

@@ -30,7 +30,18 @@ const LOOK_ALIKES: &[(&str, &str)] = &[
     ("»》⟫≫", ">>"),
     ("⋘", "<<<"),
     ("⋙", ">>>"),
-    ("ǀ∣│❘", "|"),
+    ("ǀ∣│❘¦", "|"),
+    ("ᴀ", "a"),
+    ("ᴄ", "c"),
+    ("ᴅ", "d"),
+    ("ᴇ", "e"),
+    ("ʟ", "l"),
+    ("ɴ", "n"),
+    ("ᴏ", "o"),
+    ("ʀ", "r"),
+    ("ꜱ", "s"),
+    ("ᴛ", "t"),
+    ("ᴜ", "u"),
     ("▁", "_"),
 ];
 
@@ -42,6 +53,18 @@ const ENTITIES: &[(&str, &str)] = &[
     ("&#x3c;", "<"),
     ("&#124;", "|"),
     ("&vert;", "|"),
+    ("&#060;", "<"),
+    ("&#062;", ">"),
+    ("&#x03c;", "<"),
+    ("&#x003e;", ">"),
+    ("&#0124;", "|"),
+    ("&lsqb;", "["),
+    ("&rsqb;", "]"),
+    ("&#95;", "_"),
+    ("&#095;", "_"),
+    ("&#x5f;", "_"),
+    ("&lowbar;", "_"),
+    ("&#78;", "n"),
 ];
 
 fn is_unseen(c: char) -> bool {
@@ -65,8 +88,19 @@ pub(crate) fn as_seen(text: &str) -> String {
     for (entity, stands_for) in ENTITIES {
         seen = seen.replace(entity, stands_for);
     }
+    let mut seen = without_escapes(&seen);
     seen.retain(|c| !c.is_whitespace() && !matches!(c, '_' | '-' | '*'));
     seen
+}
+
+/// The text as Markdown shows it: a backslash before a sign is not seen.
+fn without_escapes(text: &str) -> String {
+    let next = text.chars().skip(1).map(Some).chain([None]);
+    text.chars()
+        .zip(next)
+        .filter(|(c, next)| *c != '\\' || next.is_some_and(|next| next.is_ascii_alphanumeric()))
+        .map(|(c, _)| c)
+        .collect()
 }
 
 /// Where boundaries start and end, in order, to the eyes of such a reader.
@@ -89,6 +123,14 @@ pub(crate) fn tokens_seen(text: &str) -> Vec<String> {
         "<endofturn>",
         "<bos>",
         "<eos>",
+        "<startofimage>",
+        "<endofimage>",
+        "<fimprefix>",
+        "<fimmiddle>",
+        "<fimsuffix>",
+        "<fimpad>",
+        "[gmask]",
+        "[smask]",
         "[inst]",
         "[/inst]",
         "[systemprompt]",
@@ -103,6 +145,12 @@ pub(crate) fn tokens_seen(text: &str) -> Vec<String> {
     .filter(|token| seen.contains(**token))
     .map(ToString::to_string)
     .collect();
+    for (at, _) in seen.match_indices("<unused") {
+        let rest = seen[at + "<unused".len()..].trim_start_matches(|c: char| c.is_ascii_digit());
+        if rest.starts_with('>') {
+            found.push(String::from("unused"));
+        }
+    }
     for (at, _) in seen.match_indices("<|") {
         let rest = &seen[at + 2..];
         if let Some(end) = rest.find("|>")
@@ -134,6 +182,7 @@ fn unescape(line: &str) -> String {
                 b'n' => '\n',
                 b't' => '\t',
                 b'r' => '\r',
+                b'\\' => '\\',
                 other => panic!("unknown escape \\{}", char::from(other)),
             });
             rest = &after[1..];

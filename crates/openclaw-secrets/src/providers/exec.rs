@@ -1,13 +1,20 @@
 //! `secret://exec/NAME`: what a command of the config prints.
 //!
-//! No shell, a small environment, and a process group of its own that is gone when the answer is
+//! No shell, a small environment, and a process group of its own that is killed when the answer is
 //! there, the time is over, or the caller has lost interest. What the command prints to standard
 //! error is thrown away: such tools like to repeat the secret there.
 
-use std::{path::Path, process::Stdio, sync::Arc};
+use std::{
+    path::Path,
+    process::{ExitStatus, Stdio},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
+use tokio::io::AsyncRead;
+use zeroize::Zeroizing;
 
 use super::{Context, Fetch, expand, text};
 use crate::{
@@ -27,6 +34,9 @@ const PASSWORD_STORES: &[&str] = &[
     "PASSWORD_STORE_DIR",
     "SSH_AUTH_SOCK",
 ];
+
+/// How long the output of a command that has ended may stay open. What it holds is read at once.
+const LEFT_OPEN: Duration = Duration::from_millis(200);
 
 /// The commands that the config names.
 pub(super) struct Exec {
@@ -51,18 +61,13 @@ impl Exec {
         let stdout = group.child.stdout().take().ok_or_else(|| {
             Failure::new(ResolveErrorKind::Failed, "the command has no standard output")
         })?;
-        // If this fails the command may still be printing, and there is no status to wait for.
-        let value = text::read_value(stdout, 4096).await?;
-        let status = group.child.wait().await.map_err(|error| {
-            let cause = format!("waiting for the command failed: {}", error.kind());
-            Failure::new(ResolveErrorKind::Failed, cause)
-        })?;
+        let (status, output) = group.finish(stdout).await?;
         if !status.success() {
             let cause = format!("the command `{}` ended with {status}", command.command);
             return Err(Failure::new(ResolveErrorKind::Failed, cause)
                 .hint("run it in a terminal to see what it says"));
         }
-        Ok(value)
+        text::value(output)
     }
 
     fn prepare(&self, exec: &ExecCommand) -> Result<CommandWrap, Failure> {
@@ -94,7 +99,8 @@ impl Fetch for Exec {
     }
 }
 
-/// A running command and all its descendants. Dropping it kills them.
+/// A running command and its descendants. Dropping it kills them, except those that have left its
+/// process group (`setsid`): nobody can tell any more that they belong to it.
 struct ProcessGroup {
     child: Box<dyn ChildWrapper>,
 }
@@ -109,13 +115,49 @@ impl ProcessGroup {
         command.wrap(KillOnDrop);
         Ok(Self { child: command.spawn()? })
     }
+
+    /// How the command ended, and what it has printed until then.
+    async fn finish(
+        &mut self,
+        mut stdout: impl AsyncRead + Unpin,
+    ) -> Result<(ExitStatus, Zeroizing<Vec<u8>>), Failure> {
+        let mut output = text::buffer(4096);
+        // Both at once: a child in the background may hold the output open after the command ended.
+        let early = tokio::select! {
+            biased;
+            // If this fails the command may still be printing, and there is no status to wait for.
+            end = text::read_to_end(&mut stdout, &mut output) => end.map(|()| None)?,
+            status = self.status() => Some(status?),
+        };
+        let Some(status) = early else { return Ok((self.status().await?, output)) };
+        // What the command itself printed lies in the pipe, and the pipe ends with its children. If
+        // one has escaped it does not end, and what lies in it has been read long before we stop.
+        self.kill();
+        let rest = text::read_to_end(&mut stdout, &mut output);
+        if let Ok(end) = tokio::time::timeout(LEFT_OPEN, rest).await {
+            end?;
+        }
+        Ok((status, output))
+    }
+
+    /// Waits for the command itself. The group's own `wait` would, on Windows, wait for all of it.
+    async fn status(&mut self) -> Result<ExitStatus, Failure> {
+        self.child.inner_mut().wait().await.map_err(|error| {
+            let cause = format!("waiting for the command failed: {}", error.kind());
+            Failure::new(ResolveErrorKind::Failed, cause)
+        })
+    }
+
+    fn kill(&mut self) {
+        // `KillOnDrop` alone reaches only the leader. Also after it has ended by itself: what it
+        // left running in the background has no owner any more. An error means that nobody is left.
+        let _ = self.child.start_kill();
+    }
 }
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // `KillOnDrop` alone reaches only the leader. Also after it has ended by itself: what it
-        // left running in the background has no owner any more. An error means that nobody is left.
-        let _ = self.child.start_kill();
+        self.kill();
     }
 }
 

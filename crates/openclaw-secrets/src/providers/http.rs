@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use reqwest::{Client, ClientBuilder, Response, redirect};
+use zeroize::Zeroizing;
 
 use crate::{Redactor, ResolveErrorKind, SecretString, resolve_error::Failure};
 
@@ -46,17 +47,27 @@ pub(super) fn no_answer(server: &str, error: &reqwest::Error) -> Failure {
 /// The body of an answer, as JSON; `Null` if it is something else.
 pub(super) async fn json_body(
     server: &str,
-    mut response: Response,
+    response: Response,
 ) -> Result<serde_json::Value, Failure> {
-    let mut body = zeroize::Zeroizing::new(Vec::new());
+    let body = body(server, response, MAX_BODY).await?;
+    Ok(serde_json::from_slice(&body).unwrap_or_default())
+}
+
+/// The body of an answer that has at most `max` bytes.
+pub(super) async fn body(
+    server: &str,
+    mut response: Response,
+    max: usize,
+) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let mut body = Zeroizing::new(Vec::new());
     while let Some(chunk) = response.chunk().await.map_err(|error| no_answer(server, &error))? {
-        if body.len() + chunk.len() > MAX_BODY {
+        if body.len() + chunk.len() > max {
             let cause = format!("the answer of {server} is too large");
             return Err(Failure::new(ResolveErrorKind::Failed, cause));
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(serde_json::from_slice(&body).unwrap_or_default())
+    Ok(body)
 }
 
 /// The last error of a chain: `connection refused`, rather than `error sending request`.

@@ -15,13 +15,36 @@ pub(super) async fn read_value(
     source: impl AsyncRead + Unpin,
     expected: usize,
 ) -> Result<SecretString, Failure> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(expected.min(MAX_SIZE) + 1));
-    source.take(MAX_SIZE as u64 + 1).read_to_end(&mut bytes).await.map_err(|error| {
-        Failure::new(ResolveErrorKind::Failed, format!("it cannot be read: {}", error.kind()))
-    })?;
-    if bytes.len() > MAX_SIZE {
-        return Err(Failure::new(ResolveErrorKind::Failed, "it is larger than 1 MiB"));
+    let mut bytes = buffer(expected);
+    read_to_end(source, &mut bytes).await?;
+    value(bytes)
+}
+
+/// A buffer for so many bytes, and one more by which a larger source is noticed.
+pub(super) fn buffer(expected: usize) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(Vec::with_capacity(expected.min(MAX_SIZE) + 1))
+}
+
+/// Adds everything that `source` has to give. If it is cancelled, what was read is in `bytes`.
+pub(super) async fn read_to_end(
+    mut source: impl AsyncRead + Unpin,
+    bytes: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    loop {
+        let read = source.read_buf(bytes).await.map_err(|error| {
+            Failure::new(ResolveErrorKind::Failed, format!("it cannot be read: {}", error.kind()))
+        })?;
+        if bytes.len() > MAX_SIZE {
+            return Err(Failure::new(ResolveErrorKind::Failed, "it is larger than 1 MiB"));
+        }
+        if read == 0 {
+            return Ok(());
+        }
     }
+}
+
+/// The text that these bytes are, without its last line break.
+pub(super) fn value(mut bytes: Zeroizing<Vec<u8>>) -> Result<SecretString, Failure> {
     if bytes.ends_with(b"\n") {
         bytes.pop();
         if bytes.ends_with(b"\r") {

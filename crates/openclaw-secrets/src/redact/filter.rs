@@ -1,4 +1,4 @@
-//! Finding all forms of all values in one pass over the text.
+//! Finding all forms of many values in one pass over the text.
 
 use std::{ops::Range, sync::Arc};
 
@@ -42,27 +42,29 @@ impl Filter {
         self.multi_line.iter().filter_map(|form| form.begun_at_end(text)).max().unwrap_or(0)
     }
 
-    /// Where forms stand: sorted, joined where they overlap or touch.
-    ///
-    /// Overlapping finds are wanted: if two values share a piece of the text, or one form is part of
-    /// another, then nothing of either may remain.
-    pub(super) fn hits(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let mut hits: Vec<Range<usize>> = self
-            .heads
-            .find_overlapping_iter(text)
-            .filter_map(|head| {
-                let form = self.forms.get(head.pattern().as_usize())?;
-                Some(form.extent(text, head.start()))
-            })
-            .collect();
-        hits.sort_unstable_by_key(|hit| (hit.start, hit.end));
-        hits.dedup_by(|later, earlier| {
-            let joins = later.start <= earlier.end;
-            if joins {
-                earlier.end = earlier.end.max(later.end);
-            }
-            joins
-        });
-        hits
+    /// Where forms stand.
+    fn matches(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+        self.heads.find_overlapping_iter(text).filter_map(|head| {
+            let form = self.forms.get(head.pattern().as_usize())?;
+            Some(form.extent(text, head.start()))
+        })
     }
+}
+
+/// Where forms of any filter stand: sorted, joined where they overlap or touch.
+///
+/// Overlapping finds are wanted: if two values share a piece of the text, or one form is part of
+/// another, then nothing of either may remain.
+pub(super) fn hits(filters: &[Arc<Filter>], text: &[u8]) -> Vec<Range<usize>> {
+    let mut hits: Vec<Range<usize>> =
+        filters.iter().flat_map(|filter| filter.matches(text)).collect();
+    hits.sort_unstable_by_key(|hit| (hit.start, hit.end));
+    hits.dedup_by(|later, earlier| {
+        let joins = later.start <= earlier.end;
+        if joins {
+            earlier.end = earlier.end.max(later.end);
+        }
+        joins
+    });
+    hits
 }

@@ -8,7 +8,7 @@ use base64::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::is_worth_hiding;
+use super::{Redactor, is_worth_hiding};
 
 /// One way in which a value may be written.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +43,8 @@ impl Form {
     /// How many bytes at the end of a text may be the form's first lines.
     pub(super) fn begun_at_end(&self, text: &[u8]) -> Option<usize> {
         let line_ends = self.text.match_indices('\n').map(|(at, _)| at + 1);
+        // A log line is short, and a value may have thousands of lines.
+        let line_ends = line_ends.take_while(|end| *end <= text.len());
         line_ends.filter(|end| text.ends_with(&self.text.as_bytes()[..*end])).max()
     }
 
@@ -86,13 +88,14 @@ const USERINFO: &AsciiSet = &PATH
     .add(b']')
     .add(b'|');
 
-/// Every form of a value, and of each line of it, without the white space around it.
+/// Every form of a value, and of each of its first lines, without the white space around it.
 pub(super) fn forms_of(value: &str) -> Vec<Arc<Form>> {
     let mut forms = BTreeSet::new();
     add_forms(value, &mut forms);
     let lines = value.split(['\n', '\r']).map(str::trim).filter(|line| *line != value);
     // The frame of a PEM file is the same for every key.
-    for line in lines.filter(|line| is_worth_hiding(line) && !line.starts_with("-----")) {
+    let lines = lines.filter(|line| is_worth_hiding(line) && !line.starts_with("-----"));
+    for line in lines.take(Redactor::MAX_LINES) {
         add_forms(line, &mut forms);
     }
     forms.into_iter().map(Arc::new).collect()

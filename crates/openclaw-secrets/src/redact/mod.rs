@@ -5,26 +5,28 @@
 
 mod filter;
 mod forms;
+mod layers;
 mod writer;
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
     fmt,
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use arc_swap::ArcSwapOption;
+use arc_swap::ArcSwap;
 
 pub use self::writer::RedactingWriter;
-use self::{filter::Filter, forms::Form};
+use self::{filter::Filter, layers::Layers};
 use crate::{REDACTED, SecretString};
 
 /// The shared set of values that must not be printed. A clone is a handle to the same set.
 ///
 /// A value is found as it is, as base64 (alone and inside a longer base64 text, as in Basic
-/// authentication), as hex, percent-encoded, escaped as JSON or by Rust's `Debug`, and line by line.
+/// authentication), as hex, percent-encoded, escaped as JSON or by Rust's `Debug`, and line by line:
+/// by itself, each of the first [`Redactor::MAX_LINES`] lines is found. What follows them is found
+/// where it follows the beginning of the value.
 ///
 /// Values shorter than [`Redactor::MIN_LENGTH`] bytes, not counting white space around them, are not
 /// looked for: they would shred every line of the log and hide nothing. Neither are values that are
@@ -48,15 +50,19 @@ pub struct Redactor {
 
 #[derive(Default)]
 struct Shared {
-    /// Each value with its forms. Locked by writers only.
-    values: Mutex<BTreeMap<String, Vec<Arc<Form>>>>,
-    /// What readers search with; nothing as long as there are no values.
-    filter: ArcSwapOption<Filter>,
+    /// The values. Locked by writers only.
+    layers: Mutex<Layers>,
+    /// What readers search with, one after the other; nothing as long as there are no values.
+    filters: ArcSwap<Vec<Arc<Filter>>>,
 }
 
 impl Redactor {
     /// The length in bytes from which on a value is looked for.
     pub const MIN_LENGTH: usize = 4;
+
+    /// How many lines of a value are looked for by themselves: more than the longest key file has,
+    /// and few enough that a large file costs no more.
+    pub const MAX_LINES: usize = 128;
 
     /// A filter that knows no value yet and lets everything pass.
     #[must_use]
@@ -71,22 +77,14 @@ impl Redactor {
 
     /// As [`Redactor::add`], at the price of one addition.
     pub fn add_all<'a>(&self, values: impl IntoIterator<Item = &'a SecretString>) {
-        self.change(|known| {
-            let before = known.len();
-            for value in values {
-                let value = value.expose();
-                if is_worth_hiding(value) && !known.contains_key(value) {
-                    known.insert(value.to_owned(), forms::forms_of(value));
-                }
-            }
-            known.len() != before
-        });
+        let values = values.into_iter().map(SecretString::expose).filter(|v| is_worth_hiding(v));
+        self.change(|layers| layers.add(values));
     }
 
     /// Stops looking for a value that is no longer valid, such as a token that was refreshed: a
     /// gateway that runs for months must not collect them all.
     pub fn forget(&self, value: &SecretString) {
-        self.change(|known| known.remove(value.expose()).is_some());
+        self.change(|layers| layers.remove(value.expose()));
     }
 
     /// The text with every known value replaced; borrowed if there is none in it.
@@ -109,25 +107,26 @@ impl Redactor {
 
     /// Where known values stand, in order, without overlaps.
     fn hits(&self, text: &[u8]) -> Vec<Range<usize>> {
-        self.shared.filter.load().as_ref().map_or_else(Vec::new, |filter| filter.hits(text))
+        filter::hits(&self.shared.filters.load(), text)
     }
 
     /// The length of the longest text that can be a value.
     fn longest_form(&self) -> usize {
-        self.shared.filter.load().as_ref().map_or(0, |filter| filter.longest_form())
+        let filters = self.shared.filters.load();
+        filters.iter().map(|filter| filter.longest_form()).max().unwrap_or(0)
     }
 
     /// How much of the end of a line may be the beginning of a value that has several.
     fn begun_at_end(&self, text: &[u8]) -> usize {
-        self.shared.filter.load().as_ref().map_or(0, |filter| filter.begun_at_end(text))
+        let filters = self.shared.filters.load();
+        filters.iter().map(|filter| filter.begun_at_end(text)).max().unwrap_or(0)
     }
 
-    /// Changes the set of values and rebuilds the filter if `change` says that it did.
-    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Vec<Arc<Form>>>) -> bool) {
-        let mut values = self.shared.values.lock().unwrap_or_else(PoisonError::into_inner);
-        if change(&mut values) {
-            let filter = Filter::new(values.values().flatten());
-            self.shared.filter.store(filter.map(Arc::new));
+    /// Changes the set of values and tells the readers if `change` says that it did.
+    fn change(&self, change: impl FnOnce(&mut Layers) -> bool) {
+        let mut layers = self.shared.layers.lock().unwrap_or_else(PoisonError::into_inner);
+        if change(&mut layers) {
+            self.shared.filters.store(Arc::new(layers.filters()));
         }
     }
 }

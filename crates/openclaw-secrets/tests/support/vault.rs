@@ -24,6 +24,8 @@ pub struct Behaviour {
     pub namespace: Option<&'static str>,
     /// Reads of secrets wait until so many are there.
     pub rendezvous: Option<Arc<Barrier>>,
+    /// Logins give tokens without the policy `default`.
+    pub narrow_role: bool,
     /// Tokens that logins gave; the last is valid.
     pub issued: Vec<String>,
     pub reads: Vec<String>,
@@ -42,6 +44,7 @@ pub fn router(behaviour: Behaviour) -> (Router, Shared) {
     let router = Router::new()
         .route("/v1/sys/internal/ui/mounts/{*path}", get(mounts))
         .route("/v1/auth/approle/login", post(login))
+        .route("/v1/auth/token/lookup-self", get(lookup))
         .route("/v1/{*path}", get(read))
         .with_state(shared.clone());
     (router, shared)
@@ -111,11 +114,21 @@ async fn login(State(shared): State<Shared>, Json(body): Json<Value>) -> Answer 
     }
     let token = format!("hvs.issued-{}-abcdefghijk", behaviour.issued.len());
     behaviour.issued.push(token.clone());
+    let policies = if behaviour.narrow_role { json!(["team"]) } else { json!(["default", "team"]) };
     let auth = json!({
-        "client_token": token, "accessor": "a", "policies": ["default"], "lease_duration": 1200,
+        "client_token": token, "accessor": "a", "policies": policies, "lease_duration": 1200,
         "renewable": true,
     });
     (StatusCode::OK, Json(json!({ "auth": auth, "data": null })))
+}
+
+async fn lookup(State(shared): State<Shared>, headers: HeaderMap) -> Answer {
+    let behaviour = shared.lock().expect("behaviour");
+    match refusal(&behaviour, &headers) {
+        Some(refusal) => refusal,
+        None if behaviour.narrow_role => errors(403, &["permission denied"]),
+        None => data(&json!({ "policies": ["default", "team"], "ttl": 1000, "type": "service" })),
+    }
 }
 
 async fn read(
@@ -146,6 +159,7 @@ async fn read(
         "kv/data/only" => version_2(json!({ "password": "kv2-only" })),
         "kv/data/value" => version_2(json!({ "value": "kv2-value", "other": 1 })),
         "kv/data/types" => version_2(json!({ "number": 42, "list": ["hunter22"], "empty": "" })),
+        "kv/data/none" => version_2(json!({})),
         "kv/data/deleted" => {
             let (_, body) =
                 data(&json!({ "data": null, "metadata": metadata("2026-01-02T00:00:00Z") }));

@@ -4,18 +4,15 @@
 //! they are looked for in the one that was handed in, in the same order (google.aip.dev/auth/4110),
 //! and the library does what follows: signing, exchanging, caching and refreshing tokens.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use google_cloud_auth::credentials::{
-    CacheableResource, Credentials, external_account, impersonated, mds, service_account,
-    user_account,
+    CacheableResource, Credentials, external_account, impersonated, service_account, user_account,
 };
-use reqwest::{
-    Client,
-    header::{AUTHORIZATION, HeaderMap},
-};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::Value;
 
+use super::metadata::Metadata;
 use crate::{
     ResolveErrorKind, SecretString,
     providers::{Context, http::Credential},
@@ -23,26 +20,20 @@ use crate::{
 };
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
-/// By address: looking up `metadata.google.internal` can take long where it does not exist.
-const METADATA_HOST: &str = "169.254.169.254";
-/// A metadata server is next door. Elsewhere nobody answers at that address, and waiting for the
-/// time-out would hide the real problem: that there are no credentials.
-const METADATA_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Credentials, with what is known about their project.
 pub(super) struct Identity {
-    credentials: Credentials,
+    /// Of the credentials file; without one we are who the metadata server says.
+    credentials: Option<Credentials>,
     token: Credential,
     project: Option<String>,
-    client: Client,
-    metadata: String,
+    metadata: Metadata,
 }
 
 impl Identity {
-    pub(super) async fn load(context: &Context, client: &Client) -> Result<Self, Failure> {
+    pub(super) async fn load(context: &Context) -> Result<Self, Failure> {
         let variable = |name| context.environment.get_set(name);
-        let host = variable("GCE_METADATA_HOST").unwrap_or_else(|| METADATA_HOST.to_owned());
-        let metadata = format!("http://{host}");
+        let metadata = Metadata::new(context)?;
         let key = load_key(context).await?;
         let mut project =
             context.settings.gcp.project.clone().or_else(|| variable("GOOGLE_CLOUD_PROJECT"));
@@ -55,34 +46,20 @@ impl Identity {
                 {
                     fields.insert("quota_project_id".to_owned(), quota.into());
                 }
-                from_key(key)?
+                Some(from_key(key)?)
             }
-            None => {
-                ask_metadata(client, &metadata, "").await.map_err(|()| no_credentials())?;
-                mds::Builder::default()
-                    .with_endpoint(&metadata)
-                    .build()
-                    .map_err(|_| no_credentials())?
-            }
+            None if metadata.is_there().await => None,
+            None => return Err(no_credentials()),
         };
         let token = Credential::new(context.redactor.clone());
-        Ok(Self { credentials, token, project, client: client.clone(), metadata })
+        Ok(Self { credentials, token, project, metadata })
     }
 
     /// What a request must carry.
     pub(super) async fn headers(&self) -> Result<HeaderMap, Failure> {
-        let headers = match self.credentials.headers(Default::default()).await {
-            Ok(CacheableResource::New { data, .. }) => data,
-            Ok(CacheableResource::NotModified) => HeaderMap::new(),
-            Err(error) if error.is_transient() => {
-                let cause = "Google Cloud gave no access token just now";
-                return Err(Failure::new(ResolveErrorKind::Unreachable, cause));
-            }
-            Err(_) => {
-                let cause = "Google Cloud gave no access token for the credentials";
-                return Err(Failure::new(ResolveErrorKind::Denied, cause)
-                    .hint("log in again with `gcloud auth application-default login`"));
-            }
+        let headers = match &self.credentials {
+            Some(credentials) => of_library(credentials).await?,
+            None => bearer(&self.metadata.token().await?)?,
         };
         let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         if let Some(token) = bearer.and_then(|value| value.strip_prefix("Bearer ")) {
@@ -96,8 +73,7 @@ impl Identity {
         if let Some(project) = &self.project {
             return Ok(project.clone());
         }
-        let path = "/computeMetadata/v1/project/project-id";
-        ask_metadata(&self.client, &self.metadata, path).await.map_err(|()| {
+        self.metadata.project().await.ok_or_else(|| {
             let cause = "the Google Cloud project is not known";
             Failure::new(ResolveErrorKind::NotConfigured, cause).hint(
                 "set `secrets.gcp.project` in the config or `GOOGLE_CLOUD_PROJECT`, or write \
@@ -105,6 +81,31 @@ impl Identity {
             )
         })
     }
+}
+
+async fn of_library(credentials: &Credentials) -> Result<HeaderMap, Failure> {
+    match credentials.headers(Default::default()).await {
+        Ok(CacheableResource::New { data, .. }) => Ok(data),
+        Ok(CacheableResource::NotModified) => Ok(HeaderMap::new()),
+        Err(error) if error.is_transient() => {
+            let cause = "Google Cloud gave no access token just now";
+            Err(Failure::new(ResolveErrorKind::Unreachable, cause))
+        }
+        Err(_) => {
+            let cause = "Google Cloud gave no access token for the credentials";
+            Err(Failure::new(ResolveErrorKind::Denied, cause)
+                .hint("log in again with `gcloud auth application-default login`"))
+        }
+    }
+}
+
+fn bearer(token: &SecretString) -> Result<HeaderMap, Failure> {
+    let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose())).map_err(|_| {
+        let cause = "the metadata server gave something that is no access token";
+        Failure::new(ResolveErrorKind::Failed, cause)
+    })?;
+    value.set_sensitive(true);
+    Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
 }
 
 /// The credentials file, if there is one.
@@ -129,10 +130,11 @@ async fn load_key(context: &Context) -> Result<Option<Value>, Failure> {
 
 /// Where `gcloud auth application-default login` leaves its file.
 fn well_known(context: &Context) -> Option<PathBuf> {
-    let folder = if cfg!(windows) {
-        PathBuf::from(context.environment.get_set("APPDATA")?).join("gcloud")
-    } else {
-        context.settings.home.as_ref()?.join(".config/gcloud")
+    let variable = |name| context.environment.get_set(name).map(PathBuf::from);
+    let folder = match variable("CLOUDSDK_CONFIG") {
+        Some(folder) => folder,
+        None if cfg!(windows) => variable("APPDATA")?.join("gcloud"),
+        None => context.settings.home.as_ref()?.join(".config/gcloud"),
     };
     Some(folder.join("application_default_credentials.json"))
 }
@@ -160,20 +162,6 @@ fn from_key(key: Value) -> Result<Credentials, Failure> {
             "download the key again, or log in again with `gcloud auth application-default login`",
         )
     })
-}
-
-/// What the metadata server says to a path; an error if there is none, or something else answers.
-async fn ask_metadata(client: &Client, root: &str, path: &str) -> Result<String, ()> {
-    let request = client
-        .get(format!("{root}{path}"))
-        .header("Metadata-Flavor", "Google")
-        .timeout(METADATA_PATIENCE);
-    let response = request.send().await.map_err(drop)?;
-    let is_google = response.headers().get("Metadata-Flavor").is_some_and(|v| v == "Google");
-    if !is_google || !response.status().is_success() {
-        return Err(());
-    }
-    Ok(response.text().await.map_err(drop)?.trim().to_owned())
 }
 
 fn no_credentials() -> Failure {

@@ -1,6 +1,7 @@
 //! `secret://gcp/NAME[#VERSION]`: Google Cloud Secret Manager, over its REST interface.
 
 mod identity;
+mod metadata;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use crc::{CRC_32_ISCSI, Crc};
@@ -55,7 +56,7 @@ impl Gcp {
         let endpoint = self.context.settings.gcp.endpoint.as_deref().unwrap_or(ENDPOINT);
         let endpoint = Url::parse(endpoint).map_err(|_| bad_endpoint())?;
         let client = http::client(|builder| builder)?;
-        let identity = Identity::load(&self.context, &client).await?;
+        let identity = Identity::load(&self.context).await?;
         Ok(Connection { client, endpoint, identity })
     }
 }

@@ -92,7 +92,7 @@ impl Server {
         Ok(Self { client, address, namespace })
     }
 
-    async fn get(&self, path: &str, token: &SecretString) -> Result<Reply, Failure> {
+    pub(super) async fn get(&self, path: &str, token: &SecretString) -> Result<Reply, Failure> {
         let mut token = HeaderValue::try_from(token.expose())
             .map_err(|_| not_configured("the Vault token holds characters that no token has"))?;
         token.set_sensitive(true);

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-use tokio::sync::Mutex;
+use serde_json::{Value, json};
+use tokio::{
+    sync::Mutex,
+    time::{Duration, Instant},
+};
 use zeroize::Zeroizing;
 
 use super::connection::Server;
@@ -32,7 +35,17 @@ pub(super) struct AppRole {
     token: Credential,
     /// Held while logging in: secrets are fetched side by side, and a `secret_id` may be good for
     /// one login only.
-    logging_in: Mutex<()>,
+    terms: Mutex<Terms>,
+}
+
+/// What the last login said about its token.
+#[derive(Default)]
+struct Terms {
+    /// When the token ends, if it does.
+    end: Option<Instant>,
+    /// Whether the token may ask about itself, which the policy `default` allows. Without it, Vault
+    /// refuses the question of a good token just as that of a bad one.
+    may_ask: bool,
 }
 
 impl Login {
@@ -75,7 +88,7 @@ impl Login {
             role_id,
             secret_id,
             token: Credential::new(context.redactor.clone()),
-            logging_in: Mutex::new(()),
+            terms: Mutex::default(),
         })
     }
 
@@ -93,11 +106,12 @@ impl Login {
                 token.set(new.clone());
                 Ok(new)
             }
-            Self::AppRole(role) => role.token(server, None).await,
+            Self::AppRole(role) => role.token(server).await,
         }
     }
 
-    /// Another token, after the server has refused this one; `None` if there is no other.
+    /// Another token, after the server has refused a request with this one; `None` if there is no
+    /// other, or if the token is not to blame.
     pub(super) async fn token_instead_of(
         &self,
         refused: &SecretString,
@@ -105,35 +119,51 @@ impl Login {
     ) -> Result<Option<SecretString>, Failure> {
         match self {
             Self::Token(_) | Self::File { .. } => Ok(None),
-            Self::AppRole(role) => role.token(server, Some(refused)).await.map(Some),
+            Self::AppRole(role) => role.token_instead_of(refused, server).await,
         }
     }
 }
 
 impl AppRole {
-    async fn token(
-        &self,
-        server: &Server,
-        refused: Option<&SecretString>,
-    ) -> Result<SecretString, Failure> {
-        let usable = || self.token.get().filter(|token| Some(token) != refused);
-        if let Some(token) = usable() {
+    async fn token(&self, server: &Server) -> Result<SecretString, Failure> {
+        if let Some(token) = self.token.get() {
             return Ok(token);
         }
-        let _guard = self.logging_in.lock().await;
+        let mut terms = self.terms.lock().await;
         // Someone else may have logged in while we waited.
-        if let Some(token) = usable() {
-            return Ok(token);
+        match self.token.get() {
+            Some(token) => Ok(token),
+            None => self.log_in(server, &mut terms).await,
         }
+    }
+
+    async fn token_instead_of(
+        &self,
+        refused: &SecretString,
+        server: &Server,
+    ) -> Result<Option<SecretString>, Failure> {
+        let mut terms = self.terms.lock().await;
+        match self.token.get() {
+            // Someone else has logged in meanwhile.
+            Some(token) if token != *refused => Ok(Some(token)),
+            _ if terms.are_over(refused, server).await? => {
+                self.log_in(server, &mut terms).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn log_in(&self, server: &Server, terms: &mut Terms) -> Result<SecretString, Failure> {
         let mut body = json!({ "role_id": self.role_id });
         if let Some(secret_id) = &self.secret_id {
             body["secret_id"] = secret_id.expose().into();
         }
         let reply = server.post(&format!("auth/{}/login", self.mount), &body).await?;
-        let token = reply.body()["auth"]["client_token"].as_str();
-        match (reply.status(), token) {
+        let auth = &reply.body()["auth"];
+        match (reply.status(), auth["client_token"].as_str()) {
             (200, Some(token)) => {
                 let token = SecretString::from(token);
+                *terms = Terms::new(auth);
                 self.token.set(token.clone());
                 Ok(token)
             }
@@ -144,6 +174,29 @@ impl AppRole {
             }
             _ => Err(reply.failure("this path")),
         }
+    }
+}
+
+impl Terms {
+    fn new(auth: &Value) -> Self {
+        let policies = auth["policies"].as_array();
+        Self {
+            // A lease of nothing is one without an end.
+            end: auth["lease_duration"]
+                .as_u64()
+                .filter(|seconds| *seconds > 0)
+                .and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds))),
+            may_ask: policies.is_some_and(|policies| policies.iter().any(|it| it == "default")),
+        }
+    }
+
+    /// Whether a token that was refused is no longer good. If not, a policy refused the request:
+    /// another login would not help, and might use up the `secret_id`.
+    async fn are_over(&self, token: &SecretString, server: &Server) -> Result<bool, Failure> {
+        if self.end.is_some_and(|end| end <= Instant::now()) {
+            return Ok(true);
+        }
+        Ok(self.may_ask && server.get("auth/token/lookup-self", token).await?.status() == 403)
     }
 }
 

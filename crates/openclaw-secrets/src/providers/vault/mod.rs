@@ -119,6 +119,9 @@ fn fields<'a>(reply: &'a Reply, place: &Place) -> Result<&'a Map<String, Value>,
 
 /// The field that was asked for; without a name the only one, or `value`.
 fn field(fields: &Map<String, Value>, name: Option<&str>) -> Result<SecretString, Failure> {
+    if fields.is_empty() {
+        return Err(Failure::new(ResolveErrorKind::NotFound, "the secret has no fields"));
+    }
     let names = || fields.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let value = match name {
         Some(name) => fields.get(name).ok_or_else(|| {

@@ -1,0 +1,68 @@
+//! Says in the log what was suspicious in a text, and where the text came from: never the text.
+
+use std::fmt;
+
+use crate::finding::Findings;
+use crate::label::{clean_name, clean_place};
+use crate::source::Source;
+
+/// Logs the findings of one text, as one event. Names and addresses come from outside, too: they are
+/// cleaned.
+#[cold]
+#[inline(never)]
+pub(crate) fn report(source: &Source<'_>, findings: &Findings) {
+    let origin = Origin::of(source);
+    tracing::warn!(
+        source = source.label(),
+        server = origin.server.as_deref(),
+        tool = origin.tool.as_deref(),
+        prompt = origin.prompt.as_deref(),
+        uri = origin.uri.as_deref(),
+        name = origin.name.as_deref(),
+        kinds = %Kinds(findings),
+        "suspicious external content"
+    );
+}
+
+/// What is known of a source, as fields of an event.
+#[derive(Default)]
+struct Origin {
+    server: Option<String>,
+    tool: Option<String>,
+    prompt: Option<String>,
+    uri: Option<String>,
+    name: Option<String>,
+}
+
+impl Origin {
+    fn of(source: &Source<'_>) -> Self {
+        let known = |name| Some(clean_name(name));
+        match *source {
+            Source::McpServer { server } => Self { server: known(server), ..Self::default() },
+            Source::McpTool { server, tool } => {
+                Self { server: known(server), tool: known(tool), ..Self::default() }
+            }
+            Source::McpResource { server, uri } => {
+                Self { server: known(server), uri: Some(clean_place(uri)), ..Self::default() }
+            }
+            Source::McpPrompt { server, prompt } => {
+                Self { server: known(server), prompt: known(prompt), ..Self::default() }
+            }
+            Source::WebFetch { url } => Self { uri: Some(clean_place(url)), ..Self::default() },
+            Source::Other { name } => Self { name: known(name), ..Self::default() },
+        }
+    }
+}
+
+/// The kinds of findings with their counts: `control-token=2 role-change=1`.
+struct Kinds<'a>(&'a Findings);
+
+impl fmt::Display for Kinds<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, finding) in self.0.iter().enumerate() {
+            let gap = if at == 0 { "" } else { " " };
+            write!(f, "{gap}{}={}", finding.kind, finding.count)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! The calls that wait for an answer, and the ids they are known by.
+
+use std::time::Instant;
+
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+/// Our ids begin here: `rmcp` counts from zero and never comes this far. All stay below 2^53, which
+/// every JSON implementation can represent.
+const BASE: u64 = 1 << 40;
+const SLOT_BITS: u32 = 16;
+const GENERATIONS: u64 = 1 << 23;
+
+/// The id of a call: a slot, and the generation of its use, so that a late answer meets nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CallId(u64);
+
+impl CallId {
+    /// The id that stands in a message, if it is one of ours. Some servers echo numbers as strings.
+    pub(super) fn parse(id: &RawValue) -> Option<Self> {
+        let id = id.get().trim_matches('"').parse().ok()?;
+        (id >= BASE).then_some(Self(id))
+    }
+
+    pub(super) fn number(self) -> u64 {
+        self.0
+    }
+
+    fn slot(self) -> usize {
+        usize::try_from(self.0 & ((1 << SLOT_BITS) - 1)).unwrap_or(usize::MAX)
+    }
+}
+
+/// What a server answered: its result, or its error, as raw JSON.
+pub(super) type Answer = Result<Box<RawValue>, Box<RawValue>>;
+
+struct Waiting {
+    id: CallId,
+    answer: oneshot::Sender<Answer>,
+    /// When the server last told of progress.
+    progress: Option<Instant>,
+}
+
+/// The calls that wait.
+#[derive(Default)]
+pub(super) struct Calls {
+    slots: Vec<Option<Waiting>>,
+    free: Vec<usize>,
+    generation: u64,
+}
+
+impl Calls {
+    /// A new call; none if far too many wait.
+    pub(super) fn open(&mut self) -> Option<(CallId, oneshot::Receiver<Answer>)> {
+        let slot = self.free.pop().or_else(|| {
+            let fits = self.slots.len() < 1 << SLOT_BITS;
+            fits.then(|| {
+                self.slots.push(None);
+                self.slots.len() - 1
+            })
+        })?;
+        self.generation = (self.generation + 1) % GENERATIONS;
+        let id = CallId(BASE | self.generation << SLOT_BITS | slot as u64);
+        let (answer, receiver) = oneshot::channel();
+        self.slots[slot] = Some(Waiting { id, answer, progress: None });
+        Some((id, receiver))
+    }
+
+    /// Ends a call; none if it does not wait (any more).
+    pub(super) fn close(&mut self, id: CallId) -> Option<oneshot::Sender<Answer>> {
+        let slot = self.slots.get_mut(id.slot())?;
+        if slot.as_ref().is_none_or(|waiting| waiting.id != id) {
+            return None;
+        }
+        self.free.push(id.slot());
+        slot.take().map(|waiting| waiting.answer)
+    }
+
+    pub(super) fn progressed(&mut self, id: CallId) {
+        if let Some(Some(waiting)) = self.slots.get_mut(id.slot())
+            && waiting.id == id
+        {
+            waiting.progress = Some(Instant::now());
+        }
+    }
+
+    pub(super) fn last_progress(&self, id: CallId) -> Option<Instant> {
+        let waiting = self.slots.get(id.slot())?.as_ref()?;
+        waiting.progress.filter(|_| waiting.id == id)
+    }
+
+    /// Ends all calls: whoever waits learns that no answer will come.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_late_answer_meets_nobody() {
+        let mut calls = Calls::default();
+        let (first, _first_answer) = calls.open().unwrap();
+        assert!(calls.close(first).is_some());
+        let (second, _second_answer) = calls.open().unwrap();
+        assert_ne!(first, second, "the slot is used again, the id is not");
+        assert!(calls.close(first).is_none());
+        assert!(calls.close(second).is_some());
+        assert_eq!(calls.count(), 0);
+    }
+
+    #[test]
+    fn ids_are_recognised_as_numbers_and_as_strings_and_those_of_others_are_not() {
+        let mut calls = Calls::default();
+        let (id, _answer) = calls.open().unwrap();
+        assert_eq!(CallId::parse(&raw(&id.number().to_string())), Some(id));
+        assert_eq!(CallId::parse(&raw(&format!("\"{}\"", id.number()))), Some(id));
+        for other in ["0", "\"abc\"", "null", "-1", "1.5", "[]"] {
+            assert_eq!(CallId::parse(&raw(other)), None);
+        }
+    }
+
+    #[test]
+    fn there_is_a_bound_on_calls_that_wait() {
+        let mut calls = Calls::default();
+        let open: Vec<_> = std::iter::from_fn(|| calls.open()).collect();
+        assert_eq!(open.len(), 1 << SLOT_BITS);
+        calls.clear();
+        assert!(calls.open().is_some());
+    }
+}

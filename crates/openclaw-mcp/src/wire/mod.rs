@@ -1,0 +1,59 @@
+//! The bytes of a connection are ours, the protocol is `rmcp`'s.
+//!
+//! One reader and one writer own a connection's pipes. The reader looks at `id` and `method` of each
+//! line and no further. An answer to a *fast-lane* call goes straight to its waiter, as raw JSON;
+//! everything else is parsed and handed to `rmcp` through its `Transport`. So a tool call costs no
+//! actor, no typed parsing and no second queue, while lifecycle, lists, notifications and requests of
+//! the server stay where they are well kept.
+
+mod calls;
+mod fast_lane;
+mod outlet;
+mod peek;
+mod queue;
+mod reader;
+mod slow_lane;
+
+pub use fast_lane::{CallError, FastLane, Limits};
+pub use slow_lane::SlowLane;
+
+use std::sync::Arc;
+
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::mpsc;
+
+use outlet::Outlet;
+use queue::Queue;
+
+/// How many messages may wait for `rmcp` before the server is no longer read.
+const SLOW_LANE_BOUND: usize = 256;
+
+/// Why a connection is closed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Closed {
+    /// The server closed its output: mostly it has ended.
+    #[error("the server closed the connection")]
+    ByServer,
+    /// We closed it.
+    #[error("the connection was shut down")]
+    ByUs,
+    /// The server sent a line without end.
+    #[error("the server sent a line of more than {} MiB", reader::MAX_LINE / 1024 / 1024)]
+    LineTooLong,
+    /// The pipe broke.
+    #[error("the connection broke: {0}")]
+    Broken(std::io::ErrorKind),
+}
+
+/// Opens a connection over the pipes of a process: the lane for calls, and the one for `rmcp`.
+///
+/// # Errors
+/// If the pipe cannot be used without blocking.
+pub fn open(stdin: ChildStdin, stdout: ChildStdout) -> std::io::Result<(FastLane, SlowLane)> {
+    let queue = Arc::new(Queue::new(Outlet::new(stdin)?));
+    let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
+    let writer = tokio::spawn(Arc::clone(&queue).write());
+    let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp));
+    let fast = FastLane::new(Arc::clone(&queue));
+    Ok((fast, SlowLane::new(queue, from_server, [writer, reader])))
+}

@@ -1,0 +1,57 @@
+//! The writing end of a process's input: the seam between the pipes of Unix and of Windows.
+
+use std::io;
+
+use tokio::process::ChildStdin;
+
+/// A pipe that can be written to without waiting, by whoever has something to say.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(super) struct Outlet(tokio::net::unix::pipe::Sender);
+
+#[cfg(unix)]
+impl Outlet {
+    pub(super) fn new(stdin: ChildStdin) -> io::Result<Self> {
+        tokio::net::unix::pipe::Sender::from_owned_fd(stdin.into_owned_fd()?).map(Self)
+    }
+
+    /// Writes what fits, or says that nothing does.
+    pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+
+    /// Writes all of it. Not safe to cancel: a part may have been written.
+    pub(super) async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.0.try_write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.0.writable().await?
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Without such pipes everything goes through the writer's task.
+#[cfg(not(unix))]
+#[derive(Debug)]
+pub(super) struct Outlet(tokio::sync::Mutex<ChildStdin>);
+
+#[cfg(not(unix))]
+impl Outlet {
+    pub(super) fn new(stdin: ChildStdin) -> io::Result<Self> {
+        Ok(Self(tokio::sync::Mutex::new(stdin)))
+    }
+
+    pub(super) fn try_write(&self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    pub(super) async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        use tokio::io::AsyncWriteExt as _;
+        self.0.lock().await.write_all(bytes).await
+    }
+}

@@ -1,0 +1,104 @@
+//! A look at a message that goes no deeper than it must.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::calls::CallId;
+
+/// What a line holds, as far as the wire must know.
+#[derive(Debug)]
+pub(super) enum Line<'a> {
+    /// An answer to one of our calls.
+    Answer(CallId, Result<&'a RawValue, &'a RawValue>),
+    /// The server tells of progress with one of our calls.
+    Progress(CallId),
+    /// Several messages in one (2025-03-26).
+    Batch(Vec<&'a RawValue>),
+    /// Another message: for `rmcp`.
+    Other,
+    /// Not a message at all.
+    Garbage,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Progress<'a> {
+    #[serde(borrow, rename = "progressToken")]
+    token: &'a RawValue,
+}
+
+/// Looks at a line.
+pub(super) fn peek(line: &[u8]) -> Line<'_> {
+    let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first == Some(&b'[') {
+        return serde_json::from_slice(line).map_or(Line::Garbage, Line::Batch);
+    }
+    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(line) else { return Line::Garbage };
+    // The method comes first: a request of the server may use an id that is one of ours, too.
+    if let Some(method) = envelope.method {
+        let progress = (method == "notifications/progress").then_some(envelope.params).flatten();
+        let progress =
+            progress.and_then(|params| serde_json::from_str::<Progress<'_>>(params.get()).ok());
+        return match progress.and_then(|progress| CallId::parse(progress.token)) {
+            Some(id) => Line::Progress(id),
+            None => Line::Other,
+        };
+    }
+    match (envelope.id.and_then(CallId::parse), envelope.result, envelope.error) {
+        (Some(id), Some(result), _) => Line::Answer(id, Ok(result)),
+        (Some(id), None, Some(error)) => Line::Answer(id, Err(error)),
+        // An answer without content, or to a call that is not ours.
+        (_, None, None) => Line::Garbage,
+        _ => Line::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: u64 = (1 << 40) + 7;
+
+    #[test]
+    fn messages_are_told_apart() {
+        let ours = format!(r#"{{"jsonrpc":"2.0","id":{OURS},"result":{{"a":1}}}}"#);
+        assert!(
+            matches!(peek(ours.as_bytes()), Line::Answer(_, Ok(result)) if result.get() == r#"{"a":1}"#)
+        );
+        let failed = format!(r#"{{"id":"{OURS}","error":{{"code":1}}}}"#);
+        assert!(matches!(peek(failed.as_bytes()), Line::Answer(_, Err(_))));
+        let request = format!(r#"{{"id":{OURS},"method":"roots/list"}}"#);
+        assert!(matches!(peek(request.as_bytes()), Line::Other), "a request may reuse our id");
+        let progress = format!(
+            r#"{{"method":"notifications/progress","params":{{"progressToken":{OURS},"progress":1}}}}"#
+        );
+        assert!(matches!(peek(progress.as_bytes()), Line::Progress(_)));
+        assert!(matches!(peek(br#"{"id":1,"result":{}}"#), Line::Other));
+        assert!(
+            matches!(peek(br#" [{"id":1,"result":{}}]"#), Line::Batch(parts) if parts.len() == 1)
+        );
+    }
+
+    #[test]
+    fn garbage_is_recognised_as_such() {
+        for garbage in ["", "hello", "{", "[", "42", "{}", r#"{"id":5}"#, "\u{feff}{}", "null"] {
+            assert!(matches!(peek(garbage.as_bytes()), Line::Garbage), "{garbage:?}");
+        }
+        assert!(matches!(peek(&[0xff, 0xfe]), Line::Garbage));
+    }
+}

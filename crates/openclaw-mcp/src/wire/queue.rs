@@ -1,0 +1,142 @@
+//! What waits to be written, and the state that both lanes share.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::Closed;
+use super::calls::Calls;
+use super::outlet::Outlet;
+
+/// With more than this waiting to be written, nothing is added: the server does not read.
+const HIGH_WATER: usize = 4 * 1024 * 1024;
+/// A buffer that has grown beyond this is given back when it is empty.
+const KEPT: usize = 256 * 1024;
+
+/// The one queue of a connection.
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// Until it is dropped: that closes the server's input.
+    outlet: Mutex<Option<Arc<Outlet>>>,
+    /// Something is waiting to be written, or the connection is closing.
+    work: Notify,
+    /// There is room again.
+    room: Notify,
+    closed: OnceLock<Closed>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) out: Vec<u8>,
+    pub(super) calls: Calls,
+    /// The writer is at work: whoever comes now must queue up behind it.
+    writing: bool,
+}
+
+impl Queue {
+    pub(super) fn new(outlet: Outlet) -> Self {
+        Self {
+            state: Mutex::default(),
+            outlet: Mutex::new(Some(Arc::new(outlet))),
+            work: Notify::new(),
+            room: Notify::new(),
+            closed: OnceLock::new(),
+        }
+    }
+
+    /// Held for a moment only, and never across an `await`.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn outlet(&self) -> Option<Arc<Outlet>> {
+        self.outlet.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Why the connection is closed, if it is.
+    pub(super) fn closed(&self) -> Option<&Closed> {
+        self.closed.get()
+    }
+
+    /// Waits until something may be added. Safe to cancel.
+    pub(super) async fn room(&self) -> Result<(), Closed> {
+        loop {
+            let room = self.room.notified();
+            if let Some(closed) = self.closed() {
+                return Err(closed.clone());
+            }
+            if self.state().out.len() < HIGH_WATER {
+                return Ok(());
+            }
+            room.await;
+        }
+    }
+
+    /// Adds to what is to be written. Where nothing else waits it is written at once, by the caller
+    /// itself: to wake a task for it would cost more than the call.
+    pub(super) fn push<T>(&self, add: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let was_idle = state.out.is_empty() && !state.writing;
+        let added = add(&mut state);
+        if was_idle && let Some(outlet) = self.outlet() {
+            // An error is left for the writer to find.
+            let written = outlet.try_write(&state.out).unwrap_or(0);
+            state.out.drain(..written);
+        }
+        let is_left = !state.out.is_empty();
+        drop(state);
+        if is_left {
+            self.work.notify_one();
+        }
+        added
+    }
+
+    /// The writer: gathers what waits into one write, until the connection closes.
+    pub(super) async fn write(self: Arc<Self>) {
+        let mut batch = Vec::new();
+        loop {
+            {
+                let mut state = self.state();
+                batch.clear();
+                std::mem::swap(&mut batch, &mut state.out);
+                state.writing = !batch.is_empty();
+            }
+            self.room.notify_waiters();
+            if batch.is_empty() {
+                if self.closed().is_some() {
+                    break;
+                }
+                self.work.notified().await;
+                continue;
+            }
+            let Some(outlet) = self.outlet() else { break };
+            if let Err(error) = outlet.write_all(&batch).await {
+                self.close(broken(&error));
+                break;
+            }
+            if batch.capacity() > KEPT {
+                batch = Vec::new();
+            }
+        }
+        // Dropping the outlet closes the server's input.
+        *self.outlet.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Closes the connection: what waits is still written, but whoever waits for an answer learns that
+    /// none will come. The first reason counts.
+    pub(super) fn close(&self, reason: Closed) {
+        let _ = self.closed.set(reason);
+        self.state().calls.clear();
+        self.work.notify_one();
+        self.room.notify_waiters();
+    }
+}
+
+/// A pipe that the server has closed is the server's doing.
+pub(super) fn broken(error: &io::Error) -> Closed {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Closed::ByServer,
+        kind => Closed::Broken(kind),
+    }
+}
