@@ -54,6 +54,8 @@ fn main() -> ExitCode {
 /// Runs every test, against real peers.
 fn test(args: &[&str]) -> Result<(), Failure> {
     let peers = peers::install()?;
+    // Tests of other crates start it; cargo builds the binaries of a dependency only when asked.
+    cargo("build").args(["--package", "openclaw-testkit"]).run()?;
     let selection: &[&str] = if args.is_empty() { &["--workspace"] } else { args };
     cargo("test").arg("--all-features").args(selection).env("OPENCLAW_PEERS", peers).run()
 }

@@ -26,7 +26,7 @@ impl Outlet {
             match self.0.try_write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.0.writable().await?
+                    self.0.writable().await?;
                 }
                 Err(error) => return Err(error),
             }

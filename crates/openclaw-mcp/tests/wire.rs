@@ -1,0 +1,207 @@
+//! Both lanes of a connection, against a real server that misbehaves on command.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use openclaw_mcp::guard::Guard;
+use openclaw_mcp::process::{Launch, Patience, Process};
+use openclaw_mcp::wire::{self, CallError, Closed, FastLane, Limits};
+use openclaw_testkit::{Ask, Junk, Recording, Script, TestServer};
+use rmcp::RoleClient;
+use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::service::RunningService;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+const LIMITS: Limits = Limits { timeout: Duration::from_secs(10), cap: Duration::from_secs(30) };
+
+struct Connection {
+    fast: FastLane,
+    rmcp: RunningService<RoleClient, ClientConfig>,
+    process: Process,
+}
+
+impl Connection {
+    async fn open(script: &Script) -> Self {
+        let (program, args) = TestServer::stdio(script);
+        let program = program.to_str().unwrap().to_owned();
+        let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
+        let (process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
+        let (fast, slow) = wire::open(pipes.stdin, pipes.stdout).unwrap();
+        let client =
+            ClientConfig::new(ClientCapabilities::default(), Implementation::new("test", "0"))
+                .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
+        let rmcp = rmcp::serve_client(client, slow).await.unwrap();
+        Self { fast, rmcp, process }
+    }
+
+    async fn call(&self, tool: &str, arguments: &str, limits: Limits) -> Result<Value, CallError> {
+        let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
+        let result = self.fast.call_tool(tool, &arguments, "", limits).await?;
+        Ok(serde_json::from_str(result.get()).unwrap())
+    }
+
+    async fn echo(&self, text: &str) -> String {
+        // Over several lines: on the wire it must be one.
+        let arguments = serde_json::to_string_pretty(&serde_json::json!({ "text": text })).unwrap();
+        let result = self.call("echo", &arguments, LIMITS).await.unwrap();
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    async fn close(mut self) {
+        let _ = self.rmcp.close().await;
+        self.process.shut_down(None, Patience::default()).await;
+    }
+}
+
+#[tokio::test]
+async fn calls_and_rmcp_share_one_connection() {
+    let connection = Connection::open(&Script::new()).await;
+    let (text, tools) =
+        tokio::join!(connection.echo("hello\n\u{2028}\"x\""), connection.rmcp.list_all_tools());
+    assert_eq!(text, "hello\n\u{2028}\"x\"");
+    assert!(tools.unwrap().iter().any(|tool| tool.name == "echo"));
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn many_calls_at_once_each_get_their_own_answer() {
+    let connection = Connection::open(&Script::new()).await;
+    let texts: Vec<String> =
+        (0..500).map(|number| format!("{number} {}", "x".repeat(number))).collect();
+    let answers =
+        futures_util::future::join_all(texts.iter().map(|text| connection.echo(text))).await;
+    assert_eq!(answers, texts);
+    assert_eq!(connection.fast.in_flight(), 0);
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn odd_ways_to_answer_are_understood() {
+    let junk = Script::new()
+        .junk_before(Junk::Line("Server listening…".into()))
+        .junk_between(Junk::NonUtf8)
+        .junk_between(Junk::Blank)
+        .junk_between(Junk::Line("{\"not\": \"a message\"}".into()));
+    for script in [
+        junk,
+        Script::new().string_ids(),
+        Script::new().answer_twice(),
+        Script::new().batch_answers(),
+        Script::new().unsolicited(),
+        Script::new().split_messages(5),
+        Script::new().crlf(),
+        Script::new().log_notifications(),
+    ] {
+        let connection = Connection::open(&script).await;
+        for number in 0..3 {
+            let text = number.to_string();
+            assert_eq!(connection.echo(&text).await, text, "{script:?}");
+        }
+        connection.close().await;
+    }
+}
+
+#[tokio::test]
+async fn requests_of_the_server_are_answered_while_a_call_waits() {
+    for ask in [Ask::Ping, Ask::Roots, Ask::Sampling] {
+        let connection = Connection::open(&Script::new().ask(ask).ask_with_client_id()).await;
+        let result = connection.call("echo", r#"{"text":"x"}"#, LIMITS).await.unwrap();
+        assert!(result["content"].is_array(), "{ask:?}: {result}");
+        connection.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_the_server_is_passed_on_as_it_is() {
+    let connection = Connection::open(&Script::new().unknown_tool("echo")).await;
+    let error = connection.call("echo", r#"{"text":"x"}"#, LIMITS).await.unwrap_err();
+    assert!(matches!(&error, CallError::Rpc(raw) if raw.get().contains("echo")), "{error:?}");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_times_out_and_the_server_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = Recording::at(folder.path().join("record"));
+    let script = Script::new().wrong_id().record(recording.path());
+    let connection = Connection::open(&script).await;
+    let hurry = Limits { timeout: Duration::from_millis(100), ..LIMITS };
+    let error = connection.call("echo", r#"{"text":"x"}"#, hurry).await.unwrap_err();
+    assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
+    let told = tokio::task::spawn_blocking(move || {
+        recording.wait_for(Duration::from_secs(10), |message| {
+            message.to_string().contains("notifications/cancelled")
+        })
+    });
+    assert!(told.await.unwrap().is_some());
+    assert_eq!(connection.fast.in_flight(), 0);
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_cancels_its_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = Recording::at(folder.path().join("record"));
+    let connection = Connection::open(&Script::new().record(recording.path())).await;
+    let call = connection.call("sleep", r#"{"ms":60000}"#, LIMITS);
+    assert!(tokio::time::timeout(Duration::from_millis(50), call).await.is_err());
+    let told = tokio::task::spawn_blocking(move || {
+        recording.wait_for(Duration::from_secs(10), |message| {
+            message.to_string().contains("notifications/cancelled")
+        })
+    });
+    assert!(told.await.unwrap().is_some());
+    assert_eq!(connection.echo("still there").await, "still there");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn progress_prolongs_a_call_up_to_the_cap() {
+    let connection = Connection::open(&Script::new()).await;
+    let patient = Limits { timeout: Duration::from_millis(400), cap: Duration::from_secs(20) };
+    let slow = r#"{"ms":1500,"every":50}"#;
+    assert!(connection.call("sleep", slow, patient).await.is_ok());
+    let capped = Limits { timeout: Duration::from_millis(400), cap: Duration::from_millis(800) };
+    let endless = r#"{"ms":60000,"every":50}"#;
+    let error = connection.call("sleep", endless, capped).await.unwrap_err();
+    assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_crash_fails_the_calls_that_wait_at_once() {
+    let connection = Connection::open(&Script::new()).await;
+    let patient = Limits { timeout: Duration::from_secs(600), cap: Duration::from_secs(600) };
+    let (slow, crash) = tokio::join!(
+        connection.call("sleep", r#"{"ms":600000}"#, patient),
+        connection.call("crash", "{}", patient),
+    );
+    for error in [slow.unwrap_err(), crash.unwrap_err()] {
+        assert!(matches!(error, CallError::Closed(Closed::ByServer)), "{error:?}");
+    }
+    let error = connection.call("echo", "{}", patient).await.unwrap_err();
+    assert!(matches!(error, CallError::Closed(_)), "{error:?}");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_line_without_end_closes_the_connection_and_says_so() {
+    let connection = Connection::open(&Script::new()).await;
+    let big = format!(r#"{{"bytes":{}}}"#, 100 * 1024 * 1024);
+    let error = connection.call("big", &big, LIMITS).await.unwrap_err();
+    assert!(matches!(&error, CallError::Closed(Closed::LineTooLong)), "{error:?}");
+    assert!(error.to_string().contains("more than 64 MiB"));
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_large_result_arrives_whole() {
+    let connection = Connection::open(&Script::new()).await;
+    let big = format!(r#"{{"bytes":{}}}"#, 10 * 1024 * 1024);
+    let result = connection.call("big", &big, LIMITS).await.unwrap();
+    assert_eq!(result["content"][0]["text"].as_str().unwrap().len(), 10 * 1024 * 1024);
+    connection.close().await;
+}
