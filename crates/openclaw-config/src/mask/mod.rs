@@ -5,12 +5,15 @@
 //! alone, so that it holds for a file that does not parse, too: whatever the reader of such a file
 //! takes for what, a text that is not known to be harmless is not shown.
 
+mod tokens;
+
 use std::ops::Range;
 
 use crate::credential::{
     ArgFilter, address_credentials, is_credential_name, looks_like_credential,
 };
 use crate::text::is_reference_word;
+use tokens::{Token, Tokens};
 
 /// Keys whose values are no credentials.
 const HARMLESS: &[&str] = &[
@@ -138,7 +141,7 @@ fn hidden(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut blocks = vec![Block::new(Show::NoText)];
     let mut after_colon = false;
-    for token in (Tokens { text, at: 0 }) {
+    for token in Tokens::of(text) {
         let depth = blocks.len();
         let Some(block) = blocks.last_mut() else { break };
         match token {
@@ -213,83 +216,6 @@ fn followed_by_colon(text: &str, end: usize, quoted: bool) -> bool {
     let rest = &text[end..];
     let rest = if quoted { rest.get(1..).unwrap_or_default() } else { rest };
     rest.trim_start().starts_with(':')
-}
-
-enum Token {
-    Open,
-    Close,
-    Colon,
-    Comma,
-    /// What is commented out, without its slashes.
-    Comment(Range<usize>),
-    /// A string without its quotes, or a bare word or number.
-    Word {
-        range: Range<usize>,
-        quoted: bool,
-    },
-}
-
-struct Tokens<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl Iterator for Tokens<'_> {
-    type Item = Token;
-
-    fn next(&mut self) -> Option<Token> {
-        loop {
-            let rest = &self.text[self.at..];
-            let first = rest.chars().next()?;
-            let start = self.at;
-            self.at += first.len_utf8();
-            match first {
-                '{' | '[' => return Some(Token::Open),
-                '}' | ']' => return Some(Token::Close),
-                ':' => return Some(Token::Colon),
-                ',' => return Some(Token::Comma),
-                '"' | '\'' => return Some(Token::Word { range: self.string(first), quoted: true }),
-                '/' if rest.starts_with("//") => {
-                    self.at = start + rest.find('\n').unwrap_or(rest.len());
-                    return Some(Token::Comment(start + 2..self.at));
-                }
-                '/' if rest.starts_with("/*") => {
-                    let end = rest.get(2..).and_then(|rest| rest.find("*/"));
-                    self.at = start + end.map_or(rest.len(), |end| end + 4);
-                    let inner = end.map_or(rest.len(), |end| end + 2);
-                    return Some(Token::Comment(start + 2..start + inner));
-                }
-                _ if first.is_whitespace() => {}
-                _ => {
-                    let ends = |c: char| c.is_whitespace() || "{}[]:,\"'".contains(c);
-                    let length = rest.find(ends).unwrap_or(rest.len()).max(first.len_utf8());
-                    self.at = start + length;
-                    return Some(Token::Word { range: start..self.at, quoted: false });
-                }
-            }
-        }
-    }
-}
-
-impl Tokens<'_> {
-    /// Goes to the end of a string whose opening quote has been read. Like the parser it goes on over
-    /// line breaks; one that is never closed swallows the rest of the file, which is then masked.
-    fn string(&mut self, quote: char) -> Range<usize> {
-        let start = self.at;
-        let mut escaped = false;
-        for (offset, c) in self.text[start..].char_indices() {
-            let end = start + offset;
-            self.at = end + c.len_utf8();
-            match c {
-                _ if escaped => escaped = false,
-                '\\' => escaped = true,
-                c if c == quote => return start..end,
-                _ => {}
-            }
-        }
-        self.at = self.text.len();
-        start..self.at
-    }
 }
 
 #[cfg(test)]
