@@ -164,7 +164,9 @@ impl ArgFilter {
     /// Which part of the argument must not be shown: from where on, or nothing.
     pub(crate) fn hidden_from(&mut self, arg: &str) -> Option<usize> {
         let role = std::mem::take(&mut self.next);
-        if arg.starts_with('-') && !(role == Next::Credential && !arg.starts_with("--")) {
+        // A credential may begin with a dash; with two it is more likely the next option.
+        let is_option = arg.starts_with("--") || role != Next::Credential && arg.starts_with('-');
+        if is_option {
             return self.option(arg);
         }
         if is_reference_word(arg) {
@@ -209,7 +211,7 @@ fn hidden_in_value(value: &str, start: usize) -> Option<usize> {
 pub(crate) fn safe_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut filter = ArgFilter::default();
     let shown = |arg: &str| match filter.hidden_from(arg) {
-        Some(from) => redact(arg, [from..arg.len()]),
+        Some(from) => format!("{}{REDACTED}", &arg[..from]),
         None => arg.to_owned(),
     };
     args.into_iter().map(shown).collect()

@@ -1,0 +1,144 @@
+//! A blocking client without manners: for tests of the kit, and as the bare pipe of benches.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
+
+use serde_json::{Value, json};
+
+use crate::processes::KillGroup;
+use crate::script::Script;
+use crate::server::{TestServer, spawn};
+
+/// A stdio server with a pipe to it; its process group is killed with this value.
+#[derive(Debug)]
+pub struct StdioClient {
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    child: Child,
+    group: KillGroup,
+    next_id: u64,
+}
+
+impl StdioClient {
+    /// Starts a server.
+    ///
+    /// # Panics
+    ///
+    /// If the binary is not built.
+    #[expect(clippy::expect_used, reason = "stdout was asked for one line above")]
+    pub fn start(script: &Script) -> Self {
+        let (program, arguments) = TestServer::stdio(script);
+        let mut child = spawn(Command::new(program).args(arguments));
+        Self {
+            input: child.stdin.take(),
+            output: BufReader::new(child.stdout.take().expect("stdout is a pipe")),
+            group: KillGroup(child.id()),
+            child,
+            next_id: 1,
+        }
+    }
+
+    /// Starts a server and shakes hands with it, with the newest version that has a handshake.
+    ///
+    /// # Panics
+    ///
+    /// If the binary is not built.
+    pub fn connect(script: &Script) -> Self {
+        let mut client = Self::start(script);
+        client.initialize("2025-11-25");
+        client
+    }
+
+    /// Sends `initialize` and `notifications/initialized`; the answer.
+    pub fn initialize(&mut self, version: &str) -> Value {
+        let answer = self.request(
+            "initialize",
+            &json!({
+                "protocolVersion": version,
+                "capabilities": {},
+                "clientInfo": {"name": "testkit", "version": "0"}
+            }),
+        );
+        self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        answer
+    }
+
+    /// The pid, which is the id of its process group too.
+    pub fn pid(&self) -> u32 {
+        self.group.0
+    }
+
+    /// Writes a line. A server that has gone is seen when its answer is read.
+    pub fn send(&mut self, line: &str) {
+        if let Some(input) = &mut self.input {
+            let _ = input.write_all(format!("{line}\n").as_bytes());
+        }
+    }
+
+    /// Sends a request and returns its id.
+    pub fn ask(&mut self, method: &str, params: &Value) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.send(
+            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
+        );
+        id
+    }
+
+    /// The next line, as it is; `None` at the end.
+    pub fn line(&mut self) -> Option<Vec<u8>> {
+        let mut line = Vec::new();
+        let read = self.output.read_until(b'\n', &mut line).unwrap_or(0);
+        (read > 0).then_some(line)
+    }
+
+    /// The next line that is JSON; `Null` at the end.
+    pub fn message(&mut self) -> Value {
+        while let Some(line) = self.line() {
+            if let Ok(message) = serde_json::from_slice(&line) {
+                return message;
+            }
+        }
+        Value::Null
+    }
+
+    /// Sends a request and waits for the response with its id; `Null` if the server ends first.
+    pub fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.ask(method, params);
+        loop {
+            let message = self.message();
+            if message.is_null() || message["id"] == id && message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+
+    /// Calls a tool and waits for the response.
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.request("tools/call", &json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// The text of the first part of a tool's result; empty if there is none.
+    pub fn call_text(&mut self, tool: &str, arguments: &Value) -> String {
+        let answer = self.call(tool, arguments);
+        answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Closes stdin.
+    pub fn close(&mut self) {
+        self.input = None;
+    }
+
+    /// Waits for the end of the process.
+    pub fn wait(&mut self) -> Option<ExitStatus> {
+        self.child.wait().ok()
+    }
+}
+
+impl Drop for StdioClient {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // The group, for the children of the server, goes with the field `group`.
+    }
+}

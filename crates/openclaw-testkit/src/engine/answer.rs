@@ -1,0 +1,85 @@
+//! Requests that are neither calls nor the first of a client: lists and what is in them.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::catalogue::others;
+use super::message::Request;
+use super::{Engine, Listener, Outbox, Session};
+use crate::script::RpcError;
+
+impl Engine {
+    /// The members of the result; `None` if there is no answer, now or ever.
+    pub(super) fn answer(
+        &self,
+        session: &Arc<Session>,
+        method: &str,
+        request: &Request<'_>,
+        out: &Arc<dyn Outbox>,
+    ) -> Result<Option<Vec<u8>>, RpcError> {
+        let params = &request.params;
+        let catalogue = &self.script.catalogue;
+        let members = match method {
+            "ping" if !request.modern => return Ok(Some(Vec::new())),
+            "logging/setLevel" if !request.modern => return Ok(Some(Vec::new())),
+            "subscriptions/listen" if request.modern => {
+                listen(session, request, out);
+                return Ok(None);
+            }
+            "tools/list" => {
+                let cursor = params.cursor.as_ref().map(|cursor| &*cursor.0);
+                self.catalogue
+                    .tools(self.is_changed(), cursor)
+                    .ok_or_else(|| RpcError::new(-32602, "Invalid cursor"))?
+            }
+            "resources/list" | "resources/templates/list" if catalogue.resources => {
+                others(method, "", &Value::Null).unwrap_or_default()
+            }
+            "resources/read" if catalogue.resources => {
+                let uri = params.uri.as_ref().map_or("", |uri| &uri.0);
+                // 2026-07-28 has replaced -32002 by -32602.
+                let code = if request.modern { -32602 } else { -32002 };
+                others(method, uri, &Value::Null).ok_or_else(|| RpcError {
+                    data: Some(json!({"uri": uri})),
+                    ..RpcError::new(code, "Resource not found")
+                })?
+            }
+            "prompts/list" if catalogue.prompts => {
+                others(method, "", &Value::Null).unwrap_or_default()
+            }
+            "prompts/get" if catalogue.prompts => {
+                let arguments = params
+                    .arguments
+                    .and_then(|raw| serde_json::from_str(raw.get()).ok())
+                    .unwrap_or_default();
+                let members = others(method, request.name(), &arguments)
+                    .ok_or_else(|| RpcError::new(-32602, "Unknown prompt or missing argument"))?;
+                return Ok(Some(members));
+            }
+            _ => return Err(RpcError::new(-32601, format!("Method not found: {method}"))),
+        };
+        Ok(Some(if request.modern { self.cacheable(members) } else { members }))
+    }
+
+    /// 2026-07-28 wants to know how long lists and resources may be kept.
+    fn cacheable(&self, mut members: Vec<u8>) -> Vec<u8> {
+        let ttl = self.script.catalogue.ttl_ms;
+        members.extend_from_slice(format!(r#","ttlMs":{ttl},"cacheScope":"private""#).as_bytes());
+        members
+    }
+}
+
+/// The request stays open; what changes is sent with its id (2026-07-28).
+fn listen(session: &Session, request: &Request<'_>, out: &Arc<dyn Outbox>) {
+    let id = request.id.get();
+    let wanted = request.params.notifications.map_or("{}", RawValue::get);
+    out.send(
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}},"notifications":{wanted}}}}}"#
+        )
+        .into_bytes(),
+    );
+    session.listen(Listener { out: Arc::clone(out), subscription: Some(id.to_owned()) });
+}

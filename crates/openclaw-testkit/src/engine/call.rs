@@ -1,0 +1,278 @@
+//! The way of a call: straight through, or with everything that can go wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::message::{Request, error, notification, params, response, text_members};
+use super::session::Cancel;
+use super::{Engine, Incoming, Outbox, Session, tools};
+use crate::script::{Ask, RpcError};
+
+/// How often a waiting call looks whether its stream is still there.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A question to the client.
+struct Question {
+    method: String,
+    params: String,
+}
+
+impl Engine {
+    pub(super) fn call(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        request: &Request<'_>,
+        line: &[u8],
+        out: &Arc<dyn Outbox>,
+    ) {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(refusal) = self.refusal(session, request) {
+            return out.send(error(request.id.get(), &refusal));
+        }
+        let name = request.name();
+        if name == "crash" {
+            out.flush();
+        }
+        let knobs = &self.script.calls;
+        if matches!(name, "sleep" | "ask") || knobs.delay_ms > 0 || knobs.ask.is_some() {
+            // Registered here: the cancellation may be the next line.
+            let cancel = session.begin(request.id.get());
+            let (engine, session, out) = (Arc::clone(self), Arc::clone(session), Arc::clone(out));
+            let line = line.to_vec();
+            thread::spawn(move || engine.slow_call(&session, &line, &out, &cancel, number));
+        } else if self.plain {
+            match tools::run(self, request) {
+                Ok(members) => out.send(response(request.id.get(), &members, request.modern)),
+                Err(problem) => out.send(error(request.id.get(), &problem)),
+            }
+        } else {
+            let answer = self.run(request);
+            self.reply(request, answer, out, number);
+        }
+    }
+
+    /// A call that takes time, on a thread of its own.
+    fn slow_call(
+        &self,
+        session: &Session,
+        line: &[u8],
+        out: &Arc<dyn Outbox>,
+        cancel: &Cancel,
+        number: u64,
+    ) {
+        // It was read before: this cannot fail.
+        let Ok(message) = serde_json::from_slice::<Incoming<'_>>(line) else { return };
+        let (Some(id), Ok(params)) = (message.id, params(message.params)) else { return };
+        let modern = self.modern && params.meta.version.is_some();
+        let request = Request { id, params, modern };
+        let cancelled = self.wait(&request, out, cancel);
+        session.end(id.get());
+        if cancelled {
+            match self.script.calls.late_after_cancel_ms {
+                Some(ms) => thread::sleep(Duration::from_millis(ms)),
+                None => return,
+            }
+        }
+        let answer = match self.question(&request) {
+            Some(question) if modern && question.method != "ping" => {
+                Ok(self.require_input(&request, &question))
+            }
+            Some(question) => Ok(self.ask(session, &request, &question, out)),
+            None => self.run(&request),
+        };
+        self.reply(&request, answer, out, number);
+    }
+
+    /// Waits as long as the call is to take, with progress; `true` if it was cancelled.
+    fn wait(&self, request: &Request<'_>, out: &Arc<dyn Outbox>, cancel: &Cancel) -> bool {
+        let arguments = tools::arguments(request);
+        let sleep = if request.name() == "sleep" { arguments.ms.unwrap_or(0) } else { 0 };
+        let total = sleep + self.script.calls.delay_ms;
+        let every = Duration::from_millis(arguments.every.unwrap_or(100).max(1));
+        let start = Instant::now();
+        let end = start + Duration::from_millis(total);
+        let mut progress_at = start + every;
+        loop {
+            let until = end.min(progress_at).min(Instant::now() + LOOK);
+            if cancel.wait_until(until) {
+                return true;
+            }
+            if out.is_closed() {
+                let id = request.id.get();
+                self.record(format!(r#"{{"closed":{id}}}"#).as_bytes());
+                return true;
+            }
+            let now = Instant::now();
+            if now >= end {
+                return false;
+            }
+            if now >= progress_at {
+                progress_at += every;
+                if let Some(token) = request.params.meta.progress_token {
+                    let done = now.duration_since(start).as_millis();
+                    let token = token.get();
+                    out.send(
+                        format!(
+                            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{done},"total":{total}}}}}"#
+                        )
+                        .into_bytes(),
+                    );
+                }
+            }
+        }
+    }
+
+    fn question(&self, request: &Request<'_>) -> Option<Question> {
+        let of =
+            |ask: Ask| Question { method: ask.method().into(), params: ask.params().to_string() };
+        if request.name() != "ask" {
+            return self.script.calls.ask.map(of);
+        }
+        let arguments = tools::arguments(request);
+        let method = arguments.method.map(|method| method.0.into_owned()).unwrap_or_default();
+        // `{"method": "sampling"}` is short for the whole request.
+        if let Ok(ask) = serde_json::from_value::<Ask>(Value::String(method.clone())) {
+            return Some(of(ask));
+        }
+        let params = arguments.params.map_or("{}", RawValue::get).to_owned();
+        Some(Question { method, params })
+    }
+
+    /// Sends the request to the client; its reply is the answer to the call.
+    fn ask(
+        &self,
+        session: &Session,
+        request: &Request<'_>,
+        question: &Question,
+        out: &Arc<dyn Outbox>,
+    ) -> Vec<u8> {
+        let mut reply = None;
+        for _ in 0..self.script.calls.ask_rounds.max(1) {
+            let id = if self.script.calls.ask_with_client_id {
+                request.id.get().to_owned()
+            } else {
+                (7000 + self.questions.fetch_add(1, Ordering::Relaxed)).to_string()
+            };
+            let Question { method, params } = question;
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+            reply = session.ask(&id, || out.send(line.into_bytes()));
+        }
+        let reply = reply.and_then(|line| serde_json::from_slice::<Value>(&line).ok());
+        let part = |key| reply.as_ref().and_then(|reply| reply.get(key)).map(|it| (key, it));
+        match part("result").or_else(|| part("error")) {
+            Some((key, value)) => text_members(&json!({key: value}).to_string()),
+            None => text_members("no reply"),
+        }
+    }
+
+    /// The same on 2026-07-28: the client retries the call with what was asked for, and with the
+    /// state byte for byte.
+    fn require_input(&self, request: &Request<'_>, question: &Question) -> Vec<u8> {
+        let rounds = self.script.calls.ask_rounds.max(1);
+        let state = |round: u32| format!("round {round} of {rounds}: \"é\\/\u{1f980}\"");
+        let given = request.params.request_state.as_ref().map(|state| &*state.0);
+        let round = match given {
+            None => 0,
+            Some(given) => {
+                let number = given.split(' ').nth(1).and_then(|number| number.parse().ok());
+                match number {
+                    Some(number) if state(number) == given => number,
+                    _ => return text_members(&format!("the state was changed: {given}")),
+                }
+            }
+        };
+        if round == rounds {
+            return text_members(request.params.input_responses.map_or("none", RawValue::get));
+        }
+        let Question { method, params } = question;
+        let state = Value::String(state(round + 1));
+        format!(
+            r#""resultType":"input_required","inputRequests":{{"question":{{"method":"{method}","params":{params}}}}},"requestState":{state}"#
+        )
+        .into_bytes()
+    }
+
+    fn run(&self, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
+        let name = request.name();
+        if self.script.process.stderr_per_call {
+            crate::process::say(&format!("call of {name}"));
+        }
+        if self.script.calls.unknown_tools.iter().any(|unknown| unknown == name) {
+            return Err(tools::unknown(name));
+        }
+        match &self.script.calls.error {
+            Some(problem) => Err(problem.clone()),
+            None => tools::run(self, request),
+        }
+    }
+
+    /// Answers a call with whatever the script wants around it.
+    fn reply(
+        &self,
+        request: &Request<'_>,
+        answer: Result<Vec<u8>, RpcError>,
+        out: &Arc<dyn Outbox>,
+        number: u64,
+    ) {
+        let knobs = &self.script.calls;
+        let mut id = request.id.get().to_owned();
+        if knobs.string_ids && !id.starts_with('"') {
+            id = format!("\"{id}\"");
+        }
+        if knobs.wrong_id {
+            id = format!("\"wrong-{number}\"");
+        }
+        let line = match answer {
+            Ok(members) => response(&id, &members, request.modern),
+            Err(problem) => error(&id, &problem),
+        };
+        let log = || {
+            let data = json!({"level": "info", "logger": "test", "data": format!("call {number}")});
+            notification("notifications/message", &data)
+        };
+        if knobs.log {
+            out.send(log());
+        }
+        if knobs.unsolicited {
+            out.send(response("424242", br#""content":[{"type":"text","text":"WRONG"}]"#, false));
+        }
+        for _ in 0..if knobs.answer_twice { 2 } else { 1 } {
+            if knobs.batch {
+                out.send([b"[".as_slice(), &log(), b",", &line, b"]"].concat());
+            } else {
+                out.send(line.clone());
+            }
+        }
+        if knobs.list_changed_after == Some(number) {
+            self.change();
+        }
+        if knobs.crash_after.is_some_and(|after| number >= after) {
+            if !out.flush() {
+                thread::sleep(Duration::from_millis(100));
+            }
+            std::process::exit(1);
+        }
+    }
+
+    /// Changes the tool list and tells everybody who wants to know.
+    fn change(&self) {
+        self.changed.store(true, Ordering::Relaxed);
+        self.broadcast(|session, listener| {
+            let params = match &listener.subscription {
+                Some(id) => {
+                    format!(r#"{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}"#)
+                }
+                None if session.is_initialized() => "{}".to_owned(),
+                None => return None,
+            };
+            let method = "notifications/tools/list_changed";
+            Some(format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#).into())
+        });
+    }
+}

@@ -1,0 +1,129 @@
+//! What the server remembers of one client: the handshake, calls in the making, open questions.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+/// Where messages to the client go.
+pub(crate) trait Outbox: Send + Sync {
+    /// Sends one message, without an end of line.
+    fn send(&self, message: Vec<u8>);
+    /// Whether nobody listens any more.
+    fn is_closed(&self) -> bool {
+        false
+    }
+    /// Writes out what is held back; `false` if that takes a moment longer.
+    fn flush(&self) -> bool;
+}
+
+/// Locks, also when a thread that held the lock has panicked.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Somebody who is told of changes.
+pub(crate) struct Listener {
+    pub(crate) out: Arc<dyn Outbox>,
+    /// The id of the `subscriptions/listen` request, as JSON.
+    pub(crate) subscription: Option<String>,
+}
+
+/// One client.
+#[derive(Default)]
+pub(crate) struct Session {
+    initialized: AtomicBool,
+    listeners: Mutex<Vec<Listener>>,
+    questions: Mutex<HashMap<String, mpsc::Sender<Vec<u8>>>>,
+    running: Mutex<HashMap<String, Arc<Cancel>>>,
+}
+
+impl Session {
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.initialized.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_initialized(&self) {
+        self.initialized.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn listen(&self, listener: Listener) {
+        let mut listeners = lock(&self.listeners);
+        listeners.retain(|listener| !listener.out.is_closed());
+        listeners.push(listener);
+    }
+
+    /// Sends to every listener the message that is made for it; `None` skips it.
+    pub(crate) fn tell(&self, message: impl Fn(&Listener) -> Option<Vec<u8>>) {
+        for listener in lock(&self.listeners).iter() {
+            if let Some(message) = message(listener) {
+                listener.out.send(message);
+            }
+        }
+    }
+
+    /// Begins a call that can be cancelled; `id` is JSON.
+    pub(crate) fn begin(&self, id: &str) -> Arc<Cancel> {
+        let cancel = Arc::new(Cancel::default());
+        lock(&self.running).insert(id.to_owned(), Arc::clone(&cancel));
+        cancel
+    }
+
+    pub(crate) fn end(&self, id: &str) {
+        lock(&self.running).remove(id);
+    }
+
+    pub(crate) fn cancel(&self, id: &str) {
+        if let Some(cancel) = lock(&self.running).get(id) {
+            cancel.cancel();
+        }
+    }
+
+    /// Waits for the reply to the request with this id, which is sent by `send`.
+    pub(crate) fn ask(&self, id: &str, send: impl FnOnce()) -> Option<Vec<u8>> {
+        let (sender, receiver) = mpsc::channel();
+        // Registered before it is sent: the reply may be quicker than the next line here.
+        lock(&self.questions).insert(id.to_owned(), sender);
+        send();
+        let reply = receiver.recv_timeout(Duration::from_secs(60)).ok();
+        lock(&self.questions).remove(id);
+        reply
+    }
+
+    /// A response of the client.
+    pub(crate) fn replied(&self, id: &str, line: &[u8]) {
+        if let Some(sender) = lock(&self.questions).get(id) {
+            let _ = sender.send(line.to_vec());
+        }
+    }
+}
+
+/// Whether a call was cancelled.
+#[derive(Default)]
+pub(crate) struct Cancel {
+    cancelled: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Cancel {
+    fn cancel(&self) {
+        *lock(&self.cancelled) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until then; `true` as soon as the call is cancelled.
+    pub(crate) fn wait_until(&self, then: Instant) -> bool {
+        let mut cancelled = lock(&self.cancelled);
+        loop {
+            let left = then.saturating_duration_since(Instant::now());
+            if *cancelled || left.is_zero() {
+                return *cancelled;
+            }
+            cancelled = self
+                .changed
+                .wait_timeout(cancelled, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the process does before it serves: wait, print, fail, leave a child behind.
+
+use std::fs::File;
+use std::io::Write;
+use std::process::{Command, Stdio, exit};
+use std::thread;
+use std::time::Duration;
+
+use crate::script::{Grandchild, ProcessScript, Script};
+
+/// Does what the script wants done at the start; returns the pid of the grandchild.
+pub(crate) fn begin(script: &Script) -> std::io::Result<Option<u32>> {
+    let process = &script.process;
+    if process.ignore_sigterm {
+        ignore_sigterm()?;
+    }
+    for line in &process.stderr_lines {
+        say(line);
+    }
+    let fails = fails_this_time(process)?;
+    if fails {
+        exit(process.exit_at_start.unwrap_or(1));
+    }
+    let grandchild = process.grandchild.as_ref().map(spawn).transpose()?;
+    print_megabytes(process.stderr_mb);
+    if process.start_delay_ms > 0 {
+        thread::sleep(Duration::from_millis(process.start_delay_ms));
+    }
+    Ok(grandchild)
+}
+
+/// Prints a line on stderr; nobody may be there to read it.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+fn fails_this_time(process: &ProcessScript) -> std::io::Result<bool> {
+    let Some(path) = &process.state_file else { return Ok(process.exit_at_start.is_some()) };
+    let starts = path.metadata().map_or(0, |file| file.len());
+    File::options().create(true).append(true).open(path)?.write_all(b".")?;
+    Ok(starts < u64::from(process.failing_starts))
+}
+
+fn print_megabytes(megabytes: usize) {
+    let line = format!("{}\n", "e".repeat(1023));
+    let megabyte = line.repeat(1024);
+    for _ in 0..megabytes {
+        if std::io::stderr().write_all(megabyte.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn spawn(grandchild: &Grandchild) -> std::io::Result<u32> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("linger").stdin(Stdio::null());
+    if grandchild.ignore_sigterm {
+        command.arg("--ignore-sigterm");
+    }
+    if !grandchild.hold_pipes {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    }
+    #[cfg(unix)]
+    if grandchild.own_group {
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    }
+    let pid = command.spawn()?.id();
+    say(&format!("grandchild {pid}"));
+    if let Some(path) = &grandchild.pid_file {
+        std::fs::write(path, pid.to_string())?;
+    }
+    Ok(pid)
+}
+
+/// What a grandchild does: nothing, for ten minutes (so that a failed test leaves nothing for ever).
+pub(crate) fn linger(ignores_sigterm: bool) -> std::io::Result<()> {
+    if ignores_sigterm {
+        ignore_sigterm()?;
+    }
+    thread::sleep(Duration::from_secs(600));
+    Ok(())
+}
+
+/// Takes SIGTERM over and does nothing with it. tokio's handler stays when its stream is gone, and
+/// needs no `unsafe` here.
+#[cfg(unix)]
+fn ignore_sigterm() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _entered = runtime.enter();
+    signal(SignalKind::terminate()).map(drop)
+}
+
+#[cfg(not(unix))]
+fn ignore_sigterm() -> std::io::Result<()> {
+    Ok(())
+}

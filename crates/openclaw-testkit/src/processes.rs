@@ -1,0 +1,113 @@
+//! What runs: so that a test can assert that nothing is left of what it started.
+//!
+//! The lists are read from `/proc` and are empty where there is none (anywhere but on Linux).
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Whether the process runs. One that has ended and was not waited for yet does not.
+pub fn is_alive(pid: u32) -> bool {
+    stat(pid).is_some_and(|stat| !stat.is_zombie)
+}
+
+/// Whether the process has ended, but its parent has not waited for it.
+pub fn is_zombie(pid: u32) -> bool {
+    stat(pid).is_some_and(|stat| stat.is_zombie)
+}
+
+/// The processes that run in this process group.
+pub fn in_group(pgid: u32) -> Vec<u32> {
+    running(|stat| stat.group == pgid)
+}
+
+/// The processes that run and have this parent.
+pub fn children_of(parent: u32) -> Vec<u32> {
+    running(|stat| stat.parent == parent)
+}
+
+/// The processes that run and have this text in their command line, such as the path of a
+/// recording: that is how a test finds servers that somebody else has started for it.
+pub fn mentioning(text: &str) -> Vec<u32> {
+    running(|stat| {
+        fs::read(format!("/proc/{}/cmdline", stat.pid)).is_ok_and(|line| {
+            let line = String::from_utf8_lossy(&line);
+            stat.pid != std::process::id() && line.contains(text)
+        })
+    })
+}
+
+/// The process group of a process that runs.
+pub fn group_of(pid: u32) -> Option<u32> {
+    stat(pid).map(|stat| stat.group)
+}
+
+/// Waits until `processes` finds nothing any more; what it still finds at the end of the time.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use openclaw_testkit::processes;
+///
+/// let left = processes::wait_until_none(Duration::from_secs(5), || processes::in_group(4711));
+/// assert!(left.is_empty(), "left behind: {left:?}");
+/// ```
+pub fn wait_until_none(time: Duration, processes: impl Fn() -> Vec<u32>) -> Vec<u32> {
+    let end = Instant::now() + time;
+    loop {
+        let left = processes();
+        if left.is_empty() || Instant::now() >= end {
+            return left;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Kills a process group when it is dropped.
+#[derive(Debug)]
+pub struct KillGroup(
+    /// The id of the group, which is the pid of its first process.
+    pub u32,
+);
+
+impl Drop for KillGroup {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Ok(group) = i32::try_from(self.0)
+            && group > 1
+        {
+            use nix::sys::signal::{Signal, killpg};
+            let _ = killpg(nix::unistd::Pid::from_raw(group), Signal::SIGKILL);
+        }
+    }
+}
+
+struct Stat {
+    pid: u32,
+    is_zombie: bool,
+    parent: u32,
+    group: u32,
+}
+
+fn running(wanted: impl Fn(&Stat) -> bool) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids: Vec<_> = entries
+        .filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?))
+        .filter(|stat| !stat.is_zombie && wanted(stat))
+        .map(|stat| stat.pid)
+        .collect();
+    pids.sort_unstable();
+    pids
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // `PID (NAME) STATE PARENT GROUP …`; the name may hold anything, so look from its end.
+    let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = fields.next()?;
+    Some(Stat {
+        pid,
+        is_zombie: matches!(state, "Z" | "X"),
+        parent: fields.next()?.parse().ok()?,
+        group: fields.next()?.parse().ok()?,
+    })
+}

@@ -1,0 +1,237 @@
+//! How calls are answered: slowly, twice, wrongly, or with a question to the client.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Script;
+
+/// A request that the server sends to the client during a call.
+///
+/// On 2026-07-28 it travels in an `input_required` result; a `Ping` does not exist there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// `ping`
+    Ping,
+    /// `roots/list`
+    Roots,
+    /// `sampling/createMessage`
+    Sampling,
+    /// `elicitation/create` with a form.
+    Elicitation,
+    /// `elicitation/create` with a URL.
+    ElicitationUrl,
+}
+
+impl Ask {
+    pub(crate) fn method(self) -> &'static str {
+        match self {
+            Self::Ping => "ping",
+            Self::Roots => "roots/list",
+            Self::Sampling => "sampling/createMessage",
+            Self::Elicitation | Self::ElicitationUrl => "elicitation/create",
+        }
+    }
+
+    pub(crate) fn params(self) -> Value {
+        match self {
+            Self::Ping | Self::Roots => json!({}),
+            Self::Sampling => json!({
+                "messages": [{"role": "user", "content": {"type": "text", "text": "Say hello"}}],
+                "maxTokens": 16
+            }),
+            Self::Elicitation => json!({
+                "message": "What is your name?",
+                "requestedSchema": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string"}},
+                    "required": ["name"]
+                }
+            }),
+            Self::ElicitationUrl => json!({
+                "mode": "url",
+                "message": "Please log in",
+                "url": "https://example.com/login?state=1",
+                "elicitationId": "elicitation-1"
+            }),
+        }
+    }
+}
+
+/// A JSON-RPC error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RpcError {
+    /// The code, such as -32603.
+    pub code: i64,
+    /// The message.
+    pub message: String,
+    /// More about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    /// An error without data.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+}
+
+/// How calls are answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CallScript {
+    /// The process exits with code 1 right after the answer to this many calls.
+    pub crash_after: Option<u64>,
+    /// After this many calls nothing is answered any more, not even a ping.
+    pub silent_after: Option<u64>,
+    /// Every call is answered this many milliseconds late; calls wait side by side.
+    pub delay_ms: u64,
+    /// Every call is answered twice.
+    pub answer_twice: bool,
+    /// Calls are answered with an id that the client never used.
+    pub wrong_id: bool,
+    /// Ids that are numbers come back as strings.
+    pub string_ids: bool,
+    /// A cancelled call is answered all the same, so many milliseconds after the cancellation.
+    pub late_after_cancel_ms: Option<u64>,
+    /// Answers come in a JSON-RPC batch, together with a notification.
+    pub batch: bool,
+    /// A response that nobody asked for stands before every answer.
+    pub unsolicited: bool,
+    /// Every call sends this request to the client and answers with the client's reply.
+    pub ask: Option<Ask>,
+    /// How often it asks before it answers (0 counts as once).
+    pub ask_rounds: u32,
+    /// Requests to the client carry the id of the client's own request.
+    pub ask_with_client_id: bool,
+    /// The client is pinged at this interval, for ever.
+    pub ping_every_ms: Option<u64>,
+    /// After so many calls the tool list changes, and the client is told.
+    pub list_changed_after: Option<u64>,
+    /// A log notification before every answer.
+    pub log: bool,
+    /// These tools are listed, but calling them is error -32602 "Unknown tool".
+    pub unknown_tools: Vec<String>,
+    /// Every call is answered with this JSON-RPC error.
+    pub error: Option<RpcError>,
+    /// Images are invalid base64.
+    pub bad_base64: bool,
+}
+
+impl CallScript {
+    /// Whether a call may take the short way through the engine.
+    pub(crate) fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Script {
+    /// Exits right after the answer to the `calls`th call.
+    pub fn crash_after_calls(mut self, calls: u64) -> Self {
+        self.calls.crash_after = Some(calls);
+        self
+    }
+
+    /// Answers nothing any more after so many calls.
+    pub fn silent_after_calls(mut self, calls: u64) -> Self {
+        self.calls.silent_after = Some(calls);
+        self
+    }
+
+    /// Answers every call late.
+    pub fn call_delay_ms(mut self, ms: u64) -> Self {
+        self.calls.delay_ms = ms;
+        self
+    }
+
+    /// Answers every call twice.
+    pub fn answer_twice(mut self) -> Self {
+        self.calls.answer_twice = true;
+        self
+    }
+
+    /// Answers calls with an id that the client never used.
+    pub fn wrong_id(mut self) -> Self {
+        self.calls.wrong_id = true;
+        self
+    }
+
+    /// Sends ids back as strings.
+    pub fn string_ids(mut self) -> Self {
+        self.calls.string_ids = true;
+        self
+    }
+
+    /// Answers a cancelled call so many milliseconds after the cancellation.
+    pub fn late_after_cancel_ms(mut self, ms: u64) -> Self {
+        self.calls.late_after_cancel_ms = Some(ms);
+        self
+    }
+
+    /// Answers in JSON-RPC batches.
+    pub fn batch_answers(mut self) -> Self {
+        self.calls.batch = true;
+        self
+    }
+
+    /// Sends a response that nobody asked for before every answer.
+    pub fn unsolicited(mut self) -> Self {
+        self.calls.unsolicited = true;
+        self
+    }
+
+    /// Asks the client during every call.
+    pub fn ask(mut self, ask: Ask) -> Self {
+        self.calls.ask = Some(ask);
+        self
+    }
+
+    /// Asks so many times before answering.
+    pub fn ask_rounds(mut self, rounds: u32) -> Self {
+        self.calls.ask_rounds = rounds;
+        self
+    }
+
+    /// Asks with the id of the client's own request.
+    pub fn ask_with_client_id(mut self) -> Self {
+        self.calls.ask_with_client_id = true;
+        self
+    }
+
+    /// Pings the client at this interval, for ever.
+    pub fn ping_every_ms(mut self, ms: u64) -> Self {
+        self.calls.ping_every_ms = Some(ms);
+        self
+    }
+
+    /// Changes the tool list after so many calls, and tells the client.
+    pub fn list_changed_after_calls(mut self, calls: u64) -> Self {
+        self.calls.list_changed_after = Some(calls);
+        self
+    }
+
+    /// Sends a log notification before every answer.
+    pub fn log_notifications(mut self) -> Self {
+        self.calls.log = true;
+        self
+    }
+
+    /// Lists this tool, but does not know it when it is called.
+    pub fn unknown_tool(mut self, name: impl Into<String>) -> Self {
+        self.calls.unknown_tools.push(name.into());
+        self
+    }
+
+    /// Answers every call with this JSON-RPC error.
+    pub fn call_error(mut self, error: RpcError) -> Self {
+        self.calls.error = Some(error);
+        self
+    }
+
+    /// Sends images that are invalid base64.
+    pub fn bad_base64(mut self) -> Self {
+        self.calls.bad_base64 = true;
+        self
+    }
+}

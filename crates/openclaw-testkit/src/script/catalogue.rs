@@ -1,0 +1,245 @@
+//! Tools, resources and prompts, and how they are listed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Script;
+
+/// A tool of the test's own, listed as written.
+///
+/// A name of a default tool keeps its behaviour; any other tool answers with its `result`, or with
+/// its arguments as text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tool {
+    /// The entry in `tools/list`.
+    pub definition: Value,
+    /// The text of the JSON `result` of a call, pasted as it is (it need not be valid).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+}
+
+impl Tool {
+    /// A tool that takes any object.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self::listed_as(json!({"name": name.into(), "inputSchema": {"type": "object"}}))
+    }
+
+    /// A tool with this entry in `tools/list`.
+    pub fn listed_as(definition: Value) -> Self {
+        Self { definition, result: None }
+    }
+
+    /// Sets a member of the entry, such as `description`, `inputSchema` or `annotations`.
+    pub fn with(mut self, member: &str, value: Value) -> Self {
+        if let Some(object) = self.definition.as_object_mut() {
+            object.insert(member.to_owned(), value);
+        }
+        self
+    }
+
+    /// Sets the description.
+    pub fn description(self, text: impl Into<String>) -> Self {
+        self.with("description", Value::String(text.into()))
+    }
+
+    /// Sets the input schema.
+    pub fn schema(self, schema: Value) -> Self {
+        self.with("inputSchema", schema)
+    }
+
+    /// Answers calls with this result.
+    pub fn result(self, result: &Value) -> Self {
+        self.raw_result(result.to_string())
+    }
+
+    /// Answers calls with this text in the place of the result, valid JSON or not.
+    pub fn raw_result(mut self, text: impl Into<String>) -> Self {
+        self.result = Some(text.into());
+        self
+    }
+}
+
+/// A tool entry that is odd in one way; its name is `odd_` and the way, unless the name is the oddity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Odd {
+    /// `inputSchema: true`
+    SchemaTrue,
+    /// `inputSchema: null`
+    SchemaNull,
+    /// `inputSchema: []`
+    SchemaArray,
+    /// No `inputSchema`.
+    SchemaMissing,
+    /// A schema that contains itself by `$ref`.
+    SelfReference,
+    /// A `$ref` to a web address.
+    RemoteReference,
+    /// A schema nested 50 levels deep, which is just within serde_json's limit.
+    DeepSchema,
+    /// A schema so deep that serde_json refuses the whole list; not among [`Odd::ALL`].
+    BottomlessSchema,
+    /// A schema that is not valid JSON Schema (`type: 17`).
+    InvalidSchema,
+    /// A description of 1 MB.
+    HugeDescription,
+    /// A name of 300 characters.
+    LongName,
+    /// A name of emoji.
+    EmojiName,
+    /// A name with control characters.
+    ControlName,
+    /// A name with `__` in it.
+    DoubleUnderscore,
+    /// An empty name.
+    EmptyName,
+    /// The same name twice.
+    Duplicate,
+    /// An entry that is a string.
+    NotAnObject,
+    /// An `x-mcp-header` annotation that is not a header name.
+    InvalidHeader,
+}
+
+impl Odd {
+    /// Every oddity that leaves the list as a whole readable.
+    pub const ALL: [Self; 17] = [
+        Self::SchemaTrue,
+        Self::SchemaNull,
+        Self::SchemaArray,
+        Self::SchemaMissing,
+        Self::SelfReference,
+        Self::RemoteReference,
+        Self::DeepSchema,
+        Self::InvalidSchema,
+        Self::HugeDescription,
+        Self::LongName,
+        Self::EmojiName,
+        Self::ControlName,
+        Self::DoubleUnderscore,
+        Self::EmptyName,
+        Self::Duplicate,
+        Self::NotAnObject,
+        Self::InvalidHeader,
+    ];
+}
+
+/// What `nextCursor` of `tools/list` is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cursor {
+    /// Pages end where the tools end.
+    #[default]
+    Normal,
+    /// Every page has a new cursor, and more tools under new names.
+    Endless,
+    /// Every page has the same cursor.
+    Repeating,
+}
+
+/// Tools, resources and prompts, and how they are listed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CatalogueScript {
+    /// Replaces the default tools.
+    pub tools: Option<Vec<Tool>>,
+    /// So many more tools, `tool_0` and on, each with a small schema.
+    pub extra_tools: usize,
+    /// Tools that are odd.
+    pub odd_tools: Vec<Odd>,
+    /// The tools after `list_changed_after`; by default one more, `added`.
+    pub changed_tools: Option<Vec<Tool>>,
+    /// Tools on a page; 0 is all of them.
+    pub page_size: usize,
+    /// What `nextCursor` is.
+    pub cursor: Cursor,
+    /// `tools/list` is answered this many milliseconds late.
+    pub list_delay_ms: u64,
+    /// Whether there are resources.
+    pub resources: bool,
+    /// Whether there are prompts.
+    pub prompts: bool,
+    /// `ttlMs` of cacheable results (2026-07-28).
+    pub ttl_ms: u64,
+}
+
+impl Default for CatalogueScript {
+    fn default() -> Self {
+        Self {
+            tools: None,
+            extra_tools: 0,
+            odd_tools: Vec::new(),
+            changed_tools: None,
+            page_size: 0,
+            cursor: Cursor::Normal,
+            list_delay_ms: 0,
+            resources: true,
+            prompts: true,
+            ttl_ms: 0,
+        }
+    }
+}
+
+impl Script {
+    /// Lists these tools instead of the default ones.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.catalogue.tools = Some(tools.into_iter().collect());
+        self
+    }
+
+    /// Lists so many more tools.
+    pub fn extra_tools(mut self, count: usize) -> Self {
+        self.catalogue.extra_tools = count;
+        self
+    }
+
+    /// Lists an odd tool.
+    pub fn odd_tool(mut self, odd: Odd) -> Self {
+        self.catalogue.odd_tools.push(odd);
+        self
+    }
+
+    /// Lists every odd tool there is.
+    pub fn odd_tools(mut self) -> Self {
+        self.catalogue.odd_tools = Odd::ALL.to_vec();
+        self
+    }
+
+    /// Sets the tools after the change of `list_changed_after_calls`.
+    pub fn changed_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.catalogue.changed_tools = Some(tools.into_iter().collect());
+        self
+    }
+
+    /// Lists so many tools on a page.
+    pub fn page_size(mut self, tools: usize) -> Self {
+        self.catalogue.page_size = tools;
+        self
+    }
+
+    /// Sets what `nextCursor` is.
+    pub fn cursor(mut self, cursor: Cursor) -> Self {
+        self.catalogue.cursor = cursor;
+        self
+    }
+
+    /// Answers `tools/list` late.
+    pub fn list_delay_ms(mut self, ms: u64) -> Self {
+        self.catalogue.list_delay_ms = ms;
+        self
+    }
+
+    /// Has tools only: no resources, no prompts.
+    pub fn tools_only(mut self) -> Self {
+        self.catalogue.resources = false;
+        self.catalogue.prompts = false;
+        self
+    }
+
+    /// Sets `ttlMs` of cacheable results.
+    pub fn ttl_ms(mut self, ms: u64) -> Self {
+        self.catalogue.ttl_ms = ms;
+        self
+    }
+}

@@ -1,0 +1,264 @@
+//! What goes wrong over HTTP: status codes, lost sessions, broken streams.
+
+use serde::{Deserialize, Serialize};
+
+use super::Script;
+
+/// The form of an answer to a POST.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// `application/json`; what is no response goes to the GET stream.
+    #[default]
+    Json,
+    /// `text/event-stream`.
+    Sse,
+}
+
+/// Which HTTP requests a [`Fault`] hits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum On {
+    /// All of them.
+    #[default]
+    Any,
+    /// POSTs.
+    Post,
+    /// POSTs of `initialize` or `server/discover`.
+    Handshake,
+    /// POSTs of `tools/call`.
+    Call,
+    /// GETs.
+    Get,
+    /// DELETEs.
+    Delete,
+}
+
+/// An answer given in the place of the right one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fault {
+    /// The requests that it hits.
+    pub on: On,
+    /// So many of them are spared first.
+    pub after: u64,
+    /// So many are hit; 0 is all.
+    pub times: u64,
+    /// The status; 0 closes the connection without an answer.
+    pub status: u16,
+    /// Headers of the answer.
+    pub headers: Vec<(String, String)>,
+    /// The body of the answer.
+    pub body: String,
+}
+
+impl Fault {
+    /// Answers with this status.
+    pub fn status(status: u16) -> Self {
+        Self { status, ..Self::default() }
+    }
+
+    /// Closes the connection without an answer.
+    pub fn hang_up() -> Self {
+        Self::status(0)
+    }
+
+    /// Hits only these requests.
+    pub fn on(mut self, on: On) -> Self {
+        self.on = on;
+        self
+    }
+
+    /// Spares the first so many.
+    pub fn after(mut self, requests: u64) -> Self {
+        self.after = requests;
+        self
+    }
+
+    /// Hits so many, and no more.
+    pub fn times(mut self, requests: u64) -> Self {
+        self.times = requests;
+        self
+    }
+
+    /// Adds a header.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the body.
+    pub fn body(mut self, body: impl Into<String>) -> Self {
+        self.body = body.into();
+        self
+    }
+}
+
+/// SSE answers to calls that end before the answer is there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DropStream {
+    /// So many events are sent after the first one, which carries an event id and no data.
+    pub after_events: usize,
+    /// Whether a GET with `Last-Event-ID` brings the rest.
+    pub resumable: bool,
+    /// The connection breaks instead of ending in good order.
+    pub abrupt: bool,
+}
+
+impl Default for DropStream {
+    fn default() -> Self {
+        Self { after_events: 0, resumable: true, abrupt: false }
+    }
+}
+
+/// Status codes, sessions and streams.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HttpScript {
+    /// The form of answers.
+    pub answer: Answer,
+    /// Whether `initialize` hands out a session id (and requests without one are refused).
+    pub sessions: bool,
+    /// Sessions are forgotten after so many calls, once: 404 from then on.
+    pub session_lost_after: Option<u64>,
+    /// GET on `/mcp` is 405.
+    pub no_get: bool,
+    /// DELETE on `/mcp` is 405.
+    pub no_delete: bool,
+    /// Only `Authorization: Bearer` with this token is let in; all else is 401.
+    pub bearer: Option<String>,
+    /// `WWW-Authenticate` of that 401.
+    pub challenge: Option<String>,
+    /// Answers in the place of the right ones; the first that fits is given.
+    pub faults: Vec<Fault>,
+    /// Calls are answered with gzip that unpacks to so many megabytes.
+    pub gzip_bomb_mb: Option<u64>,
+    /// Calls are answered with an SSE stream that sends notifications for ever and no answer.
+    pub endless_stream: bool,
+    /// SSE answers to calls end early.
+    pub drop_stream: Option<DropStream>,
+    /// `retry:` of SSE streams, in milliseconds.
+    pub retry_ms: Option<u64>,
+    /// `/mcp` too speaks the old HTTP+SSE transport, and no POST is understood there.
+    pub legacy_only: bool,
+    /// The data of the `endpoint` event (old transport), instead of the right path.
+    pub endpoint: Option<String>,
+    /// The `Mcp-Method` and `Mcp-Name` headers of 2026-07-28 are not checked.
+    pub lax_headers: bool,
+}
+
+impl Default for HttpScript {
+    fn default() -> Self {
+        Self {
+            answer: Answer::Json,
+            sessions: true,
+            session_lost_after: None,
+            no_get: false,
+            no_delete: false,
+            bearer: None,
+            challenge: None,
+            faults: Vec::new(),
+            gzip_bomb_mb: None,
+            endless_stream: false,
+            drop_stream: None,
+            retry_ms: None,
+            legacy_only: false,
+            endpoint: None,
+            lax_headers: false,
+        }
+    }
+}
+
+impl Script {
+    /// Answers POSTs with SSE streams.
+    pub fn sse_answers(mut self) -> Self {
+        self.http.answer = Answer::Sse;
+        self
+    }
+
+    /// Hands out no session ids.
+    pub fn no_sessions(mut self) -> Self {
+        self.http.sessions = false;
+        self
+    }
+
+    /// Forgets all sessions after so many calls, once.
+    pub fn session_lost_after_calls(mut self, calls: u64) -> Self {
+        self.http.session_lost_after = Some(calls);
+        self
+    }
+
+    /// Refuses GET on `/mcp`.
+    pub fn no_get(mut self) -> Self {
+        self.http.no_get = true;
+        self
+    }
+
+    /// Refuses DELETE on `/mcp`.
+    pub fn no_delete(mut self) -> Self {
+        self.http.no_delete = true;
+        self
+    }
+
+    /// Lets in only those who have this token; `challenge` is the `WWW-Authenticate` of the 401.
+    pub fn bearer(mut self, token: impl Into<String>, challenge: Option<&str>) -> Self {
+        self.http.bearer = Some(token.into());
+        self.http.challenge = challenge.map(str::to_owned);
+        self
+    }
+
+    /// Gives this answer in the place of the right one.
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.http.faults.push(fault);
+        self
+    }
+
+    /// Redirects every POST there (307); `/mcp` makes a loop.
+    pub fn redirect(self, location: impl Into<String>) -> Self {
+        self.fault(Fault::status(307).on(On::Post).header("location", location))
+    }
+
+    /// Answers calls with gzip that unpacks to so many megabytes.
+    pub fn gzip_bomb_mb(mut self, megabytes: u64) -> Self {
+        self.http.gzip_bomb_mb = Some(megabytes);
+        self
+    }
+
+    /// Answers calls with a stream that never ends.
+    pub fn endless_stream(mut self) -> Self {
+        self.http.endless_stream = true;
+        self
+    }
+
+    /// Answers with SSE streams that end early.
+    pub fn drop_stream(mut self, drop: DropStream) -> Self {
+        self.http.answer = Answer::Sse;
+        self.http.drop_stream = Some(drop);
+        self
+    }
+
+    /// Sends `retry:` with SSE streams.
+    pub fn retry_ms(mut self, ms: u64) -> Self {
+        self.http.retry_ms = Some(ms);
+        self
+    }
+
+    /// Speaks only the old HTTP+SSE transport, at `/mcp` too.
+    pub fn legacy_sse_only(mut self) -> Self {
+        self.http.legacy_only = true;
+        self.legacy()
+    }
+
+    /// Names this address in the `endpoint` event.
+    pub fn sse_endpoint(mut self, endpoint: impl Into<String>) -> Self {
+        self.http.endpoint = Some(endpoint.into());
+        self
+    }
+
+    /// Does not check the headers of 2026-07-28.
+    pub fn lax_headers(mut self) -> Self {
+        self.http.lax_headers = true;
+        self
+    }
+}

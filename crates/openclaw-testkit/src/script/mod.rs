@@ -1,0 +1,103 @@
+//! What a test server does: a value that a test builds and that travels to the server as JSON.
+
+mod calls;
+mod catalogue;
+mod http;
+mod process;
+mod protocol;
+mod stdout;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use calls::{Ask, CallScript, RpcError};
+pub use catalogue::{CatalogueScript, Cursor, Odd, Tool};
+pub use http::{Answer, DropStream, Fault, HttpScript, On};
+pub use process::{Grandchild, ProcessScript};
+pub(crate) use protocol::is_modern;
+pub use protocol::{Discover, ProtocolScript, VERSIONS};
+pub use stdout::{Junk, StdoutScript};
+
+/// How a test server behaves. The default behaves well and speaks every version of the protocol.
+///
+/// ```
+/// use openclaw_testkit::{Script, Tool};
+///
+/// let script = Script::new().tools([Tool::new("echo")]).crash_after_calls(3);
+/// let json = serde_json::to_string(&script)?;
+/// assert_eq!(serde_json::from_str::<Script>(&json)?, script);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Script {
+    /// The name that the server gives itself in `serverInfo`.
+    pub name: String,
+    /// Every message received is appended to this file, one line each (see `Recording`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<PathBuf>,
+    /// Versions, handshake and discovery.
+    #[serde(skip_serializing_if = "is_default")]
+    pub protocol: ProtocolScript,
+    /// Start, end, signals, children and stderr.
+    #[serde(skip_serializing_if = "is_default")]
+    pub process: ProcessScript,
+    /// What stands on stdout beside the messages (stdio only).
+    #[serde(skip_serializing_if = "is_default")]
+    pub stdout: StdoutScript,
+    /// How calls are answered.
+    #[serde(skip_serializing_if = "is_default")]
+    pub calls: CallScript,
+    /// Tools, resources and prompts, and how they are listed.
+    #[serde(skip_serializing_if = "is_default")]
+    pub catalogue: CatalogueScript,
+    /// Status codes, sessions and streams (HTTP only).
+    #[serde(skip_serializing_if = "is_default")]
+    pub http: HttpScript,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            name: "test-server".into(),
+            record: None,
+            protocol: ProtocolScript::default(),
+            process: ProcessScript::default(),
+            stdout: StdoutScript::default(),
+            calls: CallScript::default(),
+            catalogue: CatalogueScript::default(),
+            http: HttpScript::default(),
+        }
+    }
+}
+
+impl Script {
+    /// A server that behaves well.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the name in `serverInfo`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Appends every message received to this file.
+    pub fn record(mut self, file: impl Into<PathBuf>) -> Self {
+        self.record = Some(file.into());
+        self
+    }
+
+    /// The script as the JSON that `--script` takes.
+    pub fn to_json(&self) -> String {
+        // Only a map with keys that are no strings could fail, and there is none.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// Keeps the command line of a test short: what is as usual is not written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,111 @@
+//! How the process starts and ends, what it leaves behind, and what it says on stderr.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::Script;
+
+/// Start, end, signals, children and stderr.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProcessScript {
+    /// Lines printed on stderr at the start.
+    pub stderr_lines: Vec<String>,
+    /// The process exits with this code after printing its stderr lines, before it reads anything.
+    pub exit_at_start: Option<i32>,
+    /// Only the first so many starts exit (with `exit_at_start`, or 1); `state_file` counts them.
+    pub failing_starts: u32,
+    /// Where the starts are counted, one byte each.
+    pub state_file: Option<PathBuf>,
+    /// Milliseconds before the process begins to read.
+    pub start_delay_ms: u64,
+    /// SIGTERM does nothing.
+    pub ignore_sigterm: bool,
+    /// The process stays when stdin is closed.
+    pub ignore_stdin_close: bool,
+    /// A child of the server that sleeps.
+    pub grandchild: Option<Grandchild>,
+    /// Megabytes of text printed on stderr before the process begins to read.
+    pub stderr_mb: usize,
+    /// A line on stderr for every call.
+    pub stderr_per_call: bool,
+}
+
+/// A process that the server starts and does not look after: it sleeps for ten minutes.
+///
+/// Its pid is printed on stderr as `grandchild PID` and is part of what the tool `pids` answers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Grandchild {
+    /// It ignores SIGTERM.
+    pub ignore_sigterm: bool,
+    /// It keeps the server's stdout and stderr open, so that their end is not seen.
+    pub hold_pipes: bool,
+    /// It leaves the server's process group.
+    pub own_group: bool,
+    /// Its pid is written to this file.
+    pub pid_file: Option<PathBuf>,
+}
+
+impl Script {
+    /// Prints a line on stderr at the start.
+    pub fn stderr_line(mut self, line: impl Into<String>) -> Self {
+        self.process.stderr_lines.push(line.into());
+        self
+    }
+
+    /// Exits with this code before reading anything.
+    pub fn exit_at_start(mut self, code: i32) -> Self {
+        self.process.exit_at_start = Some(code);
+        self
+    }
+
+    /// Exits at the first `count` starts, and works from then on; `state_file` counts the starts.
+    pub fn failing_starts(mut self, count: u32, state_file: impl Into<PathBuf>) -> Self {
+        self.process.failing_starts = count;
+        self.process.state_file = Some(state_file.into());
+        self
+    }
+
+    /// Waits before reading.
+    pub fn start_delay_ms(mut self, ms: u64) -> Self {
+        self.process.start_delay_ms = ms;
+        self
+    }
+
+    /// Ignores SIGTERM.
+    pub fn ignore_sigterm(mut self) -> Self {
+        self.process.ignore_sigterm = true;
+        self
+    }
+
+    /// Stays when stdin is closed.
+    pub fn ignore_stdin_close(mut self) -> Self {
+        self.process.ignore_stdin_close = true;
+        self
+    }
+
+    /// Starts a sleeping child in the same process group.
+    pub fn grandchild(self) -> Self {
+        self.grandchild_like(Grandchild::default())
+    }
+
+    /// Starts a sleeping child.
+    pub fn grandchild_like(mut self, grandchild: Grandchild) -> Self {
+        self.process.grandchild = Some(grandchild);
+        self
+    }
+
+    /// Prints so many megabytes on stderr before reading.
+    pub fn stderr_mb(mut self, megabytes: usize) -> Self {
+        self.process.stderr_mb = megabytes;
+        self
+    }
+
+    /// Prints a line on stderr for every call.
+    pub fn stderr_per_call(mut self) -> Self {
+        self.process.stderr_per_call = true;
+        self
+    }
+}

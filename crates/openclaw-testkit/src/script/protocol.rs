@@ -1,0 +1,165 @@
+//! Which versions the server speaks, and what it says to the first message.
+
+use serde::{Deserialize, Serialize};
+
+use super::Script;
+
+/// Every published version, oldest first; the last has no handshake.
+pub const VERSIONS: [&str; 5] =
+    ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+/// The answer to `server/discover`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discover {
+    /// A `DiscoverResult`.
+    Modern,
+    /// Error -32601, as most servers that know no such method.
+    MethodNotFound,
+    /// Error -32602, as servers that check parameters first.
+    InvalidParams,
+    /// Error -32022 with the list of versions, even if the version asked for is in it.
+    UnsupportedVersion,
+    /// No answer at all.
+    Silence,
+    /// The answer that would be given otherwise, this many milliseconds later.
+    DelayMs(u64),
+    /// The process exits.
+    Crash,
+}
+
+/// Versions, handshake and discovery.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProtocolScript {
+    /// The versions that the server accepts.
+    pub versions: Vec<String>,
+    /// `initialize` is answered with this version, whatever was asked for.
+    pub answer_version: Option<String>,
+    /// The answer to `server/discover`; by default it follows from `versions`.
+    pub discover: Option<Discover>,
+    /// `initialize` with one of these versions is answered with error -32602 instead of an offer.
+    pub rejected_versions: Vec<String>,
+    /// `initialize` with one of these versions ends the process.
+    pub crash_versions: Vec<String>,
+    /// The answer to `initialize` comes this many milliseconds late.
+    pub initialize_delay_ms: u64,
+    /// `initialize` is never answered.
+    pub initialize_silence: bool,
+    /// Requests before `initialize` and modern requests without client capabilities are errors.
+    pub strict: bool,
+    /// The `instructions` of the server.
+    pub instructions: Option<String>,
+    /// Replaces the capabilities that the server declares.
+    pub capabilities: Option<serde_json::Value>,
+}
+
+impl Default for ProtocolScript {
+    fn default() -> Self {
+        Self {
+            versions: VERSIONS.map(str::to_owned).to_vec(),
+            answer_version: None,
+            discover: None,
+            rejected_versions: Vec::new(),
+            crash_versions: Vec::new(),
+            initialize_delay_ms: 0,
+            initialize_silence: false,
+            strict: true,
+            instructions: None,
+            capabilities: None,
+        }
+    }
+}
+
+impl ProtocolScript {
+    pub(crate) fn accepts(&self, version: &str) -> bool {
+        self.versions.iter().any(|known| known == version)
+    }
+
+    /// Whether a version without handshake is among those accepted.
+    pub(crate) fn is_modern(&self) -> bool {
+        self.versions.iter().any(|version| is_modern(version))
+    }
+
+    /// The newest accepted version that begins with `initialize`.
+    pub(crate) fn latest_with_handshake(&self) -> Option<&str> {
+        self.versions.iter().map(String::as_str).filter(|version| !is_modern(version)).max()
+    }
+}
+
+/// Versions are dates, so their order is that of their text.
+pub(crate) fn is_modern(version: &str) -> bool {
+    version >= "2026-07-28"
+}
+
+impl Script {
+    /// Accepts only these versions.
+    pub fn versions<V: Into<String>>(mut self, versions: impl IntoIterator<Item = V>) -> Self {
+        self.protocol.versions = versions.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Accepts only the versions that begin with `initialize`.
+    pub fn legacy(self) -> Self {
+        self.versions(VERSIONS[..4].iter().copied())
+    }
+
+    /// Accepts only 2026-07-28.
+    pub fn modern(self) -> Self {
+        self.versions(VERSIONS[4..].iter().copied())
+    }
+
+    /// Answers `initialize` with this version, whatever was asked for.
+    pub fn answer_version(mut self, version: impl Into<String>) -> Self {
+        self.protocol.answer_version = Some(version.into());
+        self
+    }
+
+    /// Sets the answer to `server/discover`.
+    pub fn discover(mut self, discover: Discover) -> Self {
+        self.protocol.discover = Some(discover);
+        self
+    }
+
+    /// Answers `initialize` with this version with an error.
+    pub fn reject_version(mut self, version: impl Into<String>) -> Self {
+        self.protocol.rejected_versions.push(version.into());
+        self
+    }
+
+    /// Exits when `initialize` names this version.
+    pub fn crash_on_version(mut self, version: impl Into<String>) -> Self {
+        self.protocol.crash_versions.push(version.into());
+        self
+    }
+
+    /// Answers `initialize` late.
+    pub fn initialize_delay_ms(mut self, ms: u64) -> Self {
+        self.protocol.initialize_delay_ms = ms;
+        self
+    }
+
+    /// Never answers `initialize`.
+    pub fn initialize_silence(mut self) -> Self {
+        self.protocol.initialize_silence = true;
+        self
+    }
+
+    /// Answers requests that come before `initialize`, or without client capabilities.
+    pub fn lenient(mut self) -> Self {
+        self.protocol.strict = false;
+        self
+    }
+
+    /// Sets the `instructions` of the server.
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.protocol.instructions = Some(text.into());
+        self
+    }
+
+    /// Replaces the declared capabilities.
+    pub fn capabilities(mut self, capabilities: serde_json::Value) -> Self {
+        self.protocol.capabilities = Some(capabilities);
+        self
+    }
+}

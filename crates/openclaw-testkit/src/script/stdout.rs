@@ -1,0 +1,73 @@
+//! What a stdio server prints on stdout beside its messages.
+
+use serde::{Deserialize, Serialize};
+
+use super::Script;
+
+/// Something on stdout that is no message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Junk {
+    /// A line of this text.
+    Line(String),
+    /// An empty line.
+    Blank,
+    /// A line that is not UTF-8.
+    NonUtf8,
+    /// Text without an end of line: the next message is glued to it.
+    Partial(String),
+    /// A line of so many megabytes.
+    LineOfMb(usize),
+}
+
+/// What stands on stdout beside the messages.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StdoutScript {
+    /// Printed once, before the first message.
+    pub before: Vec<Junk>,
+    /// Printed before every message.
+    pub between: Vec<Junk>,
+    /// Every message is written in two halves, with a pause of so many milliseconds.
+    pub split_ms: Option<u64>,
+    /// Lines end with CR LF.
+    pub crlf: bool,
+}
+
+impl StdoutScript {
+    /// Whether messages are simply written one after the other.
+    pub(crate) fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Script {
+    /// Prints this once, before the first message.
+    pub fn junk_before(mut self, junk: Junk) -> Self {
+        self.stdout.before.push(junk);
+        self
+    }
+
+    /// Prints this before every message.
+    pub fn junk_between(mut self, junk: Junk) -> Self {
+        self.stdout.between.push(junk);
+        self
+    }
+
+    /// Prints one line of so many megabytes before the first message.
+    pub fn line_of_mb(self, megabytes: usize) -> Self {
+        self.junk_before(Junk::LineOfMb(megabytes))
+    }
+
+    /// Writes every message in two halves with a pause between them.
+    pub fn split_messages(mut self, pause_ms: u64) -> Self {
+        self.stdout.split_ms = Some(pause_ms);
+        self
+    }
+
+    /// Ends lines with CR LF.
+    pub fn crlf(mut self) -> Self {
+        self.stdout.crlf = true;
+        self
+    }
+}

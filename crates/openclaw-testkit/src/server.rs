@@ -1,0 +1,162 @@
+//! Servers for tests: a command line, or a process that is killed when the test is over.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::processes::KillGroup;
+use crate::script::Script;
+
+/// Longer scripts do not fit into one argument (Linux: 128 KiB).
+const LONGEST_ARGUMENT: usize = 100_000;
+
+/// Where servers come from.
+#[derive(Debug)]
+pub struct TestServer;
+
+impl TestServer {
+    /// The program and the arguments of a stdio server that follows this script.
+    ///
+    /// # Panics
+    ///
+    /// If the binary is not built.
+    pub fn stdio(script: &Script) -> (PathBuf, Vec<String>) {
+        (Self::program(), vec!["stdio".into(), "--script".into(), argument(script)])
+    }
+
+    /// A running HTTP server that follows this script.
+    ///
+    /// # Panics
+    ///
+    /// If the binary is not built or does not start.
+    pub fn http(script: &Script) -> HttpServer {
+        Self::http_on(0, script)
+    }
+
+    /// The same on this port, for servers that come back or come late.
+    ///
+    /// # Panics
+    ///
+    /// If the binary is not built or does not start.
+    pub fn http_on(port: u16, script: &Script) -> HttpServer {
+        let arguments = [
+            "http",
+            "--exit-with-stdin",
+            "--port",
+            &port.to_string(),
+            "--script",
+            &argument(script),
+        ]
+        .map(str::to_owned);
+        let mut child = spawn(Command::new(Self::program()).args(arguments));
+        let mut url = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            let _ = BufReader::new(stdout).read_line(&mut url);
+        }
+        let url = url.trim().to_owned();
+        assert!(url.starts_with("http://"), "the test server did not start; see its stderr");
+        HttpServer { group: KillGroup(child.id()), child, url }
+    }
+
+    /// The binary: `OPENCLAW_TEST_SERVER`, or beside the folder of the test that runs.
+    ///
+    /// # Panics
+    ///
+    /// If it is not built: cargo builds the binaries of a dependency only when it is asked to.
+    #[expect(clippy::panic, reason = "a test cannot go on without it")]
+    pub fn program() -> PathBuf {
+        if let Some(path) = std::env::var_os("OPENCLAW_TEST_SERVER") {
+            return path.into();
+        }
+        let name = format!("openclaw-test-server{}", std::env::consts::EXE_SUFFIX);
+        // target/debug/deps/TEST or target/debug/PROGRAM
+        let test = std::env::current_exe().unwrap_or_default();
+        test.ancestors()
+            .skip(1)
+            .take(2)
+            .map(|folder| folder.join(&name))
+            .find(|path| path.is_file())
+            .unwrap_or_else(|| {
+                panic!(
+                    "no {name} near {}: run `cargo build -p openclaw-testkit` first (with the \
+                     profile of the test: `--release` for benches), or set OPENCLAW_TEST_SERVER",
+                    test.display()
+                )
+            })
+    }
+}
+
+/// The script as an argument; a long one goes by way of a file, which stays in the folder for
+/// temporary files under a name made of its content.
+fn argument(script: &Script) -> String {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let json = script.to_json();
+    if json.len() < LONGEST_ARGUMENT {
+        return json;
+    }
+    let mut hasher = DefaultHasher::new();
+    json.hash(&mut hasher);
+    let path = std::env::temp_dir().join(format!("openclaw-script-{:016x}.json", hasher.finish()));
+    // If it cannot be written, the server says so.
+    let _ = std::fs::write(&path, json);
+    path.display().to_string()
+}
+
+/// Starts a process in a group of its own, with pipes for stdin and stdout.
+#[expect(clippy::panic, reason = "a test cannot go on without it")]
+pub(crate) fn spawn(command: &mut Command) -> Child {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"))
+}
+
+/// A running HTTP server; it ends with this value, and with the test's process.
+#[derive(Debug)]
+pub struct HttpServer {
+    child: Child,
+    group: KillGroup,
+    url: String,
+}
+
+impl HttpServer {
+    /// The Streamable HTTP endpoint.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The endpoint of the old HTTP+SSE transport.
+    pub fn sse_url(&self) -> String {
+        format!("{}sse", self.url.trim_end_matches("mcp"))
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        let rest = self.url.trim_start_matches("http://127.0.0.1:").trim_end_matches("/mcp");
+        rest.parse().unwrap_or_default()
+    }
+
+    /// The pid, which is the id of its process group too.
+    pub fn pid(&self) -> u32 {
+        self.group.0
+    }
+
+    /// Kills the server and waits for its end, so that its port is free.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,7 @@
+//! The stdio server: does it do what its script says?
+#![expect(clippy::unwrap_used, reason = "the helpers of tests may fail as tests do")]
+
+mod calls;
+mod lists;
+mod processes;
+mod versions;
