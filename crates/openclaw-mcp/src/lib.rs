@@ -1,10 +1,14 @@
 //! A fleet of MCP servers becomes tools, resources and prompts.
 //!
-//! Being built: names of tools ([`naming`]), when to try again ([`backoff`]), and the processes of
-//! local servers ([`process`], [`guard`]) are here; connections follow.
+//! Being built. Here are the pieces that stand by themselves: the bytes of a connection ([`wire`]),
+//! the processes of local servers ([`process`], [`guard`], [`stderr`]), which protocol a server speaks
+//! ([`era`]), the names of tools ([`naming`]), and when to try again ([`backoff`]). What joins them, a
+//! supervised connection and the catalogue of its tools, follows.
 
 pub mod backoff;
+pub mod era;
 pub mod guard;
 pub mod naming;
 pub mod process;
+pub mod stderr;
 pub mod wire;

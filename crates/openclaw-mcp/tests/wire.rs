@@ -5,17 +5,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use openclaw_mcp::era::{self, Era, Finding};
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::process::{Launch, Patience, Process};
 use openclaw_mcp::wire::{self, CallError, Closed, FastLane, Limits};
-use openclaw_testkit::{Ask, Junk, Recording, Script, TestServer};
+use openclaw_testkit::{Ask, Discover, Junk, Recording, Script, TestServer};
 use rmcp::RoleClient;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
-use rmcp::service::RunningService;
+use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 const LIMITS: Limits = Limits { timeout: Duration::from_secs(10), cap: Duration::from_secs(30) };
+
+fn client() -> ClientConfig {
+    ClientConfig::new(ClientCapabilities::default(), Implementation::new("test", "0"))
+        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+}
 
 struct Connection {
     fast: FastLane,
@@ -30,10 +36,7 @@ impl Connection {
         let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
         let (process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
         let (fast, slow) = wire::open(pipes.stdin, pipes.stdout).unwrap();
-        let client =
-            ClientConfig::new(ClientCapabilities::default(), Implementation::new("test", "0"))
-                .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
-        let rmcp = rmcp::serve_client(client, slow).await.unwrap();
+        let rmcp = rmcp::serve_client(client(), slow).await.unwrap();
         Self { fast, rmcp, process }
     }
 
@@ -54,6 +57,44 @@ impl Connection {
         let _ = self.rmcp.close().await;
         self.process.shut_down(None, Patience::default()).await;
     }
+}
+
+/// What the probe finds out, and how the server goes on after it.
+async fn probed(script: &Script) -> Finding {
+    let (program, args) = TestServer::stdio(script);
+    let program = program.to_str().unwrap().to_owned();
+    let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
+    let (process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
+    let (fast, slow) = wire::open(pipes.stdin, pipes.stdout).unwrap();
+    let finding = era::probe(&fast, &client(), era::PROBE_TIMEOUT).await.unwrap();
+    // Whatever the answer, the same connection serves for what follows.
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    let lifecycle = match finding.era() {
+        Era::Modern => ClientLifecycleMode::Discover { preferred_versions },
+        Era::Legacy => ClientLifecycleMode::Initialize,
+    };
+    let mut rmcp = serve_client_with_lifecycle(client(), slow, lifecycle).await.unwrap();
+    assert!(!rmcp.list_all_tools().await.unwrap().is_empty(), "{script:?}");
+    let _ = rmcp.close().await;
+    process.shut_down(None, Patience::default()).await;
+    finding
+}
+
+#[tokio::test]
+async fn the_era_of_a_server_is_found_out_on_the_connection_that_is_then_used() {
+    let legacy = Finding::Era(Era::Legacy);
+    let modern = Finding::Era(Era::Modern);
+    assert_eq!(probed(&Script::new().modern()).await, modern);
+    assert_eq!(probed(&Script::new()).await, modern);
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let server = Script::new().versions([version]);
+        assert_eq!(probed(&server.clone().discover(Discover::MethodNotFound)).await, legacy);
+        assert_eq!(probed(&server.discover(Discover::InvalidParams)).await, legacy);
+    }
+    let silent = Script::new().legacy().discover(Discover::Silence);
+    assert_eq!(probed(&silent).await, Finding::Silent);
+    let late = Script::new().legacy().discover(Discover::DelayMs(700));
+    assert_eq!(probed(&late).await, Finding::Silent, "a late answer disturbs nobody");
 }
 
 #[tokio::test]

@@ -77,10 +77,31 @@ impl FastLane {
         meta: &str,
         limits: Limits,
     ) -> Result<Box<RawValue>, CallError> {
+        self.send(limits, |state, id| write_call(state, id, tool, arguments, meta)).await
+    }
+
+    /// Sends any other request whose answer is wanted raw. `params` is one JSON value.
+    ///
+    /// # Errors
+    /// If the server answers with one, too late or not at all.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: &RawValue,
+        limits: Limits,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.send(limits, |state, id| write_request(state, id, method, params)).await
+    }
+
+    async fn send(
+        &self,
+        limits: Limits,
+        write: impl FnOnce(&mut State, CallId),
+    ) -> Result<Box<RawValue>, CallError> {
         self.queue.room().await?;
         let opened = self.queue.push(|state| {
             let (id, answer) = state.calls.open()?;
-            write_call(state, id, tool, arguments, meta);
+            write(state, id);
             Some((id, answer))
         });
         let (id, mut answer) = opened.ok_or(CallError::Busy)?;
@@ -147,6 +168,16 @@ impl Drop for Call<'_> {
             }
         });
     }
+}
+
+/// One line. Writing to a vector cannot fail.
+fn write_request(state: &mut State, id: CallId, method: &str, params: &RawValue) {
+    let (out, number) = (&mut state.out, id.number());
+    let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{number},"method":"#);
+    let _ = serde_json::to_writer(&mut *out, method);
+    out.extend_from_slice(br#","params":"#);
+    write_on_one_line(out, params.get().as_bytes());
+    out.extend_from_slice(b"}\n");
 }
 
 /// One line. Writing to a vector cannot fail.

@@ -1,0 +1,89 @@
+//! Which era of the protocol a server speaks: with a handshake (up to 2025-11-25) or without
+//! (2026-07-28).
+//!
+//! Nothing but asking tells. A modern server answers `server/discover`; an older one answers with an
+//! error, or not at all: so the question must be short, and its outcome worth remembering.
+
+use std::time::Duration;
+
+use rmcp::model::{ClientConfig, ProtocolVersion, RequestMetaObject};
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::wire::{CallError, Closed, FastLane, Limits};
+
+/// How long a server may be silent before it is taken for an old one. One that takes longer to start
+/// loses nothing: it is asked the old way, and a late answer is only remembered.
+pub const PROBE_TIMEOUT: Duration = Duration::from_millis(400);
+
+/// An era of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Era {
+    /// With a handshake.
+    Legacy,
+    /// Without.
+    Modern,
+}
+
+/// What a server said when it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finding {
+    /// It answered.
+    Era(Era),
+    /// Nothing, so far: it is treated as an old one, and nothing is remembered.
+    Silent,
+}
+
+impl Finding {
+    /// How to go on with this server.
+    pub fn era(self) -> Era {
+        match self {
+            Self::Era(era) => era,
+            Self::Silent => Era::Legacy,
+        }
+    }
+}
+
+/// Errors that only a modern server answers with: unsupported version, missing capability, header
+/// mismatch.
+const MODERN_ERRORS: [i64; 3] = [-32022, -32021, -32020];
+
+#[derive(Deserialize)]
+struct RpcError {
+    code: i64,
+}
+
+/// Asks a server.
+///
+/// # Errors
+/// If the connection closes meanwhile.
+pub async fn probe(
+    lane: &FastLane,
+    client: &ClientConfig,
+    timeout: Duration,
+) -> Result<Finding, Closed> {
+    let limits = Limits { timeout, cap: timeout };
+    match lane.request("server/discover", &question(client), limits).await {
+        Ok(_) => Ok(Finding::Era(Era::Modern)),
+        Err(CallError::Rpc(error)) => {
+            let code = serde_json::from_str::<RpcError>(error.get()).map(|error| error.code);
+            let is_modern = code.is_ok_and(|code| MODERN_ERRORS.contains(&code));
+            Ok(Finding::Era(if is_modern { Era::Modern } else { Era::Legacy }))
+        }
+        Err(CallError::TimedOut(_) | CallError::Busy) => Ok(Finding::Silent),
+        Err(CallError::Closed(closed)) => Err(closed),
+    }
+}
+
+/// What 2026-07-28 wants to know of a client in every request.
+fn question(client: &ClientConfig) -> Box<RawValue> {
+    let meta = RequestMetaObject::with_client_context(
+        ProtocolVersion::V_2026_07_28,
+        client.client_info.clone(),
+        client.capabilities.clone(),
+    );
+    // Serializing plain data cannot fail; an empty object would only make the server an old one.
+    to_raw_value(&serde_json::json!({ "_meta": meta }))
+        .unwrap_or_else(|_| RawValue::NULL.to_owned())
+}

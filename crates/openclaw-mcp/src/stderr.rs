@@ -1,0 +1,103 @@
+//! What a server writes to its standard error: logged line by line, bounded, and the last of it kept
+//! for whoever asks why the server does not work.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// A longer line is cut.
+const LONGEST_LINE: usize = 2_000;
+/// How many lines are kept.
+const KEPT_LINES: usize = 50;
+/// How many lines are logged; what a server says beyond that is counted. It may be 100 MB.
+const LOGGED_LINES: usize = 1_000;
+
+/// The last lines that a server wrote. A clone sees the same ones.
+#[derive(Debug, Clone, Default)]
+pub struct LastLines(Arc<Mutex<VecDeque<String>>>);
+
+impl LastLines {
+    /// The lines, oldest first. They come from outside: not for a model.
+    pub fn get(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    fn push(&self, line: String) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == KEPT_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+}
+
+/// Reads until the server closes its standard error. Whatever it writes is read: a full pipe would
+/// stop the server.
+pub async fn drain(server: String, mut stderr: impl AsyncRead + Unpin, last: LastLines) {
+    let mut buffer = vec![0; 8 * 1024];
+    let mut line = Vec::new();
+    let mut lines = 0usize;
+    loop {
+        let read = match stderr.read(&mut buffer).await {
+            Ok(0) | Err(_) => break,
+            Ok(read) => read,
+        };
+        for piece in buffer[..read].split_inclusive(|byte| *byte == b'\n') {
+            let room = LONGEST_LINE.saturating_sub(line.len());
+            line.extend_from_slice(&piece[..piece.len().min(room)]);
+            if piece.ends_with(b"\n") {
+                lines += 1;
+                note(&server, &line, lines, &last);
+                line.clear();
+            }
+        }
+    }
+    if !line.is_empty() {
+        lines += 1;
+        note(&server, &line, lines, &last);
+    }
+    if lines > LOGGED_LINES {
+        tracing::warn!(%server, lines, "the server wrote more to stderr than was logged");
+    }
+}
+
+fn note(server: &str, line: &[u8], number: usize, last: &LastLines) {
+    let text = String::from_utf8_lossy(line);
+    // Control characters would command the terminal that shows the log.
+    let text: String =
+        text.trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.trim().is_empty() {
+        return;
+    }
+    if number <= LOGGED_LINES {
+        tracing::warn!(%server, stderr = %text);
+    }
+    last.push(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn kept(text: &[u8]) -> Vec<String> {
+        let last = LastLines::default();
+        drain("test".to_owned(), text, last.clone()).await;
+        last.get()
+    }
+
+    #[tokio::test]
+    async fn the_last_lines_are_kept_without_controls_and_blanks() {
+        assert_eq!(kept(b"one\n\n\x1b[31mtwo\r\nthree").await, ["one", " [31mtwo", "three"]);
+        assert_eq!(kept(b"\xff\xfe\n").await, ["\u{fffd}\u{fffd}"]);
+        let many: String = (0..500).map(|number| format!("{number}\n")).collect();
+        let lines = kept(many.as_bytes()).await;
+        assert_eq!((lines.len(), lines.last().map(String::as_str)), (KEPT_LINES, Some("499")));
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_cut() {
+        let lines = kept(&vec![b'x'; 10_000_000]).await;
+        assert_eq!(lines[0].len(), LONGEST_LINE);
+    }
+}
