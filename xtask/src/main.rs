@@ -19,7 +19,7 @@ Tasks:
   test [ARGS]    Install what the tests need into target/peers, then run all of them.
                  ARGS go to `cargo test`, as in `cargo xtask test -p openclaw-config`.
   bench [NAME]   Run the benchmarks: ours and the comparison side by side, as a ratio.
-                 Names: content
+                 Names: content, call
   conformance    Run the official MCP conformance suite. It has nothing to run against yet:
                  the MCP engine comes with part 2, and fills the table here.
   peers          Only install what the tests need.
@@ -63,11 +63,15 @@ fn test(args: &[&str]) -> Result<(), Failure> {
 /// Runs the benchmarks.
 fn bench(names: &[&str]) -> Result<(), Failure> {
     // Name, package, bench target.
-    const BENCHES: &[(&str, &str, &str)] = &[("content", "openclaw-content", "wrap")];
+    const BENCHES: &[(&str, &str, &str)] =
+        &[("content", "openclaw-content", "wrap"), ("call", "openclaw-mcp", "call")];
     if let Some(name) = names.iter().find(|name| !BENCHES.iter().any(|(known, ..)| known == *name))
     {
         return Err(Failure::new(format!("there is no benchmark `{name}`")));
     }
+    cargo("build")
+        .args(["--quiet", "--profile", "bench", "--package", "openclaw-testkit"])
+        .run()?;
     for (name, package, bench) in BENCHES {
         if names.is_empty() || names.contains(name) {
             println!("== {name} ==");
