@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{Cell, ContentArrangement, Table, presets};
+use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use openclaw_config::{Report, Severity};
 use serde_json::{Value, json};
 
@@ -110,6 +110,11 @@ impl Output {
             .enforce_styling()
             .add_rows(rows);
         table.style_text_only();
+        // Keys are looked for: unless they are very long, they are not broken.
+        let is_short = table.column_max_content_widths().first() <= Some(&(self.width() / 2));
+        if let Some(keys) = table.column_mut(0).filter(|_| is_short) {
+            keys.set_constraint(ColumnConstraint::ContentWidth);
+        }
         for line in table.lines() {
             self.line(line.trim_end());
         }

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::output::{BAD, FAINT, Output, STRONG, printable};
 
 /// Below this width three columns do not fit.
-const NARROW: u16 = 70;
+const NARROW: u16 = 80;
 
 pub(crate) fn show(config: &Config, agent: Option<&str>, output: &mut Output) -> Exit {
     let agents: Vec<&AgentConfig> = match agent {
