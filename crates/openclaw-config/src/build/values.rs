@@ -182,11 +182,22 @@ impl Builder<'_> {
             let written: Vec<&str> = field.value.iter().map(|word| word.value.0.as_str()).collect();
             let origin = self.origin(field);
             noted.push(Setting { key: format!("{key}.{name}"), value: json!(written), origin });
-            let words = self.words(field, unset).into_iter();
-            let words: Vec<String> = words.map(|word| word.as_str().to_owned()).collect();
+            let words = field.value.iter().filter_map(|word| self.pattern(word, unset)).collect();
             Some(words)
         };
         ToolPolicy { allow: list("allow", allow), deny: list("deny", deny).unwrap_or_default() }
+    }
+
+    /// A glob pattern on the names of tools.
+    fn pattern(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<String> {
+        let pattern = self.plain(text, unset)?;
+        if let Err(error) = globset::Glob::new(pattern.as_str()) {
+            let help = "`*` stands for any characters, `?` for one, `[ab]` for one of these";
+            let message = format!("this is not a pattern: {}", error.kind());
+            self.found.push(text.error(message, "cannot be used").help(help));
+            return None;
+        }
+        Some(pattern.as_str().to_owned())
     }
 
     /// Takes a field or its default, and notes which.

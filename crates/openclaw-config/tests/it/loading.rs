@@ -386,6 +386,11 @@ fn contradictions_between_fields_are_found() {
         &["not the address of a proxy"],
     );
     assert_says(&bad_server("{ command: 'a', toolPrefix: 'a b' }"), &["a prefix is made of"]);
+    assert_says(
+        &bad_server("{ command: 'a', tools: { deny: ['[a'] } }"),
+        &["this is not a pattern", "tools.deny[0]"],
+    );
+    assert_says(&bad("{ gateway: { tools: { allow: ['a{b'] } } }"), &["this is not a pattern"]);
     assert_says(&bad("{ mcp: { toolNaming: '{server}' } }"), &["a naming template holds `{tool}`"]);
     let said = doubtful("{ mcp: { servers: { x: { command: 'a', headers: {} } } } }");
     assert_says(&said, &["`headers` has no effect on a local process"]);
