@@ -2,12 +2,14 @@
 //!
 //! Being built. Here are the pieces that stand by themselves: the bytes of a connection ([`wire`]),
 //! the processes of local servers ([`process`], [`guard`], [`stderr`]), which protocol a server speaks
-//! ([`era`]), the names of tools ([`naming`]), and when to try again ([`backoff`]). What joins them, a
+//! ([`era`]), the tools that it lists ([`listing`]) and their names ([`naming`]), and when to try again
+//! ([`backoff`]). What joins them, a
 //! supervised connection and the catalogue of its tools, follows.
 
 pub mod backoff;
 pub mod era;
 pub mod guard;
+pub mod listing;
 pub mod naming;
 pub mod process;
 pub mod stderr;

@@ -1,0 +1,7 @@
+//! The pieces of the engine against real servers that misbehave on command.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod listing;
+mod support;
+mod wire;
