@@ -10,6 +10,7 @@ pub mod backoff;
 pub mod era;
 pub mod guard;
 pub mod listing;
+pub mod local;
 pub mod naming;
 pub mod process;
 pub mod stderr;

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod listing;
+mod local;
 mod support;
 mod wire;
