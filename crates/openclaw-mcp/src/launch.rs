@@ -1,0 +1,104 @@
+//! From a server's configuration to what its process is started with: secrets are resolved here, and
+//! nowhere earlier (K2).
+
+use std::collections::BTreeMap;
+
+use futures_util::future::try_join_all;
+use openclaw_config::StdioServer;
+use openclaw_secrets::{Environment, ResolveError, Resolver, SecretString};
+
+use crate::process::Launch;
+
+/// Resolves the secrets of a server, side by side, and puts its environment together: the baseline,
+/// what it inherits by name, and its own variables on top (K5).
+///
+/// # Errors
+/// The first secret that cannot be had. The server must not be started then.
+pub async fn launch(
+    server: &StdioServer,
+    resolver: &Resolver,
+    host: &Environment,
+) -> Result<Launch, ResolveError> {
+    let inherited = host.for_child(server.inherit_env.iter().map(String::as_str));
+    let mut env: BTreeMap<String, SecretString> =
+        inherited.into_iter().map(|(name, value)| (name, value.into())).collect();
+    let own = server.env.iter().map(|(name, template)| async move {
+        // As a credential: what stands in `env` must not show up in a log, wherever it came from.
+        Ok((name.clone(), resolver.resolve_credential(template).await?))
+    });
+    env.extend(try_join_all(own).await?);
+    Ok(Launch {
+        program: server.command.as_str().to_owned(),
+        args: server.args.iter().map(str::to_owned).collect(),
+        env,
+        cwd: server.cwd.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use openclaw_config::{Surroundings, Transport, load_text};
+    use openclaw_secrets::{Redactor, Settings};
+
+    use super::*;
+
+    fn server(entry: &str) -> StdioServer {
+        let text = format!("{{ mcp: {{ servers: {{ x: {entry} }} }} }}");
+        let surroundings = Surroundings { variable: &|_| None, home: None };
+        let config = load_text(Path::new("openclaw.json"), &text, surroundings).config.unwrap();
+        match &config.agents[0].mcp.servers["x"].transport {
+            Transport::Stdio(stdio) => stdio.clone(),
+            Transport::Http(_) => unreachable!(),
+        }
+    }
+
+    fn host() -> Environment {
+        let variables = [
+            ("PATH", "/bin"),
+            ("TOKEN", "sesame-open"),
+            ("MODEL_API_KEY", "model-key"),
+            ("EDITOR", "vi"),
+        ];
+        variables.into_iter().collect()
+    }
+
+    async fn launched(entry: &str, redactor: &Redactor) -> Result<Launch, ResolveError> {
+        let resolver = Resolver::new(Settings::default(), host(), redactor.clone());
+        launch(&server(entry), &resolver, &host()).await
+    }
+
+    #[tokio::test]
+    async fn a_process_gets_the_baseline_what_it_inherits_and_its_own_variables() {
+        let entry = "{ command: 'x', args: ['-y'], inheritEnv: ['EDITOR'], \
+                     env: { A: 'secret://env/TOKEN', B: 'Bearer secret://env/TOKEN', PATH: '/own' } }";
+        let launch = launched(entry, &Redactor::new()).await.unwrap();
+        let env: Vec<(&str, &str)> =
+            launch.env.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+        let expected =
+            [("A", "sesame-open"), ("B", "Bearer sesame-open"), ("EDITOR", "vi"), ("PATH", "/own")];
+        assert_eq!(env, expected, "and never the program's own keys");
+        assert_eq!(
+            (launch.program.as_str(), launch.args.as_slice()),
+            ("x", &["-y".to_owned()][..])
+        );
+        assert!(!format!("{launch:?}").contains("sesame"));
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_cannot_be_had_is_named_and_the_server_not_started() {
+        let entry = "{ command: 'x', env: { A: 'secret://env/TOKEN', B: 'secret://env/NOPE' } }";
+        let error = launched(entry, &Redactor::new()).await.unwrap_err();
+        assert_eq!(error.reference().to_string(), "secret://env/NOPE");
+    }
+
+    #[tokio::test]
+    async fn plain_credentials_are_known_to_the_log_filter_too() {
+        let redactor = Redactor::new();
+        launched("{ command: 'x', env: { API_KEY: 'plain-and-secret' } }", &redactor)
+            .await
+            .unwrap();
+        assert_eq!(redactor.redact("it was plain-and-secret."), "it was [REDACTED].");
+    }
+}
