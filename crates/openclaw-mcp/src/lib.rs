@@ -1,10 +1,10 @@
 //! A fleet of MCP servers becomes tools, resources and prompts.
 //!
-//! Being built. Here are the pieces that stand by themselves: the bytes of a connection ([`wire`]),
-//! the processes of local servers ([`launch`], [`process`], [`guard`], [`stderr`]), which protocol a server speaks
-//! ([`era`]), the tools that it lists ([`listing`]) and their names ([`naming`]), and when to try again
-//! ([`backoff`]). [`local`] joins them to
-//! a connection; its supervision, remote servers and the catalogue of tools follow.
+//! Being built. From the bottom up: the bytes of a connection ([`wire`]); the processes of local
+//! servers ([`launch`], [`process`], [`guard`], [`stderr`]); which protocol a server speaks ([`era`]);
+//! the tools that it lists ([`listing`]) and their names ([`naming`]). [`local`] joins these to a
+//! connection, [`supervisor`] keeps one alive, [`backoff`] says when to try again. Remote servers, the
+//! catalogue and the bridge to an agent follow.
 
 pub mod backoff;
 pub mod era;
@@ -15,4 +15,5 @@ pub mod local;
 pub mod naming;
 pub mod process;
 pub mod stderr;
+pub mod supervisor;
 pub mod wire;

@@ -1,0 +1,271 @@
+//! One task for each server owns its state machine, and nothing else does (L3, L4, L6):
+//!
+//! ```text
+//! idle ──use──▶ connecting ──ok──▶ ready ──lost──▶ restarting ──▶ connecting
+//!                   │                                  │
+//!                   ├──401──▶ needs-auth ──refresh──▶ connecting
+//!                   └──error──▶ restarting … ──too often──▶ failed ──refresh──▶ connecting
+//! ```
+//!
+//! How to connect is handed in ([`Dial`]), and so is when to try again ([`Backoff`]): the machine
+//! itself is tested in paused time, without a process.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use crate::backoff::Backoff;
+
+/// How many commands may wait.
+const COMMANDS: usize = 16;
+
+/// The state of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Lazy, and not used yet.
+    Idle,
+    /// On its way.
+    Connecting,
+    /// Its tools can be called.
+    Ready,
+    /// Somebody must log in.
+    NeedsAuth,
+    /// It was lost or could not be reached, and is tried again soon.
+    Restarting,
+    /// It was tried often enough.
+    Failed,
+    /// It was ended.
+    Closed,
+}
+
+/// What is to be known about a server at a moment.
+#[derive(Debug)]
+pub struct Snapshot<C> {
+    /// Its state.
+    pub state: State,
+    /// The connection, while it is ready.
+    pub connection: Option<Arc<C>>,
+    /// How often it was started again in a row.
+    pub restarts: u32,
+    /// What went wrong last.
+    pub last_error: Option<String>,
+}
+
+impl<C> Clone for Snapshot<C> {
+    fn clone(&self) -> Self {
+        let Self { state, connection, restarts, last_error } = self;
+        let (connection, last_error) = (connection.clone(), last_error.clone());
+        Self { state: *state, connection, restarts: *restarts, last_error }
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DialError {
+    /// It may work later.
+    Failed(String),
+    /// Somebody must log in first.
+    NeedsAuth(String),
+}
+
+/// How to connect to a server.
+pub trait Dial: Send + 'static {
+    /// What a connection is.
+    type Connection: Live;
+
+    /// Connects. Dropping the future leaves nothing behind.
+    fn dial(&mut self) -> impl Future<Output = Result<Self::Connection, DialError>> + Send;
+}
+
+/// A connection, as far as the supervisor must know.
+pub trait Live: Send + Sync + 'static {
+    /// Waits until the connection is lost; says why. Safe to cancel.
+    fn lost(&self) -> impl Future<Output = String> + Send;
+
+    /// Ends it. Calls that still hold it fail at once.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
+
+#[derive(Debug)]
+enum Command {
+    /// Somebody wants to use the server.
+    Use,
+    /// Try anew, whatever happened before.
+    Refresh,
+    /// End it.
+    Stop,
+}
+
+/// The way to a supervisor. It ends its server when it is dropped; [`Supervisor::stop`] waits for that.
+#[derive(Debug)]
+pub struct Supervisor<C> {
+    commands: mpsc::Sender<Command>,
+    snapshots: watch::Receiver<Snapshot<C>>,
+    task: JoinHandle<()>,
+}
+
+impl<C: Live> Supervisor<C> {
+    /// Starts supervising. A lazy server is connected to when it is first used.
+    pub fn start(
+        name: String,
+        dial: impl Dial<Connection = C>,
+        backoff: Backoff,
+        lazy: bool,
+    ) -> Self {
+        let first = if lazy { State::Idle } else { State::Connecting };
+        let nothing = Snapshot { state: first, connection: None, restarts: 0, last_error: None };
+        let (publisher, snapshots) = watch::channel(nothing);
+        let (commands, received) = mpsc::channel(COMMANDS);
+        let machine = Machine { name, dial, backoff, commands: received, publisher };
+        let task = tokio::spawn(machine.run(first));
+        Self { commands, snapshots, task }
+    }
+
+    /// The server's state, now and from now on.
+    pub fn snapshots(&self) -> watch::Receiver<Snapshot<C>> {
+        self.snapshots.clone()
+    }
+
+    /// Says that somebody wants to use the server.
+    pub fn wake(&self) {
+        // If so many commands wait, it is about to be woken anyway.
+        let _ = self.commands.try_send(Command::Use);
+    }
+
+    /// Has it connected to anew.
+    pub async fn refresh(&self) {
+        let _ = self.commands.send(Command::Refresh).await;
+    }
+
+    /// Ends the server, and waits until it is gone.
+    pub async fn stop(self) {
+        let _ = self.commands.send(Command::Stop).await;
+        let _ = self.task.await;
+    }
+}
+
+/// The state machine.
+struct Machine<D: Dial> {
+    name: String,
+    dial: D,
+    backoff: Backoff,
+    commands: mpsc::Receiver<Command>,
+    publisher: watch::Sender<Snapshot<D::Connection>>,
+}
+
+impl<D: Dial> Machine<D> {
+    async fn run(mut self, first: State) {
+        let mut next = first;
+        loop {
+            next = match next {
+                State::Connecting => self.connecting().await,
+                State::Restarting => self.restarting().await,
+                State::Idle | State::NeedsAuth | State::Failed => self.waiting(next).await,
+                // `connecting` sees to a connection as long as it lives.
+                State::Ready | State::Closed => break,
+            };
+        }
+        self.publish(State::Closed, None, None);
+    }
+
+    /// Connects, and stays until the connection is lost or somebody has other plans.
+    async fn connecting(&mut self) -> State {
+        self.publish(State::Connecting, None, None);
+        let dialled = tokio::select! {
+            dialled = self.dial.dial() => dialled,
+            next = interrupted(&mut self.commands) => return next,
+        };
+        match dialled {
+            Ok(connection) => self.ready(connection).await,
+            Err(DialError::NeedsAuth(cause)) => {
+                self.publish(State::NeedsAuth, None, Some(cause));
+                State::NeedsAuth
+            }
+            Err(DialError::Failed(cause)) => self.lost(cause),
+        }
+    }
+
+    async fn ready(&mut self, connection: D::Connection) -> State {
+        let connection = Arc::new(connection);
+        let since = Instant::now();
+        self.publish(State::Ready, Some(Arc::clone(&connection)), None);
+        tokio::select! {
+            cause = connection.lost() => {
+                self.backoff.ran_for(since.elapsed());
+                connection.close().await;
+                self.lost(cause)
+            }
+            next = interrupted(&mut self.commands) => {
+                self.backoff.reset();
+                self.publish(next, None, None);
+                connection.close().await;
+                next
+            }
+        }
+    }
+
+    /// The connection is lost, or could not be had.
+    fn lost(&mut self, cause: String) -> State {
+        self.publish(State::Restarting, None, Some(cause));
+        State::Restarting
+    }
+
+    async fn restarting(&mut self) -> State {
+        let Some(delay) = self.backoff.next_delay() else {
+            self.publish(State::Failed, None, self.last_error());
+            return State::Failed;
+        };
+        self.publish(State::Restarting, None, self.last_error());
+        tokio::select! {
+            () = sleep(delay) => State::Connecting,
+            next = interrupted(&mut self.commands) => {
+                self.backoff.reset();
+                next
+            }
+        }
+    }
+
+    /// Nothing to do until somebody asks.
+    async fn waiting(&mut self, state: State) -> State {
+        loop {
+            match self.commands.recv().await {
+                Some(Command::Stop) | None => return State::Closed,
+                Some(Command::Use) if state != State::Idle => {}
+                Some(Command::Use | Command::Refresh) => {
+                    self.backoff.reset();
+                    return State::Connecting;
+                }
+            }
+        }
+    }
+
+    fn last_error(&self) -> Option<String> {
+        self.publisher.borrow().last_error.clone()
+    }
+
+    fn publish(&self, state: State, connection: Option<Arc<D::Connection>>, error: Option<String>) {
+        let restarts = self.backoff.tries();
+        let server = &self.name;
+        match (&error, self.publisher.borrow().state == state) {
+            (_, true) => {}
+            (Some(error), false) => tracing::warn!(%server, ?state, restarts, %error),
+            (None, false) => tracing::info!(%server, ?state, restarts),
+        }
+        self.publisher.send_replace(Snapshot { state, connection, restarts, last_error: error });
+    }
+}
+
+/// Waits for a command that interrupts what is being done; says what to do next.
+async fn interrupted(commands: &mut mpsc::Receiver<Command>) -> State {
+    loop {
+        match commands.recv().await {
+            // It is being done already.
+            Some(Command::Use) => {}
+            Some(Command::Refresh) => return State::Connecting,
+            Some(Command::Stop) | None => return State::Closed,
+        }
+    }
+}
