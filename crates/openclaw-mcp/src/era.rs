@@ -9,6 +9,7 @@ use std::time::Duration;
 use rmcp::model::{ClientConfig, ProtocolVersion, RequestMetaObject};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 
 use crate::wire::{CallError, Closed, FastLane, Limits};
 
@@ -76,14 +77,21 @@ pub async fn probe(
     }
 }
 
-/// What 2026-07-28 wants to know of a client in every request.
-fn question(client: &ClientConfig) -> Box<RawValue> {
+/// What 2026-07-28 wants to know of a client in the `_meta` of every request.
+pub(crate) fn request_meta(client: &ClientConfig) -> Map<String, Value> {
     let meta = RequestMetaObject::with_client_context(
         ProtocolVersion::V_2026_07_28,
         client.client_info.clone(),
         client.capabilities.clone(),
     );
-    // Serializing plain data cannot fail; an empty object would only make the server an old one.
-    to_raw_value(&serde_json::json!({ "_meta": meta }))
-        .unwrap_or_else(|_| RawValue::NULL.to_owned())
+    match serde_json::to_value(meta) {
+        Ok(Value::Object(meta)) => meta,
+        // Serializing plain data cannot fail; without it the server would only be taken for an old one.
+        _ => Map::new(),
+    }
+}
+
+fn question(client: &ClientConfig) -> Box<RawValue> {
+    let params = serde_json::json!({ "_meta": request_meta(client) });
+    to_raw_value(&params).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -91,7 +91,7 @@ struct RawTool<'a> {
 /// If the server does not answer a page.
 pub async fn tools(
     lane: &FastLane,
-    meta: Option<&Value>,
+    meta: Option<&Map<String, Value>>,
     limits: Limits,
 ) -> Result<Listing, CallError> {
     let mut listing = Listing::default();
@@ -125,13 +125,13 @@ pub async fn tools(
     Ok(listing)
 }
 
-fn params(cursor: Option<&str>, meta: Option<&Value>) -> Box<RawValue> {
+fn params(cursor: Option<&str>, meta: Option<&Map<String, Value>>) -> Box<RawValue> {
     let mut params = Map::new();
     if let Some(cursor) = cursor {
         params.insert("cursor".to_owned(), cursor.into());
     }
     if let Some(meta) = meta {
-        params.insert("_meta".to_owned(), meta.clone());
+        params.insert("_meta".to_owned(), meta.clone().into());
     }
     // Serializing plain data cannot fail.
     serde_json::value::to_raw_value(&params).unwrap_or_else(|_| RawValue::NULL.to_owned())

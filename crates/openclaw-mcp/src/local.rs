@@ -2,17 +2,25 @@
 
 use std::time::Duration;
 
+use openclaw_config::StdioServer;
+use openclaw_secrets::{Environment, Resolver};
 use rmcp::RoleClient;
 use rmcp::model::{ClientConfig, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::era::{self, Era, Finding};
 use crate::guard::Guard;
+use crate::launch::launch;
+use crate::listing::{self, Listing};
 use crate::process::{Launch, Patience, Process, SpawnError};
 use crate::stderr::{LastLines, drain};
-use crate::wire::{self, FastLane};
+use crate::supervisor::{Dial, DialError, Live};
+use crate::wire::{self, CallError, FastLane, Limits};
 
 /// How long a server's last words are waited for once it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -88,10 +96,35 @@ impl std::fmt::Display for Step {
 #[derive(Debug)]
 pub struct LocalConnection {
     lane: FastLane,
+    pid: u32,
+    version: Option<String>,
+    finding: Finding,
+    /// What stands in the `_meta` of every request: since 2026-07-28 there is no handshake to say it.
+    meta: Option<Meta>,
+    stderr: Stderr,
+    /// Until it is closed.
+    server: Mutex<Option<Server>>,
+}
+
+#[derive(Debug)]
+struct Meta {
+    object: Map<String, Value>,
+    /// The same as text, without braces: what the fast lane puts into a call.
+    members: String,
+}
+
+impl Meta {
+    fn new(object: Map<String, Value>) -> Self {
+        let text = Value::Object(object.clone()).to_string();
+        let members = text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned();
+        Self { object, members }
+    }
+}
+
+#[derive(Debug)]
+struct Server {
     rmcp: RunningService<RoleClient, ClientConfig>,
     process: Process,
-    stderr: Stderr,
-    finding: Finding,
 }
 
 /// The task that reads a server's standard error; it ends with this.
@@ -122,6 +155,7 @@ impl LocalConnection {
         let (lane, slow) = opened
             .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
 
+        let request_meta = era::request_meta(&plan.client);
         let mut step = Step::FindingTheEra;
         let shaken = async {
             let finding = match plan.known_era {
@@ -142,7 +176,13 @@ impl LocalConnection {
         };
         let outcome = timeout_at(deadline, shaken).await;
         match outcome {
-            Ok(Ok((rmcp, finding))) => Ok(Self { lane, rmcp, process, stderr, finding }),
+            Ok(Ok((rmcp, finding))) => {
+                let version = rmcp.peer_info().map(|info| info.protocol_version.to_string());
+                let (pid, server) = (process.pid(), Mutex::new(Some(Server { rmcp, process })));
+                let is_modern = finding.era() == Era::Modern;
+                let meta = is_modern.then(|| Meta::new(request_meta));
+                Ok(Self { lane, pid, version, finding, meta, stderr, server })
+            }
             Err(_) => Err(ConnectError::TimedOut { step, after: plan.timeout }),
             // Mostly the cause is that the server has ended: then that is what to say.
             Ok(Err(cause)) => match timeout(LAST_WORDS, process.ended()).await {
@@ -156,9 +196,26 @@ impl LocalConnection {
         }
     }
 
-    /// The lane for calls.
-    pub fn lane(&self) -> &FastLane {
-        &self.lane
+    /// Calls a tool on the fast lane.
+    ///
+    /// # Errors
+    /// If the server answers with one, too late or not at all.
+    pub async fn call_tool(
+        &self,
+        tool: &str,
+        arguments: &RawValue,
+        limits: Limits,
+    ) -> Result<Box<RawValue>, CallError> {
+        let meta = self.meta.as_ref().map_or("", |meta| &meta.members);
+        self.lane.call_tool(tool, arguments, meta, limits).await
+    }
+
+    /// Lists the server's tools.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn list_tools(&self, limits: Limits) -> Result<Listing, CallError> {
+        listing::tools(&self.lane, self.meta.as_ref().map(|meta| &meta.object), limits).await
     }
 
     /// What was found out about the server's era; worth remembering if it said so itself.
@@ -167,13 +224,13 @@ impl LocalConnection {
     }
 
     /// The version of the protocol that was agreed upon.
-    pub fn version(&self) -> Option<String> {
-        self.rmcp.peer_info().map(|info| info.protocol_version.to_string())
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
     }
 
     /// The id of the process.
     pub fn pid(&self) -> u32 {
-        self.process.pid()
+        self.pid
     }
 
     /// What the server wrote to stderr last.
@@ -182,9 +239,63 @@ impl LocalConnection {
     }
 
     /// Ends the connection and the server (L5). When this returns, nothing of it is left.
-    pub async fn close(mut self, patience: Patience) {
+    pub async fn close(&self, patience: Patience) {
+        let Some(mut server) = self.server.lock().await.take() else { return };
         // Closing `rmcp` drops its transport, and with it the server's input.
-        let _ = self.rmcp.close().await;
-        self.process.shut_down(None, patience).await;
+        let _ = server.rmcp.close().await;
+        server.process.shut_down(None, patience).await;
+    }
+}
+
+impl Live for LocalConnection {
+    async fn lost(&self) -> String {
+        self.lane.until_closed().await.to_string()
+    }
+
+    async fn close(&self) {
+        self.close(Patience::default()).await;
+    }
+}
+
+/// How to connect to a local server, again and again.
+#[derive(Debug)]
+pub struct LocalDial {
+    /// The server's name, for logs.
+    pub server: String,
+    /// Its configuration.
+    pub config: StdioServer,
+    /// Where its secrets come from.
+    pub resolver: Resolver,
+    /// The environment of this program.
+    pub host: Environment,
+    /// Who kills it if this program is itself killed.
+    pub guard: Guard,
+    /// Who we are.
+    pub client: ClientConfig,
+    /// The era that it spoke last time.
+    pub known_era: Option<Era>,
+    /// How long connecting may take.
+    pub timeout: Duration,
+}
+
+impl Dial for LocalDial {
+    type Connection = LocalConnection;
+
+    async fn dial(&mut self) -> Result<LocalConnection, DialError> {
+        let launch = launch(&self.config, &self.resolver, &self.host).await;
+        let launch = launch.map_err(|error| DialError::Failed(format!("the secret {error}")))?;
+        let plan = Plan {
+            server: self.server.clone(),
+            launch,
+            client: self.client.clone(),
+            known_era: self.known_era,
+            timeout: self.timeout,
+        };
+        let connection = LocalConnection::open(plan, &self.guard).await;
+        let connection = connection.map_err(|error| DialError::Failed(error.to_string()))?;
+        if let Finding::Era(era) = connection.finding() {
+            self.known_era = Some(era);
+        }
+        Ok(connection)
     }
 }

@@ -63,6 +63,11 @@ impl FastLane {
         self.queue.closed()
     }
 
+    /// Waits until the connection is closed; says why. Safe to cancel.
+    pub async fn until_closed(&self) -> Closed {
+        self.queue.until_closed().await
+    }
+
     /// Calls a tool. `meta` is what stands in `_meta` besides the progress token: members of an object,
     /// without braces.
     ///

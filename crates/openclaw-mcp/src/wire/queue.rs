@@ -24,6 +24,8 @@ pub(super) struct Queue {
     /// There is room again.
     room: Notify,
     closed: OnceLock<Closed>,
+    /// The connection has closed.
+    ended: Notify,
 }
 
 #[derive(Default)]
@@ -42,6 +44,7 @@ impl Queue {
             work: Notify::new(),
             room: Notify::new(),
             closed: OnceLock::new(),
+            ended: Notify::new(),
         }
     }
 
@@ -57,6 +60,18 @@ impl Queue {
     /// Why the connection is closed, if it is.
     pub(super) fn closed(&self) -> Option<&Closed> {
         self.closed.get()
+    }
+
+    /// Waits until the connection is closed. Safe to cancel.
+    pub(super) async fn until_closed(&self) -> Closed {
+        loop {
+            // Made before the look: otherwise the end could come between the two, unheard.
+            let ended = self.ended.notified();
+            if let Some(closed) = self.closed() {
+                return closed.clone();
+            }
+            ended.await;
+        }
     }
 
     /// Waits until something may be added. Safe to cancel.
@@ -130,6 +145,7 @@ impl Queue {
         self.state().calls.clear();
         self.work.notify_one();
         self.room.notify_waiters();
+        self.ended.notify_waiters();
     }
 }
 
