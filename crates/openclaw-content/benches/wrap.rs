@@ -1,5 +1,9 @@
 //! What wrapping costs, beside a plain copy of the text and a search for a word that it lacks: for
-//! each kind of text, and for the two mixtures that the budgets speak of.
+//! each kind of text, and for mixtures of the ordinary and of the hostile kinds.
+//!
+//! A sample that is repeated flatters the processor's branch prediction, so the mixtures come in two
+//! forms: in blocks of one kind each, and with the samples shuffled. What the budgets come out as
+//! depends on what is called ordinary: the summary shows each definition, for both budgets.
 //!
 //! `cargo bench -p openclaw-content`. The rounds are interleaved and the best of each counts, as
 //! machines are shared and noisy.
@@ -68,6 +72,21 @@ fn mixed(kinds: &[Kind]) -> String {
     kinds.iter().map(|(_, sample)| repeated(sample, SIZE / kinds.len())).collect()
 }
 
+/// The samples of all kinds in an order without a pattern, the same at every run.
+fn shuffled(kinds: &[Kind]) -> String {
+    let mut text = String::with_capacity(SIZE + 1024);
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    while text.len() < SIZE {
+        // xorshift64
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let index = usize::try_from(state >> 33).unwrap_or(0) % kinds.len();
+        text.push_str(kinds[index].1);
+    }
+    text
+}
+
 fn time<T>(run: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
     black_box(run());
@@ -114,6 +133,8 @@ fn main() {
     let mixtures = vec![
         Row::new("ordinary text, mixed", mixed(ORDINARY)),
         Row::new("hostile text, mixed", mixed(HOSTILE)),
+        Row::new("ordinary, shuffled", shuffled(ORDINARY)),
+        Row::new("hostile, shuffled", shuffled(HOSTILE)),
     ];
     let mut groups = [Row::of_each(ORDINARY), Row::of_each(HOSTILE), mixtures];
     for _ in 0..ROUNDS {
@@ -152,23 +173,31 @@ fn table(groups: &[Vec<Row>; 3]) -> String {
     out
 }
 
-/// What the budgets speak of, and then the ends of the range, which mixtures hide.
+/// Both budgets, for each definition of ordinary; and the worst kind, which mixtures hide.
 fn summary([ordinary, hostile, mixtures]: &[Vec<Row>; 3]) -> String {
     let usual = english_and_json(ordinary);
     let copies = ordinary[..ENGLISH_AND_JSON].iter().map(Row::in_copies).fold(0.0, f64::max);
     let mut out = String::new();
-    if let [mixed_ordinary, mixed_hostile] = &mixtures[..] {
+    if let [blocks, hostile_blocks, shuffled, hostile_shuffled] = &mixtures[..] {
         out += &format!(
-            "1 MB of ordinary text: {:.1} × copy, budget {}\n\
-             1 MB of hostile text: {:.1} × copy; {:.1} × ordinary, budget {}\n",
-            mixed_ordinary.in_copies(),
-            BUDGETS.0,
-            mixed_hostile.in_copies(),
-            mixed_hostile.seconds_per_byte() / mixed_ordinary.seconds_per_byte(),
-            BUDGETS.1,
+            "{:<24}{:>16}{:>24}{:>24}\n",
+            "ordinary taken as",
+            format!("× copy (aim {})", BUDGETS.0),
+            format!("hostile blocks ÷ it ({})", BUDGETS.1),
+            format!("shuffled ÷ it ({})", BUDGETS.1),
         );
+        for (name, copies, cost) in [
+            ("English prose, JSON", copies, usual),
+            ("mixture in blocks", blocks.in_copies(), blocks.seconds_per_byte()),
+            ("mixture, shuffled", shuffled.in_copies(), shuffled.seconds_per_byte()),
+        ] {
+            let (in_blocks, at_random) = (
+                hostile_blocks.seconds_per_byte() / cost,
+                hostile_shuffled.seconds_per_byte() / cost,
+            );
+            out += &format!("{name:<24}{copies:>16.1}{in_blocks:>24.1}{at_random:>24.1}\n");
+        }
     }
-    out += &format!("English prose and JSON alone: {copies:.1} × copy\n");
     let slowest =
         hostile.iter().max_by(|a, b| a.seconds_per_byte().total_cmp(&b.seconds_per_byte()));
     if let Some(row) = slowest {
