@@ -72,7 +72,9 @@ pub async fn probe(
             let is_modern = code.is_ok_and(|code| MODERN_ERRORS.contains(&code));
             Ok(Finding::Era(if is_modern { Era::Modern } else { Era::Legacy }))
         }
-        Err(CallError::TimedOut(_) | CallError::Busy) => Ok(Finding::Silent),
+        Err(CallError::TimedOut(_) | CallError::Busy | CallError::AskedFor(_)) => {
+            Ok(Finding::Silent)
+        }
         Err(CallError::Closed(closed)) => Err(closed),
     }
 }

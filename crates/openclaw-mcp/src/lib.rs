@@ -6,14 +6,23 @@
 //! connection, [`supervisor`] keeps one alive, [`backoff`] says when to try again. Remote servers, the
 //! catalogue and the bridge to an agent follow.
 
+pub mod attached;
 pub mod backoff;
+pub mod client;
+mod clock;
+pub mod connection;
+pub mod dial;
 pub mod era;
 pub mod guard;
+pub mod inventory;
 pub mod launch;
 pub mod listing;
 pub mod local;
+pub mod memory;
 pub mod naming;
 pub mod process;
+pub mod server_log;
+pub mod shelf;
 pub mod stderr;
 pub mod supervisor;
 pub mod wire;

@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::task::JoinHandle;
+
+use crate::server_log::ServerLog;
 
 /// A longer line is cut.
 const LONGEST_LINE: usize = 2_000;
@@ -32,9 +35,50 @@ impl LastLines {
     }
 }
 
+/// The task that reads a server's standard error; it ends with this.
+#[derive(Debug)]
+pub struct Stderr {
+    task: JoinHandle<()>,
+    last: LastLines,
+}
+
+impl Stderr {
+    /// Begins to read.
+    pub fn read(
+        server: String,
+        stderr: impl AsyncRead + Unpin + Send + 'static,
+        log: ServerLog,
+    ) -> Self {
+        let last = LastLines::default();
+        let task = tokio::spawn(drain(server, stderr, last.clone(), log));
+        Self { task, last }
+    }
+
+    /// What the server wrote last.
+    pub fn last_lines(&self) -> Vec<String> {
+        self.last.get()
+    }
+
+    /// Waits until the server has closed its standard error.
+    pub async fn ended(&mut self) {
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Stderr {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 /// Reads until the server closes its standard error. Whatever it writes is read: a full pipe would
 /// stop the server.
-pub async fn drain(server: String, mut stderr: impl AsyncRead + Unpin, last: LastLines) {
+async fn drain(
+    server: String,
+    mut stderr: impl AsyncRead + Unpin,
+    last: LastLines,
+    log: ServerLog,
+) {
     let mut buffer = vec![0; 8 * 1024];
     let mut line = Vec::new();
     let mut lines = 0usize;
@@ -48,21 +92,21 @@ pub async fn drain(server: String, mut stderr: impl AsyncRead + Unpin, last: Las
             line.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.ends_with(b"\n") {
                 lines += 1;
-                note(&server, &line, lines, &last);
+                note(&server, &line, lines, &last, &log);
                 line.clear();
             }
         }
     }
     if !line.is_empty() {
         lines += 1;
-        note(&server, &line, lines, &last);
+        note(&server, &line, lines, &last, &log);
     }
     if lines > LOGGED_LINES {
         tracing::warn!(%server, lines, "the server wrote more to stderr than was logged");
     }
 }
 
-fn note(server: &str, line: &[u8], number: usize, last: &LastLines) {
+fn note(server: &str, line: &[u8], number: usize, last: &LastLines, log: &ServerLog) {
     let text = String::from_utf8_lossy(line);
     // Control characters would command the terminal that shows the log.
     let text: String =
@@ -73,6 +117,7 @@ fn note(server: &str, line: &[u8], number: usize, last: &LastLines) {
     if number <= LOGGED_LINES {
         tracing::warn!(%server, stderr = %text);
     }
+    log.line(&text);
     last.push(text);
 }
 
@@ -82,7 +127,7 @@ mod tests {
 
     async fn kept(text: &[u8]) -> Vec<String> {
         let last = LastLines::default();
-        drain("test".to_owned(), text, last.clone()).await;
+        drain("test".to_owned(), text, last.clone(), ServerLog::none()).await;
         last.get()
     }
 

@@ -13,10 +13,10 @@
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::backoff::Backoff;
+use crate::server_log::ServerLog;
 
 /// How many commands may wait.
 const COMMANDS: usize = 16;
@@ -51,7 +51,7 @@ pub struct Snapshot<C> {
     /// How often it was started again in a row.
     pub restarts: u32,
     /// What went wrong last.
-    pub last_error: Option<String>,
+    pub last_error: Option<Trouble>,
 }
 
 impl<C> Clone for Snapshot<C> {
@@ -66,9 +66,30 @@ impl<C> Clone for Snapshot<C> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DialError {
     /// It may work later.
-    Failed(String),
+    Failed(Trouble),
     /// Somebody must log in first.
-    NeedsAuth(String),
+    NeedsAuth(Trouble),
+}
+
+/// What went wrong, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trouble {
+    /// In our words.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// What the server wrote to stderr last. From outside: not for a model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub last_lines: Vec<String>,
+}
+
+impl Trouble {
+    /// Trouble that needs no more words.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
 }
 
 /// How to connect to a server.
@@ -83,7 +104,7 @@ pub trait Dial: Send + 'static {
 /// A connection, as far as the supervisor must know.
 pub trait Live: Send + Sync + 'static {
     /// Waits until the connection is lost; says why. Safe to cancel.
-    fn lost(&self) -> impl Future<Output = String> + Send;
+    fn lost(&self) -> impl Future<Output = Trouble> + Send;
 
     /// Ends it. Calls that still hold it fail at once.
     fn close(&self) -> impl Future<Output = ()> + Send;
@@ -104,7 +125,6 @@ enum Command {
 pub struct Supervisor<C> {
     commands: mpsc::Sender<Command>,
     snapshots: watch::Receiver<Snapshot<C>>,
-    task: JoinHandle<()>,
 }
 
 impl<C: Live> Supervisor<C> {
@@ -114,14 +134,16 @@ impl<C: Live> Supervisor<C> {
         dial: impl Dial<Connection = C>,
         backoff: Backoff,
         lazy: bool,
+        log: ServerLog,
     ) -> Self {
         let first = if lazy { State::Idle } else { State::Connecting };
         let nothing = Snapshot { state: first, connection: None, restarts: 0, last_error: None };
         let (publisher, snapshots) = watch::channel(nothing);
         let (commands, received) = mpsc::channel(COMMANDS);
-        let machine = Machine { name, dial, backoff, commands: received, publisher };
-        let task = tokio::spawn(machine.run(first));
-        Self { commands, snapshots, task }
+        let machine = Machine { name, dial, backoff, commands: received, publisher, log };
+        // It ends when the commands do, and publishes nothing any more then.
+        tokio::spawn(machine.run(first));
+        Self { commands, snapshots }
     }
 
     /// The server's state, now and from now on.
@@ -141,9 +163,10 @@ impl<C: Live> Supervisor<C> {
     }
 
     /// Ends the server, and waits until it is gone.
-    pub async fn stop(self) {
+    pub async fn stop(&self) {
         let _ = self.commands.send(Command::Stop).await;
-        let _ = self.task.await;
+        let mut snapshots = self.snapshots.clone();
+        while snapshots.changed().await.is_ok() {}
     }
 }
 
@@ -154,6 +177,7 @@ struct Machine<D: Dial> {
     backoff: Backoff,
     commands: mpsc::Receiver<Command>,
     publisher: watch::Sender<Snapshot<D::Connection>>,
+    log: ServerLog,
 }
 
 impl<D: Dial> Machine<D> {
@@ -208,7 +232,7 @@ impl<D: Dial> Machine<D> {
     }
 
     /// The connection is lost, or could not be had.
-    fn lost(&mut self, cause: String) -> State {
+    fn lost(&mut self, cause: Trouble) -> State {
         self.publish(State::Restarting, None, Some(cause));
         State::Restarting
     }
@@ -242,17 +266,28 @@ impl<D: Dial> Machine<D> {
         }
     }
 
-    fn last_error(&self) -> Option<String> {
+    fn last_error(&self) -> Option<Trouble> {
         self.publisher.borrow().last_error.clone()
     }
 
-    fn publish(&self, state: State, connection: Option<Arc<D::Connection>>, error: Option<String>) {
+    fn publish(
+        &self,
+        state: State,
+        connection: Option<Arc<D::Connection>>,
+        error: Option<Trouble>,
+    ) {
         let restarts = self.backoff.tries();
         let server = &self.name;
         match (&error, self.publisher.borrow().state == state) {
             (_, true) => {}
-            (Some(error), false) => tracing::warn!(%server, ?state, restarts, %error),
-            (None, false) => tracing::info!(%server, ?state, restarts),
+            (Some(Trouble { message, .. }), false) => {
+                tracing::warn!(%server, ?state, restarts, error = %message);
+                self.log.line(&format!("[openclaw] {state:?}: {message}"));
+            }
+            (None, false) => {
+                tracing::info!(%server, ?state, restarts);
+                self.log.line(&format!("[openclaw] {state:?}"));
+            }
         }
         self.publisher.send_replace(Snapshot { state, connection, restarts, last_error: error });
     }

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openclaw_mcp::backoff::Backoff;
-use openclaw_mcp::supervisor::{Dial, DialError, Live, Snapshot, State, Supervisor};
+use openclaw_mcp::server_log::ServerLog;
+use openclaw_mcp::supervisor::{Dial, DialError, Live, Snapshot, State, Supervisor, Trouble};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -62,12 +63,12 @@ impl Dial for Scripted {
 }
 
 impl Live for Connection {
-    async fn lost(&self) -> String {
+    async fn lost(&self) -> Trouble {
         match self.life {
             Some(life) => tokio::time::sleep_until(self.born + life).await,
             None => self.closed.notified().await,
         }
-        "it crashed".to_owned()
+        Trouble::new("it crashed")
     }
 
     async fn close(&self) {
@@ -76,7 +77,7 @@ impl Live for Connection {
 }
 
 fn failed() -> Fate {
-    Err(DialError::Failed("no such program".to_owned()))
+    Err(DialError::Failed(Trouble::new("no such program")))
 }
 
 fn lives(seconds: u64) -> Fate {
@@ -93,11 +94,12 @@ async fn until(
 #[tokio::test(start_paused = true)]
 async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_up() {
     let dial = Scripted::new([lives(0)]);
-    let supervisor = Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false);
+    let supervisor =
+        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     let last = until(&mut snapshots, State::Failed).await;
     assert_eq!(dial.tried_at(), [0, 1, 3, 7, 15, 31]);
-    assert_eq!(last.last_error.as_deref(), Some("it crashed"));
+    assert_eq!(last.last_error, Some(Trouble::new("it crashed")));
     assert_eq!(last.restarts, 5);
     assert_eq!(dial.open.load(Ordering::SeqCst), 0);
     supervisor.stop().await;
@@ -106,7 +108,8 @@ async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_u
 #[tokio::test(start_paused = true)]
 async fn a_healthy_minute_makes_good_for_earlier_crashes() {
     let dial = Scripted::new([lives(0), lives(0), lives(60), lives(0), Ok(None)]);
-    let supervisor = Supervisor::start("x".into(), dial.clone(), Backoff::process(2), false);
+    let supervisor =
+        Supervisor::start("x".into(), dial.clone(), Backoff::process(2), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     snapshots.wait_for(|_| dial.tried_at().len() == 5).await.unwrap();
     assert_eq!(dial.tried_at(), [0, 1, 3, 64, 66]);
@@ -117,7 +120,8 @@ async fn a_healthy_minute_makes_good_for_earlier_crashes() {
 #[tokio::test(start_paused = true)]
 async fn a_remote_server_is_tried_for_ever() {
     let dial = Scripted::new([failed()]);
-    let supervisor = Supervisor::start("x".into(), dial.clone(), Backoff::remote(), false);
+    let supervisor =
+        Supervisor::start("x".into(), dial.clone(), Backoff::remote(), false, ServerLog::none());
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert!(dial.tried_at().len() > 60);
     assert_eq!(supervisor.snapshots().borrow().state, State::Restarting);
@@ -127,7 +131,8 @@ async fn a_remote_server_is_tried_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_server_is_revived_by_a_refresh() {
     let dial = Scripted::new([failed(), Ok(None)]);
-    let supervisor = Supervisor::start("x".into(), dial.clone(), Backoff::process(0), false);
+    let supervisor =
+        Supervisor::start("x".into(), dial.clone(), Backoff::process(0), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     until(&mut snapshots, State::Failed).await;
     supervisor.wake();
@@ -142,7 +147,8 @@ async fn a_failed_server_is_revived_by_a_refresh() {
 #[tokio::test(start_paused = true)]
 async fn a_lazy_server_is_connected_to_when_it_is_used() {
     let dial = Scripted::new([Ok(None)]);
-    let supervisor = Supervisor::start("x".into(), dial.clone(), Backoff::process(5), true);
+    let supervisor =
+        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), true, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!((snapshots.borrow().state, dial.tried_at().len()), (State::Idle, 0));
@@ -153,12 +159,13 @@ async fn a_lazy_server_is_connected_to_when_it_is_used() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_needs_a_login_waits_for_it() {
-    let needed = Err(DialError::NeedsAuth("run `openclaw mcp auth x`".to_owned()));
+    let needed = Err(DialError::NeedsAuth(Trouble::new("run `openclaw mcp auth x`")));
     let dial = Scripted::new([needed, Ok(None)]);
-    let supervisor = Supervisor::start("x".into(), dial.clone(), Backoff::remote(), false);
+    let supervisor =
+        Supervisor::start("x".into(), dial.clone(), Backoff::remote(), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     let waiting = until(&mut snapshots, State::NeedsAuth).await;
-    assert_eq!(waiting.last_error.as_deref(), Some("run `openclaw mcp auth x`"));
+    assert_eq!(waiting.last_error, Some(Trouble::new("run `openclaw mcp auth x`")));
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(dial.tried_at(), [0]);
     supervisor.refresh().await;
@@ -169,7 +176,8 @@ async fn a_server_that_needs_a_login_waits_for_it() {
 #[tokio::test(start_paused = true)]
 async fn stopping_and_refreshing_close_the_connection() {
     let dial = Scripted::new([Ok(None)]);
-    let supervisor = Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false);
+    let supervisor =
+        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     until(&mut snapshots, State::Ready).await;
     supervisor.refresh().await;
@@ -184,7 +192,8 @@ async fn stopping_and_refreshing_close_the_connection() {
 #[tokio::test(start_paused = true)]
 async fn dropping_the_supervisor_ends_its_server() {
     let dial = Scripted::new([Ok(None)]);
-    let supervisor = Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false);
+    let supervisor =
+        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     until(&mut snapshots, State::Ready).await;
     drop(supervisor);

@@ -83,12 +83,17 @@ impl Policy {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn decide(&self, name: &ToolName) -> Decision {
-        let name = name.as_str();
-        let denying = self.layers.iter().find(|layer| layer.deny.is_match(name));
+        self.decide_any(&[name.as_str()])
+    }
+
+    /// The same for a tool that goes by several names: a pattern on any of them counts.
+    pub fn decide_any(&self, names: &[&str]) -> Decision {
+        let matches = |globs: &GlobSet| names.iter().any(|name| globs.is_match(name));
+        let denying = self.layers.iter().find(|layer| matches(&layer.deny));
         if let Some(layer) = denying {
             return Decision::Denied { by: format!("{}.deny", layer.place) };
         }
-        let allows = |layer: &Layer| layer.allow.as_ref().is_none_or(|allow| allow.is_match(name));
+        let allows = |layer: &Layer| layer.allow.as_ref().is_none_or(matches);
         match self.layers.iter().find(|layer| !allows(layer)) {
             Some(layer) => Decision::Denied { by: format!("{}.allow", layer.place) },
             None => Decision::Allowed,

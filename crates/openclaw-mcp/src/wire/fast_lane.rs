@@ -22,6 +22,9 @@ pub enum CallError {
     /// The connection is closed.
     #[error(transparent)]
     Closed(#[from] Closed),
+    /// The server asked for something before it would answer, and did not get it.
+    #[error("the server asked for {0}")]
+    AskedFor(String),
     /// Far too many calls wait for this server.
     #[error("too many calls wait for this server")]
     Busy,

@@ -1,11 +1,11 @@
 //! Lists, however a server gives them.
 
-use openclaw_mcp::listing::{Listing, tools};
+use openclaw_mcp::listing::{ListedTool, Listing, tools};
 use openclaw_testkit::{Cursor, Script, Tool};
 
 use crate::support::{Connection, LIMITS};
 
-async fn listed(script: &Script) -> Listing {
+async fn listed(script: &Script) -> Listing<ListedTool> {
     let connection = Connection::open(script).await;
     let listing = tools(&connection.fast, None, LIMITS).await.unwrap();
     connection.close().await;
@@ -17,7 +17,7 @@ async fn all_pages_are_read_in_order() {
     let script =
         Script::new().tools((0..25).map(|number| Tool::new(format!("t{number}")))).page_size(10);
     let listing = listed(&script).await;
-    let names: Vec<String> = listing.tools.into_iter().map(|tool| tool.name).collect();
+    let names: Vec<String> = listing.entries.into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, (0..25).map(|number| format!("t{number}")).collect::<Vec<_>>());
     assert_eq!(listing.cut, None);
 }
@@ -25,7 +25,7 @@ async fn all_pages_are_read_in_order() {
 #[tokio::test]
 async fn ten_thousand_tools_are_taken() {
     assert!(
-        listed(&Script::new().extra_tools(10_000).page_size(1_000)).await.tools.len() >= 10_000
+        listed(&Script::new().extra_tools(10_000).page_size(1_000)).await.entries.len() >= 10_000
     );
 }
 
@@ -33,22 +33,22 @@ async fn ten_thousand_tools_are_taken() {
 async fn a_list_without_end_is_cut() {
     let repeating = listed(&Script::new().page_size(5).cursor(Cursor::Repeating)).await;
     assert_eq!(repeating.cut, Some("the server repeats a page"));
-    assert!(!repeating.tools.is_empty());
+    assert!(!repeating.entries.is_empty());
     let endless = listed(&Script::new().page_size(5).cursor(Cursor::Endless)).await;
-    assert!(endless.cut.is_some() && !endless.tools.is_empty(), "{:?}", endless.cut);
+    assert!(endless.cut.is_some() && !endless.entries.is_empty(), "{:?}", endless.cut);
 }
 
 #[tokio::test]
 async fn one_bad_tool_takes_no_other_with_it() {
     let listing = listed(&Script::new().odd_tools()).await;
-    assert!(listing.tools.iter().any(|tool| tool.name == "echo"), "the good ones are there");
+    assert!(listing.entries.iter().any(|tool| tool.name == "echo"), "the good ones are there");
     assert!(!listing.dropped.is_empty());
     for dropped in &listing.dropped {
         assert!(dropped.name.chars().count() <= 64 && !dropped.reason.is_empty(), "{dropped:?}");
     }
     let reasons: String = listing.dropped.iter().map(|dropped| dropped.reason.as_str()).collect();
     for reason in
-        ["its input schema is not an object", "it has no input schema", "its entry is no tool"]
+        ["its input schema is not an object", "it has no input schema", "its entry cannot be read"]
     {
         assert!(reasons.contains(reason), "{reasons}");
     }

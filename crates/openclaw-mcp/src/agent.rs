@@ -1,0 +1,160 @@
+//! The servers of one agent, as a catalogue of tools, and the resources and prompts beside them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use openclaw_config::{AgentConfig, AgentId, Config, HeldBack, ServerConfig, ServerName, ToolPolicy};
+use openclaw_tools::{Policy, Rules};
+
+use crate::bridge::Office;
+use crate::catalogue::{Catalogue, Member};
+use crate::server::{Server, auth, reached_by};
+use crate::shelf::Revision;
+use crate::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use crate::supervisor::Trouble;
+
+/// The servers of one agent.
+#[derive(Debug)]
+pub struct AgentTools {
+    id: AgentId,
+    template: String,
+    policy: Policy,
+    members: Vec<Member>,
+    servers: Vec<Arc<Server>>,
+    /// Servers that do not run.
+    resting: BTreeMap<ServerName, Resting>,
+    revision: Revision,
+    catalogue: ArcSwap<Catalogue>,
+    /// One builds, the others wait.
+    building: Mutex<()>,
+    pub(crate) office: Office,
+}
+
+/// Why a server does not run.
+#[derive(Debug)]
+enum Resting {
+    Disabled(Box<ServerConfig>),
+    HeldBack(HeldBack),
+}
+
+impl AgentTools {
+    pub(crate) fn new(
+        agent: &AgentConfig,
+        config: &Config,
+        servers: Vec<Arc<Server>>,
+        revision: Revision,
+        office: &Office,
+    ) -> Self {
+        let all = [
+            rules("tools", &config.tools),
+            rules("gateway.tools", &config.gateway_tools),
+            rules("agent's tools", &agent.tools),
+        ];
+        let members = servers.iter().map(|server| Member {
+            policy: compile([rules("server's tools", &server.config().tools)]),
+            server: Arc::clone(server),
+        });
+        let disabled = agent.mcp.servers.iter().filter(|(_, config)| !config.enabled);
+        let disabled = disabled
+            .map(|(name, config)| (name.clone(), Resting::Disabled(Box::new(config.clone()))));
+        let held_back = agent.mcp.held_back.iter();
+        let held_back =
+            held_back.map(|(name, held_back)| (name.clone(), Resting::HeldBack(held_back.clone())));
+        Self {
+            id: agent.id.clone(),
+            template: agent.mcp.settings.tool_naming.as_str().to_owned(),
+            policy: compile(all),
+            members: members.collect(),
+            resting: disabled.chain(held_back).collect(),
+            servers,
+            // The first look builds.
+            catalogue: ArcSwap::from_pointee(Catalogue { revision: u64::MAX, ..Catalogue::default() }),
+            revision,
+            building: Mutex::new(()),
+            office: office.clone(),
+        }
+    }
+
+    /// The agent.
+    pub fn id(&self) -> &AgentId {
+        &self.id
+    }
+
+    /// The servers that run.
+    pub fn servers(&self) -> &[Arc<Server>] {
+        &self.servers
+    }
+
+    /// The server of a name.
+    pub fn server(&self, name: &str) -> Option<&Arc<Server>> {
+        self.servers.iter().find(|server| server.name().as_str() == name)
+    }
+
+    /// All tools, as of now. It is built when a list has changed since the last look; otherwise this
+    /// costs next to nothing.
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        let revision = self.revision.get();
+        let catalogue = self.catalogue.load();
+        if catalogue.revision == revision {
+            return Arc::clone(&catalogue);
+        }
+        let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.catalogue.load_full();
+        let revision = self.revision.get();
+        if before.revision == revision {
+            return before;
+        }
+        let built =
+            Catalogue::build(revision, &self.template, &self.policy, &self.members, &before);
+        let built = Arc::new(built);
+        self.catalogue.store(Arc::clone(&built));
+        built
+    }
+
+    /// All servers, those that do not run among them, in the order of their names (L9).
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        let running = self.servers.iter().map(|server| server.status());
+        let resting = self.resting.iter().map(|(name, resting)| resting.status(name));
+        let mut all: Vec<ServerStatus> = running.chain(resting).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+}
+
+impl Resting {
+    fn status(&self, name: &ServerName) -> ServerStatus {
+        let (state, transport, target, auth, trouble) = match self {
+            Self::Disabled(config) => {
+                let (transport, target) = reached_by(config);
+                (ServerState::Disabled, transport, target, auth(config), None)
+            }
+            Self::HeldBack(held_back) => {
+                let names = held_back.unset_variables.join(", ");
+                let trouble = Trouble {
+                    message: format!("environment variables are not set: {names}"),
+                    hint: Some("set them, or take them out of the server's entry".to_owned()),
+                    last_lines: Vec::new(),
+                };
+                let nothing = String::new();
+                (ServerState::Failed, TransportKind::Stdio, nothing, AuthKind::None, Some(trouble))
+            }
+        };
+        ServerStatus {
+            last_error: trouble,
+            ..ServerStatus::new(name.to_string(), state, transport, target, auth)
+        }
+    }
+}
+
+fn rules<'a>(place: &'a str, policy: &'a ToolPolicy) -> Rules<'a> {
+    Rules { place, allow: policy.allow.as_deref(), deny: &policy.deny }
+}
+
+/// Patterns were checked when the configuration was read; should one be none, nothing is allowed.
+fn compile<'a>(rules: impl IntoIterator<Item = Rules<'a>>) -> Policy {
+    Policy::new(rules).unwrap_or_else(|error| {
+        tracing::error!(%error, "no tool is allowed");
+        Policy::nothing()
+    })
+}

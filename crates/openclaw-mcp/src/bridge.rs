@@ -1,0 +1,230 @@
+//! A call of a tool, from its name to its outcome (B4–B8, B10, B11, B13).
+//!
+//! The way of a call crosses no actor and waits for no lock: catalogue, policy, pin, limiter, schema,
+//! wire, wrapping. Whatever goes wrong on it becomes an outcome in plain words.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use openclaw_tools::{Decision, Failure, ToolOutcome};
+use serde_json::value::RawValue;
+
+use crate::agent::AgentTools;
+use crate::audit::{Audit, AuditOutcome, CallRecord};
+use crate::catalogue::CatalogueTool;
+use crate::pins::{Fingerprint, Pin, Pins};
+use crate::results::{self, Origin, ResultLimits};
+use crate::spill::Spill;
+use crate::wire::CallError;
+
+/// What watches over calls.
+#[derive(Debug, Clone)]
+pub struct Office {
+    /// Who did what.
+    pub audit: Audit,
+    /// Where large results are kept.
+    pub spill: Option<Arc<Spill>>,
+    /// What tools looked like when they were approved.
+    pub pins: Option<Arc<Pins>>,
+}
+
+impl Office {
+    /// Nothing is written down.
+    pub fn none() -> Self {
+        Self { audit: Audit::none(), spill: None, pins: None }
+    }
+
+    pub(crate) async fn close(&self) {
+        self.audit.flush().await;
+    }
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The tool's final name.
+    pub name: &'a str,
+    /// The arguments: a JSON object.
+    pub arguments: &'a RawValue,
+    /// Who is behind it.
+    pub who: &'a str,
+    /// The session that it belongs to.
+    pub session: Option<&'a str>,
+    /// Somebody has seen what the tool says about itself today, and wants the call.
+    pub approved: bool,
+}
+
+impl AgentTools {
+    /// Calls a tool. Dropping the future tells the server that nobody waits any more.
+    pub async fn call(&self, call: Call<'_>) -> ToolOutcome {
+        let started = Instant::now();
+        let catalogue = self.catalogue();
+        let Some(tool) = catalogue.get(call.name) else {
+            let message = format!("there is no tool '{}'", printable(call.name));
+            return results::failure(Failure::Denied, message, None);
+        };
+        let mut record = Recorder { tools: self, tool, call, started, is_written: false };
+        let mut outcome = self.carry_out(tool, call).await;
+        outcome.details.duration = started.elapsed();
+        record.write(AuditOutcome::of(&outcome), &outcome);
+        outcome
+    }
+
+    async fn carry_out(&self, tool: &CatalogueTool, call: Call<'_>) -> ToolOutcome {
+        let server = &tool.server;
+        let origin =
+            Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
+        let fail = |failure, words: String| results::failure(failure, words, Some(origin));
+        if let Decision::Denied { by } = &tool.decision {
+            let words = format!("the tool '{}' is not allowed (by {by})", call.name);
+            return fail(Failure::Denied, words);
+        }
+        if let Err(words) = self.check_pin(tool, call) {
+            return fail(Failure::Denied, words);
+        }
+        match tool.validator.get() {
+            Ok(validator) => {
+                if let Err(violations) = validator.check_raw(call.arguments) {
+                    let words = format!("the arguments do not fit the tool:\n{violations}");
+                    return fail(Failure::InvalidArguments, words);
+                }
+            }
+            Err(unusable) => {
+                let words = format!("the tool cannot be used, its schema is broken: {unusable}");
+                return fail(Failure::Protocol, words);
+            }
+        }
+        if let Err(wait) = server.limiter.check() {
+            return fail(Failure::RateLimited, format!("{wait} (MCP server '{}')", origin.server));
+        }
+        let attached = match server.ready().await {
+            Ok(attached) => attached,
+            Err(unavailable) => return fail(Failure::Unavailable, unavailable.to_string()),
+        };
+        let _turn = match &server.turn {
+            Some(turn) => turn.acquire().await.ok(),
+            None => None,
+        };
+        let started = Instant::now();
+        let result = attached
+            .connection()
+            .call_tool(&tool.listed, call.arguments, server.limits)
+            .await;
+        let duration = started.elapsed();
+        let outcome = match result {
+            Ok(raw) => {
+                let limits = ResultLimits { max_chars: server.config().max_result_chars };
+                let spill = self.office.spill.as_deref();
+                results::outcome(raw, origin, limits, spill, duration)
+            }
+            Err(error) => {
+                if is_unknown_tool(&error) {
+                    server.shelf().remove_tool(&tool.listed.name);
+                    // Whoever keeps the lists fresh asks again.
+                    attached.connection().client().changed(|changes| changes.tools += 1);
+                }
+                if let CallError::RateLimited { retry_after } = &error {
+                    server.limiter.back_off(retry_after.unwrap_or_default());
+                }
+                results::call_failed(error, origin)
+            }
+        };
+        server.stats.record(duration, outcome.is_error);
+        outcome
+    }
+
+    /// A tool that says something else about itself than when it was approved needs another look.
+    fn check_pin(&self, tool: &CatalogueTool, call: Call<'_>) -> Result<(), String> {
+        let Some(pins) = &self.office.pins else { return Ok(()) };
+        let (server, name) = (tool.server.name().as_str(), tool.listed.name.as_str());
+        let fingerprint = tool.fingerprint();
+        match (pins.check(server, name, fingerprint), call.approved) {
+            (Pin::Same, _) | (Pin::New, false) => Ok(()),
+            (Pin::New | Pin::Changed { .. }, true) => {
+                if let Err(error) = pins.approve(server, name, *fingerprint) {
+                    tracing::warn!(%server, tool = %name, %error, "the approval cannot be kept");
+                }
+                Ok(())
+            }
+            (Pin::Changed { .. }, false) => Err(format!(
+                "the tool '{}' says something else about itself than when it was approved; \
+                 somebody must look at it and approve it again",
+                call.name
+            )),
+        }
+    }
+}
+
+/// Writes the audit line, also for a call whose caller has gone.
+struct Recorder<'a> {
+    tools: &'a AgentTools,
+    tool: &'a CatalogueTool,
+    call: Call<'a>,
+    started: Instant,
+    is_written: bool,
+}
+
+impl Recorder<'_> {
+    fn write(&mut self, ending: AuditOutcome, outcome: &ToolOutcome) {
+        self.is_written = true;
+        let chars = outcome.content_chars();
+        self.record(ending, chars);
+    }
+
+    fn record(&self, ending: AuditOutcome, result_chars: usize) {
+        let duration = self.started.elapsed();
+        let (server, raw_tool) = (self.tool.server.name().as_str(), &self.tool.listed.name);
+        tracing::debug!(
+            server,
+            tool = raw_tool,
+            outcome = ending.name(),
+            duration_ms = duration.as_secs_f64() * 1_000.0,
+            "call"
+        );
+        if !self.tools.office.audit.is_on() {
+            return;
+        }
+        self.tools.office.audit.record(&CallRecord {
+            at: SystemTime::now(),
+            who: self.call.who,
+            agent: Some(self.tools.id().as_str()),
+            session: self.call.session,
+            server,
+            tool: self.call.name,
+            raw_tool,
+            arguments: self.call.arguments,
+            outcome: ending,
+            duration,
+            result_chars,
+        });
+    }
+}
+
+impl Drop for Recorder<'_> {
+    fn drop(&mut self) {
+        if !self.is_written {
+            self.record(AuditOutcome::Cancelled, 0);
+        }
+    }
+}
+
+/// A name that a model made up, for a message.
+fn printable(name: &str) -> String {
+    name.chars().take(64).filter(|c| c.is_ascii_graphic()).collect()
+}
+
+/// Whether a server says that it does not have the tool, in one of the ways in which servers do.
+fn is_unknown_tool(error: &CallError) -> bool {
+    #[derive(serde::Deserialize)]
+    struct RpcError {
+        code: i64,
+        #[serde(default)]
+        message: String,
+    }
+    let CallError::Rpc(raw) = error else { return false };
+    let Ok(error) = serde_json::from_str::<RpcError>(raw.get()) else { return false };
+    let message = error.message.to_ascii_lowercase();
+    let says_so = message.contains("unknown tool")
+        || message.contains("tool") && message.contains("not found");
+    matches!(error.code, -32601 | -32602) && says_so
+}

@@ -1,0 +1,170 @@
+//! All tools of an agent: by final name, to the server and its own name for the tool, with everything
+//! that a call needs already decided (B1–B3, B8).
+//!
+//! A catalogue never changes: when a server's list does, another is built and takes its place.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use openclaw_tools::{Decision, Effect, Policy, ToolName, ToolSpec};
+use serde_json::Value;
+
+use crate::describe;
+use crate::listing::ListedTool;
+use crate::naming::{RawTool, names};
+use crate::pins::Fingerprint;
+use crate::schema::LazyValidator;
+use crate::server::Server;
+
+/// All tools of an agent.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    /// The count of changes that it was built from.
+    pub(crate) revision: u64,
+    tools: HashMap<ToolName, Arc<CatalogueTool>>,
+    /// In the order of their names.
+    sorted: Vec<Arc<CatalogueTool>>,
+}
+
+/// A tool in a catalogue.
+#[derive(Debug)]
+pub struct CatalogueTool {
+    /// What an agent is told about it.
+    pub spec: ToolSpec,
+    /// Whether the policy lets it be used.
+    pub decision: Decision,
+    /// Its server.
+    pub(crate) server: Arc<Server>,
+    /// The tool as its server describes it.
+    pub(crate) listed: Arc<ListedTool>,
+    pub(crate) validator: LazyValidator,
+    fingerprint: OnceLock<Fingerprint>,
+}
+
+impl CatalogueTool {
+    /// The server that it belongs to.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The tool as its server describes it.
+    pub fn listed(&self) -> &ListedTool {
+        &self.listed
+    }
+
+    /// What it says about itself, in short.
+    pub fn fingerprint(&self) -> &Fingerprint {
+        self.fingerprint.get_or_init(|| Fingerprint::of(&self.listed))
+    }
+
+    /// Whether it may be used.
+    pub fn is_allowed(&self) -> bool {
+        self.decision == Decision::Allowed
+    }
+}
+
+/// A server's tools may be ruled out by the agent's policy, and by its own.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) server: Arc<Server>,
+    pub(crate) policy: Policy,
+}
+
+impl Catalogue {
+    /// Builds a catalogue. What has not changed is taken over from the one before.
+    pub(crate) fn build(
+        revision: u64,
+        template: &str,
+        policy: &Policy,
+        members: &[Member],
+        before: &Self,
+    ) -> Self {
+        let shelves: Vec<_> =
+            members.iter().map(|member| (member, member.server.shelf().inventory())).collect();
+        let raw = shelves.iter().flat_map(|(member, inventory)| {
+            let server = member.server.name().as_str();
+            let prefix = member.server.config().tool_prefix.as_deref().unwrap_or(server);
+            inventory.tools.iter().map(move |tool| RawTool { server, prefix, tool: &tool.name })
+        });
+        let names = names(template, raw);
+        let mut tools = HashMap::with_capacity(names.len());
+        for (member, inventory) in &shelves {
+            let server = member.server.name().as_str();
+            let prefix = member.server.config().tool_prefix.as_deref().unwrap_or(server);
+            for listed in &inventory.tools {
+                let raw = RawTool { server, prefix, tool: &listed.name };
+                let Some(name) = names.get(&raw) else { continue };
+                let same = before.tools.get(name).filter(|old| {
+                    Arc::ptr_eq(&old.listed, listed) && Arc::ptr_eq(&old.server, &member.server)
+                });
+                let tool = match same {
+                    Some(tool) => Arc::clone(tool),
+                    None => Arc::new(entry(name.clone(), member, listed, policy)),
+                };
+                tools.insert(name.clone(), tool);
+            }
+        }
+        let mut sorted: Vec<_> = tools.values().map(Arc::clone).collect();
+        sorted.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
+        Self { revision, tools, sorted }
+    }
+
+    /// The tool of a name.
+    pub fn get(&self, name: &str) -> Option<&Arc<CatalogueTool>> {
+        self.tools.get(name)
+    }
+
+    /// The tool that a server calls so.
+    pub fn find(&self, server: &str, tool: &str) -> Option<&Arc<CatalogueTool>> {
+        self.sorted
+            .iter()
+            .find(|entry| entry.server.name().as_str() == server && entry.listed.name == tool)
+    }
+
+    /// All tools in the order of their names, those that are denied among them.
+    pub fn all(&self) -> &[Arc<CatalogueTool>] {
+        &self.sorted
+    }
+
+    /// The tools that may be used, in the order of their names.
+    pub fn allowed(&self) -> impl Iterator<Item = &Arc<CatalogueTool>> {
+        self.sorted.iter().filter(|tool| tool.is_allowed())
+    }
+}
+
+fn entry(
+    name: ToolName,
+    member: &Member,
+    listed: &Arc<ListedTool>,
+    policy: &Policy,
+) -> CatalogueTool {
+    let server = member.server.name().as_str();
+    let decision = match policy.decide(&name) {
+        // A server's own list may name its tools as the server does.
+        Decision::Allowed => member.policy.decide_any(&[name.as_str(), &listed.name]),
+        denied @ Decision::Denied { .. } => denied,
+    };
+    let spec = ToolSpec {
+        name,
+        label: describe::label(server, &listed.name),
+        description: describe::description(server, listed),
+        input_schema: Arc::new(Value::Object(describe::clean_schema(&listed.input_schema))),
+        effect: effect(listed),
+    };
+    CatalogueTool {
+        spec,
+        decision,
+        server: Arc::clone(&member.server),
+        listed: Arc::clone(listed),
+        validator: LazyValidator::new(Arc::clone(&listed.input_schema)),
+        fingerprint: OnceLock::new(),
+    }
+}
+
+fn effect(listed: &ListedTool) -> Effect {
+    match (listed.hints.read_only_hint, listed.hints.destructive_hint) {
+        (Some(true), _) => Effect::ReadOnly,
+        (_, Some(true)) => Effect::Destructive,
+        _ => Effect::Unknown,
+    }
+}

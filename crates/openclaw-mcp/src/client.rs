@@ -1,0 +1,289 @@
+//! What a server may ask of us, and what we answer (T10, T11).
+//!
+//! Questions to a person (elicitation) reach one where one is there and are declined otherwise; roots
+//! are the session's folders; sampling is declined. What a server logs goes to the log and nowhere
+//! else. That a list has changed is noted, for whoever keeps the lists.
+
+#![expect(deprecated, reason = "older servers still ask for roots and sampling, and still log")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use openclaw_content::{Untrusted, clean_line};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
+    ListRootsResult, LoggingLevel, LoggingMessageNotificationParam, ProtocolVersion, Root,
+    RootsCapabilities, UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+/// How much of a line that a server logs is kept.
+const LOG_CHARS: usize = 2_000;
+
+/// A question of a server to a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Who asks.
+    pub server: String,
+    /// What it says, in one line. From outside: not for a model.
+    pub message: String,
+    /// What it wants.
+    pub wanted: Wanted,
+}
+
+/// What a server wants of a person.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wanted {
+    /// Some values, as this JSON Schema describes them.
+    Form(Value),
+    /// A visit to an address, which must be shown in full, and not be looked at beforehand.
+    Visit(String),
+}
+
+/// What a person answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Yes, with the values that were asked for.
+    Accept(Option<Value>),
+    /// No.
+    Decline,
+    /// Never mind.
+    Cancel,
+}
+
+/// Somebody who can be asked.
+pub trait Person: Send + Sync + 'static {
+    /// Asks.
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
+}
+
+/// Who we are to servers, and whom they can reach through us.
+#[derive(Clone, Default)]
+pub struct Host {
+    /// Somebody to ask; none where nobody is there.
+    pub person: Option<Arc<dyn Person>>,
+    /// The folders of the session.
+    pub roots: Vec<PathBuf>,
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let person = self.person.is_some();
+        f.debug_struct("Host").field("person", &person).field("roots", &self.roots).finish()
+    }
+}
+
+impl Host {
+    /// What is told to servers about us.
+    pub(crate) fn config(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = Some(RootsCapabilities::default());
+        if self.person.is_some() {
+            let elicitation = ElicitationCapability::new()
+                .with_form(FormElicitationCapability::default())
+                .with_url(UrlElicitationCapability::default());
+            capabilities.elicitation = Some(elicitation);
+        }
+        let us = Implementation::new("openclaw", env!("CARGO_PKG_VERSION")).with_title("OpenClaw");
+        ClientConfig::new(capabilities, us)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
+
+/// How often a server said that each of its lists has changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Its tools.
+    pub tools: u64,
+    /// Its resources.
+    pub resources: u64,
+    /// Its prompts.
+    pub prompts: u64,
+}
+
+impl Changes {
+    /// What has changed since an earlier count.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            tools: self.tools - earlier.tools,
+            resources: self.resources - earlier.resources,
+            prompts: self.prompts - earlier.prompts,
+        }
+    }
+}
+
+/// Our side of the protocol, for one server. A clone is the same.
+#[derive(Debug, Clone)]
+pub struct Client {
+    config: ClientConfig,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: String,
+    host: Host,
+    changes: watch::Sender<Changes>,
+}
+
+impl Client {
+    /// Our side for a server of this name.
+    pub fn new(server: &str, host: Host) -> Self {
+        let (server, config) = (server.to_owned(), host.config());
+        let changes = watch::Sender::new(Changes::default());
+        Self { config, shared: Arc::new(Shared { server, host, changes }) }
+    }
+
+    /// What is told to the server about us.
+    pub fn config(&self) -> &ClientConfig {
+        &self.config
+    }
+
+    /// When lists change, from now on.
+    pub fn changes(&self) -> watch::Receiver<Changes> {
+        self.shared.changes.subscribe()
+    }
+
+    /// The same side, offering this version of the protocol in a handshake.
+    pub(crate) fn offering(&self, version: ProtocolVersion) -> Self {
+        let config = self.config.clone().with_protocol_version(version);
+        Self { config, shared: Arc::clone(&self.shared) }
+    }
+
+    pub(crate) fn changed(&self, note: impl FnOnce(&mut Changes)) {
+        self.shared.changes.send_modify(note);
+    }
+
+    /// Answers what a server wants to know before it goes on with a request (2026-07-28): each
+    /// question by its key.
+    ///
+    /// # Errors
+    /// What it asked for and does not get.
+    pub(crate) async fn fulfil(
+        &self,
+        requests: BTreeMap<String, Value>,
+    ) -> Result<BTreeMap<String, Value>, String> {
+        let mut answers = BTreeMap::new();
+        for (key, mut request) in requests {
+            let params = request.get_mut("params").map(Value::take).unwrap_or_default();
+            let answer = match request.get("method").and_then(Value::as_str) {
+                Some("elicitation/create") => {
+                    let params = serde_json::from_value(params)
+                        .map_err(|_| "a question that cannot be read".to_owned())?;
+                    to_json(&self.elicit(params).await)
+                }
+                Some("roots/list") => to_json(&self.roots()),
+                Some("sampling/createMessage") => {
+                    return Err("a model of ours (sampling), which it may not have".to_owned());
+                }
+                _ => return Err("something that this program does not know".to_owned()),
+            };
+            answers.insert(key, answer);
+        }
+        Ok(answers)
+    }
+
+    async fn elicit(&self, params: ElicitRequestParams) -> ElicitResult {
+        let Some(person) = &self.shared.host.person else {
+            tracing::info!(server = %self.shared.server, "declined a question: nobody is there");
+            return ElicitResult::new(ElicitationAction::Decline);
+        };
+        let (message, wanted) = match params {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                (message, Wanted::Form(to_json(&requested_schema)))
+            }
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
+                (message, Wanted::Visit(url))
+            }
+            _ => return ElicitResult::new(ElicitationAction::Decline),
+        };
+        let message = clean_line(Untrusted::new(&message), LOG_CHARS);
+        let question = Question { server: self.shared.server.clone(), message, wanted };
+        match person.ask(question).await {
+            Answer::Accept(Some(values)) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(values)
+            }
+            Answer::Accept(None) => ElicitResult::new(ElicitationAction::Accept),
+            Answer::Decline => ElicitResult::new(ElicitationAction::Decline),
+            Answer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+
+    fn roots(&self) -> ListRootsResult {
+        let address = |folder: &PathBuf| {
+            url::Url::from_directory_path(folder).ok().map(|url| Root::new(url.to_string()))
+        };
+        ListRootsResult::new(self.shared.host.roots.iter().filter_map(address).collect())
+    }
+}
+
+/// Serializing plain data cannot fail.
+fn to_json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_else(|_| json!({}))
+}
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        self.config.clone()
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(self.elicit(request).await)
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.roots())
+    }
+
+    async fn create_message(
+        &self,
+        _params: rmcp::model::CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
+        tracing::info!(server = %self.shared.server, "declined to lend a model (sampling)");
+        Err(ErrorData::new(ErrorCode(-1), "sampling is not allowed for this server", None))
+    }
+
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let server = &self.shared.server;
+        let text = match params.data {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        let text = clean_line(Untrusted::new(&text), LOG_CHARS);
+        match params.level {
+            LoggingLevel::Debug => tracing::debug!(%server, "says: {text}"),
+            LoggingLevel::Info | LoggingLevel::Notice => tracing::info!(%server, "says: {text}"),
+            _ => tracing::warn!(%server, "says: {text}"),
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changed(|changes| changes.tools += 1);
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changed(|changes| changes.resources += 1);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changed(|changes| changes.prompts += 1);
+    }
+}

@@ -1,0 +1,364 @@
+//! A connection to a server, local or remote: calls, lists, reads.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{ServerNotification, ServerPeerInfo, SubscriptionFilter};
+use rmcp::service::{Peer, RunningService};
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use crate::client::Client;
+use crate::era::{self, Era};
+use crate::listing::{self, ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing};
+use crate::process::{Patience, Process};
+use crate::stderr::Stderr;
+use crate::wire::{CallError, FastLane, Limits};
+
+/// How often a server may ask back before it answers a request.
+const MAX_ROUNDS: usize = 10;
+/// How long a remote server may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(3);
+
+/// A connection to a server. Dropping it kills a local server's process group.
+#[derive(Debug)]
+pub struct Connection {
+    lane: FastLane,
+    client: Client,
+    peer: Peer<RoleClient>,
+    about: About,
+    era: Era,
+    /// What stands in the `_meta` of every request: since 2026-07-28 there is no handshake to say it.
+    meta: Option<Meta>,
+    far_end: FarEnd,
+    /// Until it is closed.
+    rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
+}
+
+/// What a server said about itself.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// The version of the protocol that was agreed upon.
+    pub version: Option<String>,
+    /// The program's name and version.
+    pub program: Option<String>,
+    /// How to use it. From outside: not for a model as it is.
+    pub instructions: Option<String>,
+    /// What it offers.
+    pub offers: Offers,
+}
+
+/// What a server says that it offers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// Tools.
+    pub tools: bool,
+    /// Resources.
+    pub resources: bool,
+    /// Prompts.
+    pub prompts: bool,
+}
+
+/// What is at the other end.
+#[derive(Debug)]
+pub(crate) enum FarEnd {
+    /// A process of ours.
+    Process {
+        /// The process, until it is ended.
+        process: Mutex<Option<Process>>,
+        /// Its id.
+        pid: u32,
+        /// What reads its standard error.
+        stderr: Stderr,
+    },
+}
+
+/// A connection after the handshake.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) lane: FastLane,
+    pub(crate) rmcp: RunningService<RoleClient, Client>,
+    pub(crate) era: Era,
+}
+
+#[derive(Debug)]
+struct Meta {
+    object: Map<String, Value>,
+    /// The same as text, without braces: what the fast lane puts into a call.
+    members: String,
+}
+
+impl Meta {
+    fn new(object: Map<String, Value>) -> Self {
+        let text = Value::Object(object.clone()).to_string();
+        let members = text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned();
+        Self { object, members }
+    }
+}
+
+/// What a server answers when it wants to know something first (2026-07-28).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequired<'a> {
+    #[serde(borrow)]
+    result_type: Cow<'a, str>,
+    #[serde(default)]
+    input_requests: BTreeMap<String, Value>,
+    #[serde(borrow, default)]
+    request_state: Option<&'a RawValue>,
+}
+
+impl Connection {
+    pub(crate) fn new(opened: Opened, client: Client, far_end: FarEnd) -> Self {
+        let Opened { lane, rmcp, era } = opened;
+        let is_modern = era == Era::Modern;
+        let meta = is_modern.then(|| Meta::new(era::request_meta(client.config())));
+        let about = rmcp.peer_info().map(|info| About::from(&*info)).unwrap_or_default();
+        let peer = rmcp.peer().clone();
+        Self { lane, client, peer, about, era, meta, far_end, rmcp: Mutex::new(Some(rmcp)) }
+    }
+
+    /// Calls a tool, on the fast lane. A server that asks back is answered (T11), and asked again.
+    ///
+    /// # Errors
+    /// If the server answers with one, too late or not at all.
+    pub async fn call_tool(
+        &self,
+        tool: &str,
+        arguments: &RawValue,
+        limits: Limits,
+    ) -> Result<Box<RawValue>, CallError> {
+        let meta = self.meta.as_ref().map_or("", |meta| &meta.members);
+        let result = self.lane.call_tool(tool, arguments, meta, limits).await?;
+        let params = || {
+            let mut params = BTreeMap::new();
+            params.insert("name", to_raw_value(tool).unwrap_or_default());
+            params.insert("arguments", arguments.to_owned());
+            params
+        };
+        self.go_on("tools/call", result, params, limits).await
+    }
+
+    /// Sends any other request. A server that asks back is answered, and asked again.
+    ///
+    /// # Errors
+    /// If the server answers with one, too late or not at all.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: BTreeMap<&str, Box<RawValue>>,
+        limits: Limits,
+    ) -> Result<Box<RawValue>, CallError> {
+        let result = self.lane.request(method, &self.with_meta(params.clone()), limits).await?;
+        self.go_on(method, result, || params.clone(), limits).await
+    }
+
+    /// A result that says that something is missing is answered with what is asked for, until it is
+    /// complete.
+    async fn go_on<'p>(
+        &self,
+        method: &str,
+        mut result: Box<RawValue>,
+        params: impl Fn() -> BTreeMap<&'p str, Box<RawValue>>,
+        limits: Limits,
+    ) -> Result<Box<RawValue>, CallError> {
+        for _ in 0..MAX_ROUNDS {
+            let Some(missing) = self.missing(&result) else { return Ok(result) };
+            let mut params = params();
+            if let Some(state) = missing.request_state {
+                params.insert("requestState", state.to_owned());
+            }
+            let answers = self.client.fulfil(missing.input_requests).await;
+            let answers = answers.map_err(CallError::AskedFor)?;
+            params.insert("inputResponses", to_raw_value(&answers).unwrap_or_default());
+            result = self.lane.request(method, &self.with_meta(params), limits).await?;
+        }
+        match self.missing(&result) {
+            Some(_) => Err(CallError::AskedFor("more and more, without an answer".to_owned())),
+            None => Ok(result),
+        }
+    }
+
+    /// Cheap for what is complete: nothing is parsed then.
+    fn missing<'a>(&self, result: &'a RawValue) -> Option<InputRequired<'a>> {
+        self.meta.as_ref()?;
+        memchr::memmem::find(result.get().as_bytes(), b"input_required")?;
+        let parsed: InputRequired<'a> = serde_json::from_str(result.get()).ok()?;
+        (parsed.result_type == "input_required").then_some(parsed)
+    }
+
+    fn with_meta(&self, mut params: BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {
+        if let Some(meta) = &self.meta {
+            params.insert("_meta", to_raw_value(&meta.object).unwrap_or_default());
+        }
+        to_raw_value(&params).unwrap_or_default()
+    }
+
+    /// Lists the server's tools.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn list_tools(&self, limits: Limits) -> Result<Listing<ListedTool>, CallError> {
+        match listing::tools(&self.lane, self.meta_object(), limits).await {
+            // It never said that it has any.
+            Err(CallError::Rpc(_)) if !self.about.offers.tools => Ok(Listing::default()),
+            listed => listed,
+        }
+    }
+
+    /// Lists the server's resources.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn list_resources(
+        &self,
+        limits: Limits,
+    ) -> Result<Listing<ListedResource>, CallError> {
+        listing::resources(&self.lane, self.meta_object(), limits).await
+    }
+
+    /// Lists the templates of the server's resources; many servers know none of that.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn list_templates(
+        &self,
+        limits: Limits,
+    ) -> Result<Listing<ListedTemplate>, CallError> {
+        match listing::templates(&self.lane, self.meta_object(), limits).await {
+            Err(CallError::Rpc(_)) => Ok(Listing::default()),
+            listed => listed,
+        }
+    }
+
+    /// Lists the server's prompts.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn list_prompts(&self, limits: Limits) -> Result<Listing<ListedPrompt>, CallError> {
+        listing::prompts(&self.lane, self.meta_object(), limits).await
+    }
+
+    /// Asks for a sign of life; there is nothing to ask since 2026-07-28.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn ping(&self, limits: Limits) -> Result<(), CallError> {
+        if self.era == Era::Modern {
+            return Ok(());
+        }
+        let params = to_raw_value(&Map::new()).unwrap_or_default();
+        match self.lane.request("ping", &params, limits).await {
+            // A server that does not know what a ping is lives, too.
+            Ok(_) | Err(CallError::Rpc(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Since 2026-07-28 a server must be asked to tell of changes: waits for them, until the server
+    /// wants no more of it.
+    pub(crate) async fn listen(&self) {
+        if self.era != Era::Modern {
+            return;
+        }
+        let filter = SubscriptionFilter::builder()
+            .tools_list_changed()
+            .resources_list_changed()
+            .prompts_list_changed()
+            .build();
+        let Ok(mut subscription) = self.peer.listen(filter).await else { return };
+        while let Ok(Some(notification)) = subscription.next().await {
+            self.client.changed(|changes| match notification {
+                ServerNotification::ToolListChangedNotification(_) => changes.tools += 1,
+                ServerNotification::ResourceListChangedNotification(_) => changes.resources += 1,
+                ServerNotification::PromptListChangedNotification(_) => changes.prompts += 1,
+                _ => {}
+            });
+        }
+    }
+
+    fn meta_object(&self) -> Option<&Map<String, Value>> {
+        self.meta.as_ref().map(|meta| &meta.object)
+    }
+
+    /// What the server said about itself.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Our side of the protocol.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The era that the server speaks.
+    pub fn era(&self) -> Era {
+        self.era
+    }
+
+    /// How many calls wait for an answer.
+    pub fn in_flight(&self) -> usize {
+        self.lane.in_flight()
+    }
+
+    /// The id of the process, of a local server.
+    pub fn pid(&self) -> Option<u32> {
+        match &self.far_end {
+            FarEnd::Process { pid, .. } => Some(*pid),
+        }
+    }
+
+    /// The id of the session, of a remote server that has one.
+    pub fn session_id(&self) -> Option<String> {
+        match &self.far_end {
+            FarEnd::Process { .. } => None,
+        }
+    }
+
+    /// What the server wrote to stderr last.
+    pub fn last_lines(&self) -> Vec<String> {
+        match &self.far_end {
+            FarEnd::Process { stderr, .. } => stderr.last_lines(),
+        }
+    }
+
+    /// Waits until the connection is closed; says why. Safe to cancel.
+    pub async fn until_closed(&self) -> String {
+        self.lane.until_closed().await.to_string()
+    }
+
+    /// Ends the connection, and a local server with it (L5). When this returns, nothing of it is left.
+    pub async fn close(&self, patience: Patience) {
+        let Some(mut rmcp) = self.rmcp.lock().await.take() else { return };
+        // Closing `rmcp` drops its transport, and with it a local server's input.
+        let _ = tokio::time::timeout(GOODBYE, rmcp.close()).await;
+        match &self.far_end {
+            FarEnd::Process { process, .. } => {
+                if let Some(process) = process.lock().await.take() {
+                    process.shut_down(None, patience).await;
+                }
+            }
+        }
+    }
+}
+
+impl From<&ServerPeerInfo> for About {
+    fn from(info: &ServerPeerInfo) -> Self {
+        let program = info.server_info.as_ref();
+        let capabilities = &info.capabilities;
+        Self {
+            version: Some(info.protocol_version.to_string()),
+            program: program.map(|program| format!("{} {}", program.name, program.version)),
+            instructions: info.instructions.clone(),
+            offers: Offers {
+                tools: capabilities.tools.is_some(),
+                resources: capabilities.resources.is_some(),
+                prompts: capabilities.prompts.is_some(),
+            },
+        }
+    }
+}

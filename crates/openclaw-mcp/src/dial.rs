@@ -1,0 +1,172 @@
+//! How a configured server is connected to, again and again: secrets, process or address, era,
+//! handshake, lists.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{ServerConfig, Transport};
+use openclaw_secrets::{Environment, Resolver};
+use rmcp::model::ProtocolVersion;
+use tokio::sync::Semaphore;
+
+use crate::attached::Attached;
+use crate::client::{Client, Host};
+use crate::connection::Connection;
+use crate::era::Era;
+use crate::guard::Guard;
+use crate::inventory::Inventory;
+use crate::launch::launch;
+use crate::local::{self, ConnectError, Step};
+use crate::process::Patience;
+use crate::server_log::ServerLog;
+use crate::shelf::Shelf;
+use crate::supervisor::{Dial, DialError, Trouble};
+use crate::wire::Limits;
+
+/// What all servers are connected to with.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Where secrets come from.
+    pub resolver: Resolver,
+    /// The environment of this program.
+    pub environment: Environment,
+    /// Who kills local servers if this program is itself killed.
+    pub guard: Guard,
+    /// Who we are to servers.
+    pub host: Host,
+}
+
+/// How to connect to one server.
+#[derive(Debug)]
+pub(crate) struct ServerDial {
+    pub(crate) name: String,
+    pub(crate) config: ServerConfig,
+    pub(crate) surroundings: Surroundings,
+    /// How many may connect at once (L1).
+    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) log: ServerLog,
+    /// The era that it spoke last time.
+    pub(crate) known_era: Option<Era>,
+    /// The version that it could be brought to shake hands on, if not the usual one.
+    pub(crate) offer: Option<ProtocolVersion>,
+    /// How often to list, whatever the server says.
+    pub(crate) list_every: Option<Duration>,
+}
+
+impl Dial for ServerDial {
+    type Connection = Attached;
+
+    async fn dial(&mut self) -> Result<Attached, DialError> {
+        let turns = Arc::clone(&self.turns);
+        // It is never closed.
+        let _turn = turns.acquire_owned().await;
+        let connection = self.connect().await?;
+        let era = connection.era();
+        self.known_era = Some(era);
+        let limits = Limits { timeout: self.config.timeout, cap: self.config.timeout };
+        match Inventory::list(&self.name, &connection, limits).await {
+            Ok(inventory) => self.shelf.put(inventory, era),
+            Err(error) => {
+                connection.close(Patience::default()).await;
+                let trouble = Trouble::new(format!("{error} while listing its tools"));
+                return Err(DialError::Failed(trouble));
+            }
+        }
+        Ok(Attached::new(connection, Arc::clone(&self.shelf), self.list_every, limits))
+    }
+}
+
+impl ServerDial {
+    async fn connect(&mut self) -> Result<Connection, DialError> {
+        match self.config.transport.clone() {
+            Transport::Stdio(stdio) => {
+                let Surroundings { resolver, environment, .. } = &self.surroundings;
+                let launch = launch(&stdio, resolver, environment).await;
+                let launch = launch.map_err(|error| DialError::Failed(secret_failed(&error)))?;
+                self.start(launch).await.map_err(|error| DialError::Failed(error.into()))
+            }
+            Transport::Http(_) => Err(DialError::Failed(Trouble::new("remote servers: soon"))),
+        }
+    }
+
+    /// Starts a local server. One that breaks on a question or on a handshake of today is started
+    /// again and asked the old way (T1); what worked is what it is asked with from then on.
+    async fn start(&mut self, launch: crate::process::Launch) -> Result<Connection, ConnectError> {
+        let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        let oldest = ProtocolVersion::V_2024_11_05;
+        let offer = self.offer.clone().unwrap_or(newest.clone());
+        let mut ways = vec![(self.known_era, offer.clone())];
+        if self.known_era != Some(Era::Legacy) {
+            ways.push((Some(Era::Legacy), offer.clone()));
+        }
+        if offer != oldest {
+            ways.push((Some(Era::Legacy), oldest));
+        }
+        let mut first_error = None;
+        for (known_era, offer) in ways {
+            let plan = local::Plan {
+                server: self.name.clone(),
+                launch: launch.clone(),
+                client: Client::new(&self.name, self.surroundings.host.clone()),
+                known_era,
+                offer: offer.clone(),
+                timeout: self.config.timeout,
+                log: self.log.clone(),
+            };
+            match local::open(plan, &self.surroundings.guard).await {
+                Ok(connection) => {
+                    self.offer = Some(offer);
+                    return Ok(connection);
+                }
+                Err(error) => {
+                    let may_be_the_version = breaks_on_us(&error);
+                    let first = first_error.get_or_insert(error);
+                    tracing::debug!(server = %self.name, error = %first, "trying an older way");
+                    if !may_be_the_version {
+                        break;
+                    }
+                }
+            }
+        }
+        match first_error {
+            Some(error) => Err(error),
+            None => {
+                Err(ConnectError::TimedOut { step: Step::Initializing, after: self.config.timeout })
+            }
+        }
+    }
+}
+
+/// Whether a server may have failed because of what it was asked, and not for a reason of its own.
+fn breaks_on_us(error: &ConnectError) -> bool {
+    match error {
+        ConnectError::Refused { .. } => true,
+        // One that says why it ends had a reason of its own.
+        ConnectError::Ended { last_lines, .. } => last_lines.is_empty(),
+        ConnectError::Spawn(_) | ConnectError::TimedOut { .. } => false,
+    }
+}
+
+fn secret_failed(error: &openclaw_secrets::ResolveError) -> Trouble {
+    let hint = "`openclaw secrets check` tells more".to_owned();
+    let message = format!("{error} while resolving its secrets");
+    Trouble { message, hint: Some(hint), last_lines: Vec::new() }
+}
+
+impl From<ConnectError> for Trouble {
+    fn from(error: ConnectError) -> Self {
+        let message = error.to_string();
+        let hint = match &error {
+            ConnectError::TimedOut { .. } => {
+                Some("if it is only slow to start, give it a longer `timeout`".to_owned())
+            }
+            _ => None,
+        };
+        let last_lines = match error {
+            ConnectError::Ended { last_lines, .. } => last_lines,
+            _ => Vec::new(),
+        };
+        Self { message, hint, last_lines }
+    }
+}

@@ -1,0 +1,218 @@
+//! All servers of all agents. Two agents with the very same entry share one connection (L7); one server
+//! that fails harms no other (L1).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use futures_util::future::join_all;
+use openclaw_config::{AgentConfig, AgentId, Config, ServerConfig, ServerName};
+use tokio::sync::{Mutex, Semaphore, watch};
+
+use crate::agent::AgentTools;
+use crate::attached::Attached;
+use crate::bridge::Office;
+use crate::dial::Surroundings;
+use crate::server::{Common, Folders, Server, Treatment};
+use crate::shelf::Revision;
+use crate::supervisor::{Snapshot, State};
+
+/// All servers of all agents. When it is dropped, they are ended; [`Fleet::stop`] waits for that.
+#[derive(Debug)]
+pub struct Fleet {
+    common: Common,
+    office: Office,
+    agents: ArcSwap<BTreeMap<AgentId, Arc<AgentTools>>>,
+    /// One change at a time.
+    changing: Mutex<()>,
+}
+
+/// What a fleet is started with, besides the configuration.
+#[derive(Debug)]
+pub struct Setup {
+    /// What all servers are connected to with.
+    pub surroundings: Surroundings,
+    /// Where things are kept from one run to the next.
+    pub folders: Folders,
+    /// What watches over calls.
+    pub office: Office,
+}
+
+/// How a start went.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tried {
+    /// How many servers are ready, or wait for their first use.
+    pub ready: usize,
+    /// Of how many.
+    pub of: usize,
+    /// The servers that the program must not start without, and that are not ready.
+    pub missing: Vec<String>,
+}
+
+/// A server by what makes it one: agents whose entries agree in all of it share it.
+struct Wanted<'a> {
+    name: &'a ServerName,
+    config: &'a ServerConfig,
+    treatment: Treatment,
+}
+
+impl Fleet {
+    /// Starts the servers of all agents, side by side, and waits for none of them.
+    pub fn start(config: &Config, setup: Setup) -> Arc<Self> {
+        let at_once = config.agents.iter().map(|agent| agent.mcp.settings.max_concurrent_servers);
+        let at_once = at_once.max().unwrap_or(1).clamp(1, Semaphore::MAX_PERMITS);
+        let common = Common {
+            surroundings: setup.surroundings,
+            revision: Revision::default(),
+            turns: Arc::new(Semaphore::new(at_once)),
+            folders: setup.folders,
+        };
+        let agents = ArcSwap::default();
+        let fleet = Self { common, office: setup.office, agents, changing: Mutex::new(()) };
+        fleet.agents.store(Arc::new(fleet.crew(config, &[])));
+        let fleet = Arc::new(fleet);
+        tokio::spawn(report(Start::of(&fleet.servers())));
+        fleet
+    }
+
+    /// Puts another configuration in force (C9): what has not changed keeps its connection, what is
+    /// gone is ended.
+    pub async fn apply(&self, config: &Config) {
+        let _changing = self.changing.lock().await;
+        let before = self.servers();
+        let crew = self.crew(config, &before);
+        self.agents.store(Arc::new(crew));
+        self.common.revision.bump();
+        let now = self.servers();
+        let gone = before.iter().filter(|old| !now.iter().any(|new| Arc::ptr_eq(old, new)));
+        join_all(gone.map(|server| server.stop())).await;
+    }
+
+    /// The agents' tools; servers that are there already are taken over.
+    fn crew(
+        &self,
+        config: &Config,
+        there: &[Arc<Server>],
+    ) -> BTreeMap<AgentId, Arc<AgentTools>> {
+        let mut servers: Vec<Arc<Server>> = there.to_vec();
+        let mut crew = BTreeMap::new();
+        for agent in &config.agents {
+            let own = self.servers_of(agent, &mut servers);
+            let tools =
+                AgentTools::new(agent, config, own, self.common.revision.clone(), &self.office);
+            crew.insert(agent.id.clone(), Arc::new(tools));
+        }
+        crew
+    }
+
+    fn servers_of(
+        &self,
+        agent: &AgentConfig,
+        servers: &mut Vec<Arc<Server>>,
+    ) -> Vec<Arc<Server>> {
+        let settings = &agent.mcp.settings;
+        let treatment = Treatment {
+            list_every: settings.tool_discovery_interval,
+            call_cap: settings.call_timeout_cap,
+        };
+        let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
+        enabled
+            .map(|(name, config)| {
+                let wanted = Wanted { name, config, treatment };
+                if let Some(server) = servers.iter().find(|server| wanted.is(server)) {
+                    return Arc::clone(server);
+                }
+                let server =
+                    Server::start(name.clone(), config.clone(), treatment, &self.common);
+                let server = Arc::new(server);
+                servers.push(Arc::clone(&server));
+                server
+            })
+            .collect()
+    }
+
+    /// The tools of an agent.
+    pub fn agent(&self, id: &str) -> Option<Arc<AgentTools>> {
+        let agents = self.agents.load();
+        agents.iter().find(|(agent, _)| agent.as_str() == id).map(|(_, tools)| Arc::clone(tools))
+    }
+
+    /// All servers that run, each once.
+    pub fn servers(&self) -> Vec<Arc<Server>> {
+        let mut servers: Vec<Arc<Server>> = Vec::new();
+        for tools in self.agents.load().values() {
+            for server in tools.servers() {
+                if !servers.iter().any(|known| Arc::ptr_eq(known, server)) {
+                    servers.push(Arc::clone(server));
+                }
+            }
+        }
+        servers
+    }
+
+    /// Waits until every server was tried once.
+    pub async fn tried(&self) -> Tried {
+        let start = Start::of(&self.servers());
+        start.tried().await
+    }
+
+    /// Ends all servers, side by side, and waits until they are gone.
+    pub async fn stop(&self) {
+        let _changing = self.changing.lock().await;
+        let servers = self.servers();
+        join_all(servers.iter().map(|server| server.stop())).await;
+        self.office.close().await;
+    }
+}
+
+impl Wanted<'_> {
+    fn is(&self, server: &Server) -> bool {
+        let same = self.name == server.name() && self.config == server.config();
+        same && self.treatment == server.treatment()
+    }
+}
+
+/// A start that is being waited for. It holds no server: a fleet that is dropped meanwhile ends.
+struct Start(Vec<Starting>);
+
+struct Starting {
+    name: String,
+    required: bool,
+    snapshots: watch::Receiver<Snapshot<Attached>>,
+}
+
+impl Start {
+    fn of(servers: &[Arc<Server>]) -> Self {
+        let starting = servers.iter().map(|server| Starting {
+            name: server.name().to_string(),
+            required: server.config().required,
+            snapshots: server.snapshots(),
+        });
+        Self(starting.collect())
+    }
+
+    async fn tried(self) -> Tried {
+        let mut tried = Tried { of: self.0.len(), ..Tried::default() };
+        for mut server in self.0 {
+            let is_tried = |snapshot: &Snapshot<Attached>| snapshot.state != State::Connecting;
+            let state = match server.snapshots.wait_for(is_tried).await {
+                Ok(snapshot) => snapshot.state,
+                Err(_) => State::Closed,
+            };
+            match state {
+                State::Ready | State::Idle => tried.ready += 1,
+                _ if server.required => tried.missing.push(server.name),
+                _ => {}
+            }
+        }
+        tried
+    }
+}
+
+/// Says once how the start went (L1).
+async fn report(start: Start) {
+    let tried = start.tried().await;
+    if tried.of > 0 {
+        tracing::info!("{} of {} MCP servers are ready", tried.ready, tried.of);
+    }
+}

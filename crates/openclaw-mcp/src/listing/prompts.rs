@@ -1,0 +1,58 @@
+//! The prompts that a server lists.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Dropped, List, Listing, is_name, pages};
+use crate::wire::{CallError, FastLane, Limits};
+
+/// A prompt as its server describes it. All of it comes from outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedPrompt {
+    /// What the server calls it.
+    pub name: String,
+    /// What it calls it for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it takes.
+    #[serde(default)]
+    pub arguments: Vec<ListedArgument>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedArgument {
+    /// Its name.
+    pub name: String,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether it must be given.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// Lists the prompts of a server.
+///
+/// # Errors
+/// If the server does not answer a page.
+pub async fn prompts(
+    lane: &FastLane,
+    meta: Option<&Map<String, Value>>,
+    limits: Limits,
+) -> Result<Listing<ListedPrompt>, CallError> {
+    let list = List { method: "prompts/list", key: "prompts" };
+    pages(list, lane, meta, limits, |raw| {
+        let entry: ListedPrompt =
+            serde_json::from_str(raw.get()).map_err(|error| Dropped::unnamed(&error))?;
+        if is_name(&entry.name) {
+            Ok(entry)
+        } else {
+            Err(Dropped::new(&entry.name, "its name is empty or far too long"))
+        }
+    })
+    .await
+}

@@ -1,0 +1,87 @@
+//! The resources that a server lists, and the templates of more.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Dropped, List, Listing, is_name, pages};
+use crate::wire::{CallError, FastLane, Limits};
+
+/// The longest address that is taken.
+const MAX_URI: usize = 8 * 1024;
+
+/// A resource as its server describes it. All of it comes from outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedResource {
+    /// Its address.
+    pub uri: String,
+    /// Its name.
+    pub name: String,
+    /// What it is called for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its media type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+}
+
+/// A family of resources. All of it comes from outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedTemplate {
+    /// The pattern of their addresses (RFC 6570).
+    pub uri_template: String,
+    /// Its name.
+    pub name: String,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Their media type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+}
+
+/// Lists the resources of a server.
+///
+/// # Errors
+/// If the server does not answer a page.
+pub async fn resources(
+    lane: &FastLane,
+    meta: Option<&Map<String, Value>>,
+    limits: Limits,
+) -> Result<Listing<ListedResource>, CallError> {
+    let list = List { method: "resources/list", key: "resources" };
+    pages(list, lane, meta, limits, |raw| {
+        let entry: ListedResource =
+            serde_json::from_str(raw.get()).map_err(|error| Dropped::unnamed(&error))?;
+        let fits = is_name(&entry.name) && !entry.uri.is_empty() && entry.uri.len() <= MAX_URI;
+        if fits {
+            Ok(entry)
+        } else {
+            Err(Dropped::new(&entry.name, "its name or address is empty or far too long"))
+        }
+    })
+    .await
+}
+
+/// Lists the templates of a server.
+///
+/// # Errors
+/// If the server does not answer a page.
+pub async fn templates(
+    lane: &FastLane,
+    meta: Option<&Map<String, Value>>,
+    limits: Limits,
+) -> Result<Listing<ListedTemplate>, CallError> {
+    let list = List { method: "resources/templates/list", key: "resourceTemplates" };
+    pages(list, lane, meta, limits, |raw| {
+        let entry: ListedTemplate =
+            serde_json::from_str(raw.get()).map_err(|error| Dropped::unnamed(&error))?;
+        let fits = is_name(&entry.name) && entry.uri_template.len() <= MAX_URI;
+        if fits { Ok(entry) } else { Err(Dropped::new(&entry.name, "it is far too long")) }
+    })
+    .await
+}

@@ -1,0 +1,108 @@
+//! The tools that a server lists.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::{Dropped, List, Listing, is_name, pages};
+use crate::wire::{CallError, FastLane, Limits};
+
+/// A tool as its server describes it. All of it comes from outside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedTool {
+    /// What the server calls it.
+    pub name: String,
+    /// What it calls it for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it says that it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments: an object.
+    pub input_schema: Arc<Map<String, Value>>,
+    /// What it says about its effects. A hint, and perhaps a lie.
+    #[serde(default, rename = "annotations")]
+    pub hints: Hints,
+}
+
+/// What a server says about the effects of a tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Hints {
+    /// It changes nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// It may destroy something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+}
+
+/// A tool before its schema is looked at.
+#[derive(Deserialize)]
+struct RawTool<'a> {
+    name: String,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(borrow, rename = "inputSchema", default)]
+    input_schema: Option<&'a RawValue>,
+    #[serde(default)]
+    annotations: Option<Hints>,
+}
+
+/// Lists the tools of a server. Of several with one name the last counts, and the others are among
+/// the dropped (B11).
+///
+/// # Errors
+/// If the server does not answer a page.
+pub async fn tools(
+    lane: &FastLane,
+    meta: Option<&Map<String, Value>>,
+    limits: Limits,
+) -> Result<Listing<ListedTool>, CallError> {
+    let list = List { method: "tools/list", key: "tools" };
+    let mut listing = pages(list, lane, meta, limits, read).await?;
+    let mut last = std::collections::BTreeMap::new();
+    for (index, tool) in listing.entries.iter().enumerate() {
+        last.insert(tool.name.clone(), index);
+    }
+    if last.len() < listing.entries.len() {
+        let mut index = 0;
+        listing.entries.retain(|tool| {
+            let counts = last.get(&tool.name) == Some(&index);
+            index += 1;
+            if !counts {
+                let reason = "the server lists another tool of this name after it";
+                listing.dropped.push(Dropped::new(&tool.name, reason));
+            }
+            counts
+        });
+    }
+    Ok(listing)
+}
+
+fn read(raw: &RawValue) -> Result<ListedTool, Dropped> {
+    let tool: RawTool<'_> =
+        serde_json::from_str(raw.get()).map_err(|error| Dropped::unnamed(&error))?;
+    let refuse = |reason: &str| Dropped::new(&tool.name, reason);
+    if !is_name(&tool.name) {
+        return Err(refuse("its name is empty or far too long"));
+    }
+    let Some(schema) = tool.input_schema else { return Err(refuse("it has no input schema")) };
+    let input_schema = serde_json::from_str::<Value>(schema.get())
+        .map_err(|_| refuse("its input schema is nested too deeply"))?;
+    let Value::Object(input_schema) = input_schema else {
+        return Err(refuse("its input schema is not an object"));
+    };
+    Ok(ListedTool {
+        name: tool.name,
+        title: tool.title,
+        description: tool.description,
+        input_schema: Arc::new(input_schema),
+        hints: tool.annotations.unwrap_or_default(),
+    })
+}

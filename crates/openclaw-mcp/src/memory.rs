@@ -1,0 +1,97 @@
+//! What is remembered about a server from one run to the next: the era that it speaks, and what it
+//! has. So a known server is not asked which protocol it speaks, and the tools of a lazy one can be
+//! seen before it runs (L2).
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use openclaw_config::{ServerConfig, Transport};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::era::Era;
+use crate::inventory::Inventory;
+
+/// The version of the files.
+const FORMAT: u32 = 1;
+/// A larger file is not read.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What is remembered about one server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Remembered {
+    format: u32,
+    /// The era that it spoke.
+    #[serde(default)]
+    pub era: Option<Era>,
+    /// What it had.
+    #[serde(default)]
+    pub inventory: Inventory,
+}
+
+/// Where things about one server are remembered.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    file: Option<PathBuf>,
+}
+
+impl Memory {
+    /// In this folder, for a server of this name that is reached this way: another command or address
+    /// is another server.
+    pub fn of(folder: &Path, name: &str, config: &ServerConfig) -> Self {
+        let mut hash = Sha256::new();
+        let mut add = |part: &str| {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        };
+        add(name);
+        match &config.transport {
+            Transport::Stdio(stdio) => {
+                add(stdio.command.as_str());
+                stdio.args.iter().for_each(&mut add);
+            }
+            Transport::Http(http) => add(http.url.expose().as_str()),
+        }
+        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }
+    }
+
+    /// Nothing is remembered.
+    pub fn none() -> Self {
+        Self { file: None }
+    }
+
+    /// What is remembered; nothing if it cannot be read.
+    pub fn recall(&self) -> Remembered {
+        let read = || {
+            let file = self.file.as_ref()?;
+            let is_small = fs::metadata(file).ok()?.len() <= MAX_BYTES;
+            let bytes = if is_small { fs::read(file).ok()? } else { return None };
+            let remembered: Remembered = serde_json::from_slice(&bytes).ok()?;
+            (remembered.format == FORMAT).then_some(remembered)
+        };
+        read().unwrap_or_default()
+    }
+
+    /// Remembers. It is a convenience only: failing is no reason to stop.
+    pub fn keep(&self, era: Era, inventory: &Inventory) {
+        let Some(file) = &self.file else { return };
+        let remembered =
+            Remembered { format: FORMAT, era: Some(era), inventory: inventory.clone() };
+        if let Err(error) = write(file, &remembered) {
+            tracing::debug!(%error, "what was learnt about a server cannot be remembered");
+        }
+    }
+}
+
+/// By way of a file of its own: nobody ever reads a half.
+fn write(file: &Path, remembered: &Remembered) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let bytes = serde_json::to_vec(remembered)?;
+    let mut draft = tempfile::NamedTempFile::new_in(folder)?;
+    draft.write_all(&bytes)?;
+    draft.persist(file).map_err(|error| error.error)?;
+    Ok(())
+}

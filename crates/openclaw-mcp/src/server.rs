@@ -1,0 +1,297 @@
+//! One configured server: its supervisor, its shelf, its limits, its figures.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{HttpFlavour, ServerConfig, ServerName, Transport};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+use crate::attached::Attached;
+use crate::backoff::Backoff;
+use crate::client::Changes;
+use crate::dial::{ServerDial, Surroundings};
+use crate::latency::CallStats;
+use crate::limiter::Limiter;
+use crate::memory::Memory;
+use crate::server_log::ServerLog;
+use crate::shelf::{Revision, Shelf};
+use crate::status::{AuthKind, ServerStatus, TransportKind};
+use crate::supervisor::{Snapshot, State, Supervisor, Trouble};
+use crate::wire::Limits;
+
+/// A server that is being looked after. When it is dropped, it is ended.
+#[derive(Debug)]
+pub struct Server {
+    name: ServerName,
+    config: ServerConfig,
+    shelf: Arc<Shelf>,
+    pub(crate) stats: CallStats,
+    pub(crate) limiter: Limiter,
+    /// For a server that takes one call at a time.
+    pub(crate) turn: Option<Semaphore>,
+    /// How long a call may take.
+    pub(crate) limits: Limits,
+    treatment: Treatment,
+    supervisor: Supervisor<Attached>,
+    snapshots: watch::Receiver<Snapshot<Attached>>,
+}
+
+/// What all servers of a fleet have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Common {
+    pub(crate) surroundings: Surroundings,
+    pub(crate) revision: Revision,
+    /// How many may connect at once.
+    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) folders: Folders,
+}
+
+/// Where things are kept from one run to the next; nothing is kept where there is no folder.
+#[derive(Debug, Clone, Default)]
+pub struct Folders {
+    /// What was learnt about servers.
+    pub catalogue: Option<std::path::PathBuf>,
+    /// What servers wrote.
+    pub logs: Option<std::path::PathBuf>,
+}
+
+/// How the servers of one agent are treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Treatment {
+    /// How often to list, whatever a server says.
+    pub(crate) list_every: Option<Duration>,
+    /// The most that progress may prolong a call.
+    pub(crate) call_cap: Duration,
+}
+
+/// Why a server cannot be used now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the MCP server '{server}' is not available ({}){}", words(*.state), because(.trouble.as_ref()))]
+pub struct Unavailable {
+    /// Its name.
+    pub server: String,
+    /// Its state.
+    pub state: State,
+    /// What went wrong.
+    pub trouble: Option<Trouble>,
+}
+
+fn words(state: State) -> &'static str {
+    match state {
+        State::Idle => "not started yet",
+        State::Connecting => "still connecting",
+        State::Ready => "lost just now",
+        State::NeedsAuth => "it needs a login",
+        State::Restarting => "being restarted",
+        State::Failed => "failed",
+        State::Closed => "closed",
+    }
+}
+
+fn because(trouble: Option<&Trouble>) -> String {
+    trouble.map(|trouble| format!(": {}", trouble.message)).unwrap_or_default()
+}
+
+impl Server {
+    /// Begins to look after a server.
+    pub(crate) fn start(
+        name: ServerName,
+        config: ServerConfig,
+        treatment: Treatment,
+        common: &Common,
+    ) -> Self {
+        let key = name.as_str();
+        let memory = match &common.folders.catalogue {
+            Some(folder) => Memory::of(folder, key, &config),
+            None => Memory::none(),
+        };
+        let log = match &common.folders.logs {
+            Some(folder) => ServerLog::at(folder, key),
+            None => ServerLog::none(),
+        };
+        let remembered = memory.recall();
+        let inventory = if config.lazy { remembered.inventory } else { Default::default() };
+        let shelf = Arc::new(Shelf::new(key, inventory, common.revision.clone(), memory));
+        let backoff = match &config.transport {
+            Transport::Stdio(_) => {
+                Backoff::process(if config.restart_on_crash { config.max_restarts } else { 0 })
+            }
+            Transport::Http(_) => Backoff::remote(),
+        };
+        let dial = ServerDial {
+            name: key.to_owned(),
+            config: config.clone(),
+            surroundings: common.surroundings.clone(),
+            turns: Arc::clone(&common.turns),
+            shelf: Arc::clone(&shelf),
+            log: log.clone(),
+            known_era: remembered.era,
+            offer: None,
+            list_every: treatment.list_every,
+        };
+        let supervisor = Supervisor::start(key.to_owned(), dial, backoff, config.lazy, log);
+        let snapshots = supervisor.snapshots();
+        let timeout = config.tool_timeout;
+        Self {
+            limiter: Limiter::new(config.rate_limit.map(std::num::NonZero::get)),
+            turn: (!config.supports_parallel_tool_calls).then(|| Semaphore::new(1)),
+            limits: Limits { timeout, cap: treatment.call_cap.max(timeout) },
+            stats: CallStats::default(),
+            treatment,
+            name,
+            config,
+            shelf,
+            supervisor,
+            snapshots,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &ServerName {
+        &self.name
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    pub(crate) fn treatment(&self) -> Treatment {
+        self.treatment
+    }
+
+    /// What it has.
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
+    }
+
+    /// Its state, now and from now on.
+    pub fn snapshots(&self) -> watch::Receiver<Snapshot<Attached>> {
+        self.snapshots.clone()
+    }
+
+    /// The server, ready for use. A lazy one is started, one that is on its way is waited for; one that
+    /// is in trouble is not.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub async fn ready(&self) -> Result<Arc<Attached>, Unavailable> {
+        // Nearly always: nothing is waited for, and nothing is cloned but the way to the server.
+        if let Some(attached) = &self.snapshots.borrow().connection {
+            return Ok(Arc::clone(attached));
+        }
+        let mut snapshots = self.snapshots.clone();
+        if snapshots.borrow().state == State::Idle {
+            self.supervisor.wake();
+        }
+        let decided = snapshots.wait_for(|snapshot| {
+            !matches!(snapshot.state, State::Idle | State::Connecting)
+        });
+        // Connecting has a time-out of its own; this one is for servers that wait for their turn.
+        let waited = timeout(self.config.timeout.saturating_mul(2), decided).await;
+        let snapshot = match waited {
+            Ok(Ok(snapshot)) => snapshot.clone(),
+            _ => self.snapshots.borrow().clone(),
+        };
+        snapshot.connection.ok_or_else(|| Unavailable {
+            server: self.name.to_string(),
+            state: snapshot.state,
+            trouble: snapshot.last_error,
+        })
+    }
+
+    /// Reads the lists of a server that is ready anew, and connects to one that is not.
+    pub async fn refresh(&self) {
+        let attached = self.snapshots.borrow().connection.clone();
+        match attached {
+            Some(attached) => {
+                attached.list_again(Changes { tools: 1, resources: 1, prompts: 1 }).await;
+            }
+            None => self.supervisor.refresh().await,
+        }
+    }
+
+    /// Connects anew, whatever the state.
+    pub async fn reconnect(&self) {
+        self.supervisor.refresh().await;
+    }
+
+    /// Ends the server, and waits until it is gone (L5).
+    pub async fn stop(&self) {
+        self.supervisor.stop().await;
+    }
+
+    /// All that is to be known about it (L9).
+    pub fn status(&self) -> ServerStatus {
+        let snapshot = self.snapshots.borrow().clone();
+        let attached = snapshot.connection.as_deref();
+        let connection = attached.map(Attached::connection);
+        let inventory = self.shelf.inventory();
+        let (transport, target) = reached_by(&self.config);
+        let name = self.name.to_string();
+        ServerStatus {
+            lazy: self.config.lazy,
+            required: self.config.required,
+            pid: connection.and_then(|connection| connection.pid()),
+            session_id: connection.and_then(|connection| connection.session_id()),
+            protocol_version: connection.and_then(|connection| connection.about().version.clone()),
+            program: connection.and_then(|connection| connection.about().program.clone()),
+            uptime_ms: attached.map(|attached| milliseconds(attached.uptime())),
+            restarts: snapshot.restarts,
+            tools: inventory.tools.len(),
+            resources: inventory.resources.len() + inventory.templates.len(),
+            prompts: inventory.prompts.len(),
+            calls: self.stats.calls(),
+            errors: self.stats.errors(),
+            p50_ms: self.stats.latency().p50().map(in_milliseconds),
+            p95_ms: self.stats.latency().p95().map(in_milliseconds),
+            last_error: snapshot.last_error,
+            ..ServerStatus::new(
+                name,
+                snapshot.state.into(),
+                transport,
+                target,
+                auth(&self.config),
+            )
+        }
+    }
+}
+
+/// How a server is reached, and at what, as it may be shown.
+pub(crate) fn reached_by(config: &ServerConfig) -> (TransportKind, String) {
+    match &config.transport {
+        Transport::Stdio(stdio) => {
+            let mut words = vec![stdio.command.written().to_owned()];
+            words.extend(stdio.args.shown());
+            (TransportKind::Stdio, words.join(" "))
+        }
+        Transport::Http(http) => {
+            let kind = match http.flavour {
+                HttpFlavour::Streamable => TransportKind::Http,
+                HttpFlavour::Sse => TransportKind::Sse,
+            };
+            (kind, http.url.to_string())
+        }
+    }
+}
+
+pub(crate) fn auth(config: &ServerConfig) -> AuthKind {
+    match &config.transport {
+        Transport::Stdio(_) => AuthKind::None,
+        Transport::Http(http) if http.api_key.is_some() => AuthKind::ApiKey,
+        Transport::Http(http) => {
+            let is_login = |name: &String| name.eq_ignore_ascii_case("authorization");
+            if http.headers.keys().any(is_login) { AuthKind::Header } else { AuthKind::None }
+        }
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// To a hundredth: more would be noise.
+fn in_milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 100_000.0).round() / 100.0
+}

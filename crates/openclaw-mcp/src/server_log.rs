@@ -1,0 +1,134 @@
+//! What happened with a server, in a file that `openclaw mcp logs` shows: its standard error and its
+//! changes of state. Bounded: the file and one older one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A file that has grown beyond this becomes the older one.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The log of one server. A clone writes to the same file.
+#[derive(Debug, Clone, Default)]
+pub struct ServerLog {
+    shared: Option<Arc<Mutex<State>>>,
+}
+
+#[derive(Debug)]
+struct State {
+    path: PathBuf,
+    /// The open file and its size, once something was written.
+    file: Option<(File, u64)>,
+}
+
+impl ServerLog {
+    /// A log in this folder, for a server of this name. The file is made when something is written.
+    pub fn at(folder: &Path, server: &str) -> Self {
+        let state = State { path: path(folder, server), file: None };
+        Self { shared: Some(Arc::new(Mutex::new(state))) }
+    }
+
+    /// No log.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Adds a line, with the time before it. A log that cannot be written is no reason to stop.
+    pub fn line(&self, text: &str) {
+        let Some(shared) = &self.shared else { return };
+        let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = format!("{} {text}\n", now());
+        let _ = state.write(line.as_bytes());
+    }
+
+    /// The last lines of a server's log, oldest first; none if there is no log.
+    ///
+    /// # Errors
+    /// If there is one that cannot be read.
+    pub fn tail(folder: &Path, server: &str, lines: usize) -> std::io::Result<Vec<String>> {
+        let path = path(folder, server);
+        let read = |path: &Path| match fs::read(path) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => Err(error),
+        };
+        let text = read(&older(&path))? + &read(&path)?;
+        let all: Vec<&str> = text.lines().collect();
+        let first = all.len().saturating_sub(lines);
+        Ok(all[first..].iter().map(|line| (*line).to_owned()).collect())
+    }
+}
+
+impl State {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<()> {
+        let (mut file, size) = match self.file.take() {
+            Some(open) => open,
+            None => open(&self.path)?,
+        };
+        file.write_all(line)?;
+        let size = size + line.len() as u64;
+        if size > MAX_BYTES {
+            drop(file);
+            return fs::rename(&self.path, older(&self.path));
+        }
+        self.file = Some((file, size));
+        Ok(())
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<(File, u64)> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    let size = file.metadata()?.len();
+    Ok((file, size))
+}
+
+/// A server's name is made of letters, digits and few signs: it is a file name, too, once dots at its
+/// beginning are out of the way.
+fn path(folder: &Path, server: &str) -> PathBuf {
+    let safe = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    let name: String = server.chars().map(safe).collect();
+    folder.join(format!("mcp-{name}.log"))
+}
+
+fn older(path: &Path) -> PathBuf {
+    path.with_extension("log.1")
+}
+
+/// The time in UTC, as in `2026-11-16T08:30:00Z`.
+fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    crate::clock::utc(since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_kept_in_order_and_the_file_stays_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(ServerLog::tail(folder.path(), "../x", 10).unwrap().is_empty());
+        let log = ServerLog::at(folder.path(), "../x");
+        let long = "y".repeat(1_000);
+        for number in 0..3_000 {
+            log.line(&format!("{number} {long}"));
+        }
+        let tail = ServerLog::tail(folder.path(), "../x", 1_500).unwrap();
+        assert_eq!(tail.len(), 1_500, "both files are read");
+        assert!(tail.last().unwrap().contains(" 2999 y"));
+        let bytes: u64 = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().metadata().unwrap().len())
+            .sum();
+        assert!(bytes < 2 * MAX_BYTES + 4_096, "{bytes}");
+    }
+}
