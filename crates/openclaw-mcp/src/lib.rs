@@ -7,6 +7,7 @@
 //! catalogue and the bridge to an agent follow.
 
 pub mod attached;
+pub mod audit;
 pub mod backoff;
 pub mod client;
 mod clock;
@@ -15,14 +16,20 @@ pub mod dial;
 pub mod era;
 pub mod guard;
 pub mod inventory;
+pub mod latency;
 pub mod launch;
+pub mod limiter;
 pub mod listing;
 pub mod local;
 pub mod memory;
 pub mod naming;
+pub mod pins;
 pub mod process;
+pub mod server;
 pub mod server_log;
 pub mod shelf;
+pub mod spill;
+pub mod status;
 pub mod stderr;
 pub mod supervisor;
 pub mod wire;

@@ -9,6 +9,6 @@ mod policy;
 mod spec;
 
 pub use name::{BadToolName, ToolName};
-pub use outcome::{Content, Details, ModelText, ToolOutcome};
+pub use outcome::{Content, Details, Failure, Link, ModelText, ToolOutcome};
 pub use policy::{BadPattern, Decision, Policy, Rules};
 pub use spec::{Effect, ToolSpec};

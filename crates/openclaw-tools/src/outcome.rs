@@ -1,5 +1,6 @@
 //! What comes back from a tool.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_content::{Findings, Wrapped};
@@ -82,6 +83,59 @@ pub struct Details {
     pub findings: Findings,
     /// How long the call took.
     pub duration: Duration,
+    /// Why there is no result of the tool's own, if there is none.
+    pub failure: Option<Failure>,
+    /// Whether the model sees only the beginning of the text.
+    pub is_cut: bool,
+    /// The file that holds the whole text, if only its beginning is shown.
+    pub kept_in: Option<PathBuf>,
+    /// What the result points at. All of it comes from outside.
+    pub links: Vec<Link>,
+}
+
+/// Something that a result points at, in the words of its source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Where it is.
+    pub uri: String,
+    /// What it is called.
+    pub name: Option<String>,
+    /// Its media type.
+    pub mime_type: Option<String>,
+}
+
+/// Why a call has no result of the tool's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Failure {
+    /// Its server cannot be reached.
+    Unavailable,
+    /// It took too long.
+    TimedOut,
+    /// The server refused the request, or broke the protocol.
+    Protocol,
+    /// What came back is no result.
+    InvalidResponse,
+    /// It is not allowed.
+    Denied,
+    /// There were too many calls.
+    RateLimited,
+    /// The arguments do not fit the tool.
+    InvalidArguments,
+}
+
+impl Failure {
+    /// The stable name, as in logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unavailable => "unavailable",
+            Self::TimedOut => "timed-out",
+            Self::Protocol => "protocol-error",
+            Self::InvalidResponse => "invalid-response",
+            Self::Denied => "denied",
+            Self::RateLimited => "rate-limited",
+            Self::InvalidArguments => "invalid-arguments",
+        }
+    }
 }
 
 impl ToolOutcome {

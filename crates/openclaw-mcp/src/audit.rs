@@ -1,0 +1,111 @@
+//! The audit log (N3): one line of JSON for each call, in a private file.
+//!
+//! A line is made where the call is and written by a thread of its own. The queue between them is
+//! bounded; when it is full, lines are lost rather than calls held up, and the file says how many.
+
+mod entry;
+mod writer;
+
+pub use entry::{AuditOutcome, CallRecord};
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use openclaw_secrets::Redactor;
+use tokio::sync::{mpsc, oneshot};
+
+use writer::Writer;
+
+/// How many lines may wait to be written.
+const QUEUE: usize = 1_024;
+/// How long to wait for the disk at the end.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How the audit log is kept.
+#[derive(Debug, Clone)]
+pub struct AuditOptions {
+    /// Whether the arguments of calls are written down; otherwise only their hash is.
+    pub with_arguments: bool,
+    /// What must not be in them.
+    pub redactor: Redactor,
+    /// When the file is larger, it becomes `….1`, and a new one begins. One old file is kept.
+    pub max_bytes: u64,
+}
+
+impl Default for AuditOptions {
+    fn default() -> Self {
+        Self { with_arguments: false, redactor: Redactor::new(), max_bytes: 64 * 1024 * 1024 }
+    }
+}
+
+/// The audit log. A clone writes to the same file; when the last is dropped, what is queued is still
+/// written, but only [`Audit::flush`] waits for that.
+#[derive(Debug, Clone)]
+pub struct Audit(Option<Arc<Log>>);
+
+#[derive(Debug)]
+struct Log {
+    queue: mpsc::Sender<Message>,
+    lost: Arc<AtomicU64>,
+    with_arguments: bool,
+    redactor: Redactor,
+}
+
+enum Message {
+    Line(String),
+    Flush(oneshot::Sender<()>),
+}
+
+impl Audit {
+    /// Nothing is logged.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Appends to a file, which is made if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or no thread can be started.
+    pub fn to_file(path: impl Into<PathBuf>, options: AuditOptions) -> io::Result<Self> {
+        let (queue, messages) = mpsc::channel(QUEUE);
+        let lost = Arc::new(AtomicU64::new(0));
+        let writer = Writer::open(path.into(), options.max_bytes, Arc::clone(&lost))?;
+        // It ends by itself when the last handle is gone and the queue is empty.
+        std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(messages))?;
+        let AuditOptions { with_arguments, redactor, .. } = options;
+        Ok(Self(Some(Arc::new(Log { queue, lost, with_arguments, redactor }))))
+    }
+
+    /// Whether calls are logged at all.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Logs a call. Never waits.
+    pub fn record(&self, call: &CallRecord<'_>) {
+        let Some(log) = &self.0 else { return };
+        let line = call.line(log.with_arguments.then_some(&log.redactor));
+        if log.queue.try_send(Message::Line(line)).is_err() {
+            log.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until all that was recorded so far is in the file, but not for a disk that hangs.
+    /// Returns whether it is.
+    pub async fn flush(&self) -> bool {
+        let Some(log) = &self.0 else { return true };
+        let (done, is_done) = oneshot::channel();
+        let flush = async {
+            let is_sent = log.queue.send(Message::Flush(done)).await.is_ok();
+            is_sent && is_done.await.is_ok()
+        };
+        tokio::time::timeout(FLUSH_TIMEOUT, flush).await.unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+#[path = "audit_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! What is in the audit log.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use openclaw_secrets::SecretString;
+use openclaw_tools::Failure;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn call(arguments: &RawValue) -> CallRecord<'_> {
+    CallRecord {
+        at: UNIX_EPOCH,
+        who: "cli",
+        agent: Some("main"),
+        session: None,
+        server: "files",
+        tool: "mcp_files_read",
+        raw_tool: "read",
+        arguments,
+        outcome: AuditOutcome::Ok,
+        duration: Duration::from_micros(1_500),
+        result_chars: 12,
+    }
+}
+
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap()
+}
+
+fn lines(path: &std::path::Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_call_is_a_line_with_its_arguments_as_a_hash() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let audit = Audit::to_file(&path, AuditOptions::default()).unwrap();
+    let arguments = raw(r#"{"path": "secret plans"}"#);
+    audit.record(&call(&arguments));
+    let denied = AuditOutcome::Failed(Failure::Denied);
+    audit.record(&CallRecord { outcome: denied, session: Some("s1"), ..call(&arguments) });
+    assert!(audit.flush().await);
+    let lines = lines(&path);
+    assert_eq!(
+        lines[0],
+        json!({
+            "time": "1970-01-01T00:00:00.000Z", "who": "cli", "agent": "main",
+            "server": "files", "tool": "mcp_files_read", "rawTool": "read", "outcome": "ok",
+            "durationMs": 1.5, "resultChars": 12,
+            "argumentsSha256": "459daad3abec4eb96a326885ae36638b68251a0e086568138b14a3f261387d02",
+        }),
+    );
+    assert_eq!((&lines[1]["outcome"], &lines[1]["session"]), (&json!("denied"), &json!("s1")));
+    assert_eq!(lines.len(), 2);
+}
+
+#[tokio::test]
+async fn arguments_that_are_wanted_are_without_secrets_and_on_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let redactor = Redactor::new();
+    redactor.add(&SecretString::from("hunter22"));
+    redactor.add(&SecretString::from("12345678"));
+    let options = AuditOptions { with_arguments: true, redactor, ..AuditOptions::default() };
+    let audit = Audit::to_file(&path, options).unwrap();
+    let long = format!(r#"["{}"]"#, "é".repeat(100_000));
+    for arguments in ["{\n\"a\": \"hunter22\"}", r#"{"pin": 12345678}"#, &long] {
+        audit.record(&call(&raw(arguments)));
+    }
+    assert!(audit.flush().await);
+    let lines = lines(&path);
+    assert_eq!(lines[0]["arguments"], json!({"a": "[REDACTED]"}));
+    assert_eq!(lines[1]["arguments"], json!(r#"{"pin": [REDACTED]}"#));
+    assert!(lines[2]["arguments"].as_str().unwrap().ends_with("é…"));
+}
+
+#[tokio::test]
+async fn a_full_file_is_put_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let options = AuditOptions { max_bytes: 1_000, ..AuditOptions::default() };
+    let audit = Audit::to_file(&path, options).unwrap();
+    let arguments = raw("{}");
+    for _ in 0..20 {
+        audit.record(&call(&arguments));
+    }
+    assert!(audit.flush().await);
+    let old = folder.path().join("audit.jsonl.1");
+    assert!(lines(&path).len() < 5 && !lines(&old).is_empty());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[tokio::test]
+async fn lines_that_come_too_fast_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let audit = Audit::to_file(&path, AuditOptions::default()).unwrap();
+    let arguments = raw("{}");
+    let count = 50_000;
+    for _ in 0..count {
+        audit.record(&call(&arguments));
+    }
+    assert!(audit.flush().await);
+    let lines = lines(&path);
+    let lost: u64 = lines.iter().filter_map(|line| line["lost"].as_u64()).sum();
+    let written = lines.iter().filter(|line| line.get("who").is_some()).count() as u64;
+    assert_eq!(lost + written, count);
+}
+
+#[tokio::test]
+async fn without_a_file_nothing_happens() {
+    let audit = Audit::none();
+    audit.record(&CallRecord { at: SystemTime::now(), ..call(&raw("{}")) });
+    assert!(audit.flush().await);
+    assert!(!audit.is_on());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_file_is_private_and_appended_to() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    for _ in 0..2 {
+        let audit = Audit::to_file(&path, AuditOptions::default()).unwrap();
+        audit.record(&call(&raw("{}")));
+        assert!(audit.flush().await);
+    }
+    assert_eq!(lines(&path).len(), 2);
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}

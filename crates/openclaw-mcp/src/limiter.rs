@@ -1,0 +1,160 @@
+//! How many calls a server gets (B10): a bound a minute, and a pause where the server asks for one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// A server cannot ask for a longer pause: it would be as good as gone.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// A call is too early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too many calls; try again in {} s", whole_seconds(*after))]
+pub struct RetryAfter {
+    /// How long to wait.
+    pub after: Duration,
+    /// Who wants it.
+    pub asked_by: AskedBy,
+}
+
+/// Who wants fewer calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskedBy {
+    /// The configuration's bound.
+    Us,
+    /// The server.
+    Server,
+}
+
+/// Seconds for people: never too few.
+fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
+}
+
+/// The limiter of one server. No locks: two numbers, in nanoseconds since it was made.
+///
+/// A server that was left alone takes a minute's worth of calls at once; then they are spread evenly.
+#[derive(Debug)]
+pub struct Limiter {
+    start: Instant,
+    /// Between two calls; nothing without a bound.
+    interval: u64,
+    /// Up to when the calls made so far use up the bound.
+    used_until: AtomicU64,
+    /// Until when the server wants no calls.
+    paused_until: AtomicU64,
+}
+
+impl Limiter {
+    /// A limiter with so many calls a minute; none means that there is no bound.
+    pub fn new(calls_a_minute: Option<u32>) -> Self {
+        let spread = |calls: u32| nanoseconds(MINUTE) / u64::from(calls.max(1));
+        Self {
+            start: Instant::now(),
+            interval: calls_a_minute.map_or(0, spread),
+            used_until: AtomicU64::new(0),
+            paused_until: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes a call out of what is left.
+    ///
+    /// # Errors
+    /// If nothing is left: says when to try again.
+    pub fn check(&self) -> Result<(), RetryAfter> {
+        let now = nanoseconds(self.start.elapsed());
+        let wait = |until: u64, asked_by| {
+            let after = Duration::from_nanos(until.saturating_sub(now));
+            Err(RetryAfter { after, asked_by })
+        };
+        let paused_until = self.paused_until.load(Ordering::Relaxed);
+        if paused_until > now {
+            return wait(paused_until, AskedBy::Server);
+        }
+        if self.interval == 0 {
+            return Ok(());
+        }
+        let window = nanoseconds(MINUTE);
+        let take = |used_until: u64| {
+            let then = used_until.max(now) + self.interval;
+            (then - now <= window).then_some(then)
+        };
+        match self.used_until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(_) => Ok(()),
+            Err(used_until) => {
+                wait((used_until + self.interval).saturating_sub(window), AskedBy::Us)
+            }
+        }
+    }
+
+    /// The server wants no calls for a while (429, `Retry-After`). A shorter pause does not end a
+    /// longer one.
+    pub fn back_off(&self, pause: Duration) {
+        let until = nanoseconds(self.start.elapsed() + pause.min(LONGEST_PAUSE));
+        self.paused_until.fetch_max(until, Ordering::Relaxed);
+    }
+}
+
+/// Good for five hundred years.
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(limiter: &Limiter) -> RetryAfter {
+        limiter.check().unwrap_err()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_over_the_bound_are_told_when_to_come_back() {
+        let limiter = Limiter::new(Some(6));
+        for _ in 0..6 {
+            limiter.check().unwrap();
+        }
+        let refusal = refused(&limiter);
+        assert_eq!(refusal.after, Duration::from_secs(10));
+        assert_eq!(refusal.asked_by, AskedBy::Us);
+        assert_eq!(refusal.to_string(), "too many calls; try again in 10 s");
+        tokio::time::advance(refusal.after).await;
+        limiter.check().unwrap();
+        assert_eq!(refused(&limiter).after, Duration::from_secs(10));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_call_does_not_count() {
+        let limiter = Limiter::new(Some(1));
+        limiter.check().unwrap();
+        for _ in 0..100 {
+            refused(&limiter);
+        }
+        tokio::time::advance(MINUTE).await;
+        limiter.check().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_asks_for_a_pause_gets_it() {
+        let limiter = Limiter::new(None);
+        for _ in 0..10_000 {
+            limiter.check().unwrap();
+        }
+        limiter.back_off(Duration::from_secs(30));
+        limiter.back_off(Duration::from_secs(5));
+        assert_eq!(refused(&limiter).after, Duration::from_secs(30));
+        assert_eq!(refused(&limiter).asked_by, AskedBy::Server);
+        tokio::time::advance(Duration::from_secs(30)).await;
+        limiter.check().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_without_end_has_one() {
+        let limiter = Limiter::new(Some(1));
+        limiter.back_off(Duration::MAX);
+        tokio::time::advance(LONGEST_PAUSE).await;
+        limiter.check().unwrap();
+    }
+}

@@ -1,0 +1,304 @@
+//! Which tools were approved, and as what (B13): a tool that changes afterwards is noticed.
+//!
+//! The file is small and private; every change of it is atomic. Two programs that approve at the same
+//! moment may lose one of the two approvals: the tool is asked about again, never run unasked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::listing::ListedTool;
+
+const VERSION: u32 = 1;
+/// A larger file is none of ours.
+const MAX_FILE: u64 = 32 * 1024 * 1024;
+
+/// What a tool says of itself, as one number: its description and its schema, however its keys are
+/// ordered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// The fingerprint of a tool.
+    pub fn of(tool: &ListedTool) -> Self {
+        let mut hash = Sha256::new();
+        let description = tool.description.as_deref();
+        // With its length, so that no text can pass for the beginning of a schema.
+        hash.update(description.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
+        hash.update(description.unwrap_or_default());
+        write_object(&mut hash, tool.input_schema.iter());
+        Self(hash.finalize().into())
+    }
+}
+
+/// Members in the order of their keys. Listing has bounded the nesting.
+fn write_object<'a>(hash: &mut Sha256, members: impl Iterator<Item = (&'a String, &'a Value)>) {
+    let mut members: Vec<_> = members.collect();
+    members.sort_unstable_by_key(|(key, _)| *key);
+    hash.update([b'{']);
+    hash.update((members.len() as u64).to_be_bytes());
+    for (key, value) in members {
+        write_text(hash, b'k', key);
+        write_value(hash, value);
+    }
+}
+
+fn write_value(hash: &mut Sha256, value: &Value) {
+    match value {
+        Value::Null => hash.update([b'n']),
+        Value::Bool(value) => hash.update([b'b', u8::from(*value)]),
+        Value::Number(number) => write_text(hash, b'd', &number.to_string()),
+        Value::String(text) => write_text(hash, b's', text),
+        Value::Array(items) => {
+            hash.update([b'[']);
+            hash.update((items.len() as u64).to_be_bytes());
+            items.iter().for_each(|item| write_value(hash, item));
+        }
+        Value::Object(members) => write_object(hash, members.iter()),
+    }
+}
+
+fn write_text(hash: &mut Sha256, kind: u8, text: &str) {
+    hash.update([kind]);
+    hash.update((text.len() as u64).to_be_bytes());
+    hash.update(text);
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is no fingerprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a fingerprint has 64 hexadecimal digits")]
+pub struct BadFingerprint;
+
+impl FromStr for Fingerprint {
+    type Err = BadFingerprint;
+
+    fn from_str(text: &str) -> Result<Self, BadFingerprint> {
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(BadFingerprint);
+        }
+        let mut bytes = [0; 32];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            let digits = text.get(2 * at..2 * at + 2).ok_or(BadFingerprint)?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| BadFingerprint)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What is known of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pin {
+    /// It was never approved.
+    New,
+    /// It is what was approved.
+    Same,
+    /// It is something else than what was approved.
+    Changed {
+        /// When that was approved.
+        since: SystemTime,
+    },
+}
+
+/// An approval.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Approved {
+    fingerprint: Fingerprint,
+    /// Seconds since 1970.
+    since: u64,
+}
+
+/// By server, then by tool.
+type Approvals = BTreeMap<String, BTreeMap<String, Approved>>;
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    version: u32,
+    servers: Approvals,
+}
+
+/// Which tools were approved.
+#[derive(Debug)]
+pub struct Pins {
+    path: PathBuf,
+    set_aside: Option<PathBuf>,
+    approvals: Mutex<Approvals>,
+}
+
+impl Pins {
+    /// Reads the approvals; there need be none. A file that cannot be understood is set aside under
+    /// another name, which is logged: every tool is then new.
+    ///
+    /// # Errors
+    /// If the file cannot be read or moved, or a newer version of this program wrote it.
+    pub fn load(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let path = path.into();
+        let (approvals, set_aside) = match read(&path)? {
+            Found::Approvals(approvals) => (approvals, None),
+            Found::Nonsense => {
+                let aside = path.with_extension("corrupt.json");
+                std::fs::rename(&path, &aside)?;
+                tracing::warn!(
+                    file = %path.display(),
+                    set_aside = %aside.display(),
+                    "approvals of tools cannot be understood; every tool will be asked about again"
+                );
+                (Approvals::default(), Some(aside))
+            }
+        };
+        Ok(Self { path, set_aside, approvals: Mutex::new(approvals) })
+    }
+
+    /// Where the file was moved because it could not be understood, if so.
+    pub fn set_aside(&self) -> Option<&Path> {
+        self.set_aside.as_deref()
+    }
+
+    /// What is known of a tool that now has this fingerprint.
+    pub fn check(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> Pin {
+        let approvals = self.approvals.lock().unwrap_or_else(PoisonError::into_inner);
+        match approvals.get(server).and_then(|tools| tools.get(tool)) {
+            None => Pin::New,
+            Some(approved) if approved.fingerprint == *fingerprint => Pin::Same,
+            Some(approved) => {
+                let since = UNIX_EPOCH.checked_add(Duration::from_secs(approved.since));
+                Pin::Changed { since: since.unwrap_or(UNIX_EPOCH) }
+            }
+        }
+    }
+
+    /// Approves a tool as it is, and saves that. Reads and writes a file: not for the hot path.
+    ///
+    /// # Errors
+    /// If it cannot be saved. Then it is not approved.
+    pub fn approve(&self, server: &str, tool: &str, fingerprint: Fingerprint) -> io::Result<()> {
+        self.approve_all(server, [(tool, fingerprint)])
+    }
+
+    /// Approves several tools of a server, and saves that once.
+    ///
+    /// # Errors
+    /// If it cannot be saved. Then none is approved.
+    pub fn approve_all<'a>(
+        &self,
+        server: &str,
+        tools: impl IntoIterator<Item = (&'a str, Fingerprint)>,
+    ) -> io::Result<()> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        self.change(|approvals| {
+            let of_server = approvals.entry(server.to_owned()).or_default();
+            for (tool, fingerprint) in tools {
+                of_server.insert(tool.to_owned(), Approved { fingerprint, since });
+            }
+        })
+    }
+
+    /// Forgets all approvals of a server.
+    ///
+    /// # Errors
+    /// If that cannot be saved.
+    pub fn forget(&self, server: &str) -> io::Result<()> {
+        self.change(|approvals| {
+            approvals.remove(server);
+        })
+    }
+
+    /// Changes what is in the file now: another program may have approved something meanwhile.
+    fn change(&self, change: impl FnOnce(&mut Approvals)) -> io::Result<()> {
+        let mut approvals = self.approvals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = match read(&self.path)? {
+            Found::Approvals(in_file) => in_file,
+            Found::Nonsense => approvals.clone(),
+        };
+        change(&mut changed);
+        write(&self.path, &changed)?;
+        *approvals = changed;
+        Ok(())
+    }
+}
+
+enum Found {
+    Approvals(Approvals),
+    Nonsense,
+}
+
+fn read(path: &Path) -> io::Result<Found> {
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Found::Approvals(Approvals::default()));
+        }
+        Err(error) => return Err(error),
+    };
+    let mut text = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_FILE {
+        return Ok(Found::Nonsense);
+    }
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    match serde_json::from_slice::<Version>(&text) {
+        Ok(Version { version }) if version > VERSION => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the approvals of tools were written by a newer version of this program",
+        )),
+        _ => Ok(serde_json::from_slice::<File>(&text)
+            .map_or(Found::Nonsense, |file| Found::Approvals(file.servers))),
+    }
+}
+
+/// A new file takes the place of the old one at once; it is private from its first byte.
+fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".pins-").tempfile_in(folder)?;
+    #[derive(Serialize)]
+    struct FileRef<'a> {
+        version: u32,
+        servers: &'a Approvals,
+    }
+    let mut text = serde_json::to_vec_pretty(&FileRef { version: VERSION, servers: approvals })?;
+    text.push(b'\n');
+    file.write_all(&text)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "pins_tests.rs"]
+mod tests;

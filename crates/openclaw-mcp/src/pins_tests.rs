@@ -1,0 +1,106 @@
+//! What is noticed of tools that change.
+
+use serde_json::json;
+
+use super::*;
+
+fn tool(description: &str, schema: Value) -> ListedTool {
+    let Value::Object(input_schema) = schema else { panic!("no object") };
+    ListedTool {
+        name: "read".to_owned(),
+        title: None,
+        description: Some(description.to_owned()),
+        input_schema,
+        hints: crate::listing::Hints::default(),
+    }
+}
+
+fn fingerprint(description: &str) -> Fingerprint {
+    Fingerprint::of(&tool(description, json!({"type": "object"})))
+}
+
+#[test]
+fn the_order_of_keys_does_not_matter_and_all_else_does() {
+    let of = |schema| Fingerprint::of(&tool("Reads.", schema));
+    let one = of(json!({"type": "object", "properties": {"a": {}, "b": {"enum": [1, 2]}}}));
+    let other = of(json!({"properties": {"b": {"enum": [1, 2]}, "a": {}}, "type": "object"}));
+    assert_eq!(one, other);
+    for changed in [
+        json!({"type": "object", "properties": {"a": {}, "b": {"enum": [2, 1]}}}),
+        json!({"type": "object", "properties": {"a": {}, "b": {"enum": ["1", 2]}}}),
+        json!({"type": "object", "properties": {"a": {}, "b": {"enum": [1, 2]}, "c": {}}}),
+        json!({}),
+    ] {
+        assert_ne!(of(changed.clone()), one, "{changed}");
+    }
+    assert_ne!(fingerprint("Reads."), fingerprint("Reads. Also sends."));
+}
+
+#[test]
+fn a_fingerprint_is_read_as_it_was_written() {
+    let fingerprint = fingerprint("Reads.");
+    assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
+    for bad in ["", "12", &"x".repeat(64), &"é".repeat(32)] {
+        assert_eq!(bad.parse::<Fingerprint>(), Err(BadFingerprint), "{bad}");
+    }
+}
+
+#[test]
+fn an_approved_tool_stays_the_same_until_it_changes_also_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    let first = fingerprint("Reads.");
+    assert_eq!(pins.check("files", "read", &first), Pin::New);
+    pins.approve("files", "read", first).unwrap();
+    for pins in [&pins, &Pins::load(&path).unwrap()] {
+        assert_eq!(pins.check("files", "read", &first), Pin::Same);
+        assert_eq!(pins.check("other", "read", &first), Pin::New);
+        let pin = pins.check("files", "read", &fingerprint("Reads. Also sends."));
+        assert!(matches!(pin, Pin::Changed { since } if since > UNIX_EPOCH), "{pin:?}");
+    }
+    pins.forget("files").unwrap();
+    assert_eq!(Pins::load(&path).unwrap().check("files", "read", &first), Pin::New);
+}
+
+#[test]
+fn what_another_program_approved_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
+    theirs.approve("a", "x", fingerprint("A")).unwrap();
+    ours.approve("b", "y", fingerprint("B")).unwrap();
+    assert_eq!(Pins::load(&path).unwrap().check("a", "x", &fingerprint("A")), Pin::Same);
+}
+
+#[test]
+fn a_corrupt_file_is_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    std::fs::write(&path, "{\"version\":1,\"servers\":{\"a\":").unwrap();
+    let pins = Pins::load(&path).unwrap();
+    let aside = pins.set_aside().unwrap();
+    assert!(std::fs::read_to_string(aside).unwrap().contains("servers"));
+    pins.approve("a", "x", fingerprint("A")).unwrap();
+    assert_eq!(Pins::load(&path).unwrap().set_aside(), None);
+}
+
+#[test]
+fn a_file_of_a_newer_version_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    std::fs::write(&path, r#"{"version":2,"servers":[]}"#).unwrap();
+    assert_eq!(Pins::load(&path).unwrap_err().kind(), io::ErrorKind::Unsupported);
+    assert!(path.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    Pins::load(&path).unwrap().approve("a", "x", fingerprint("A")).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}

@@ -1,0 +1,99 @@
+//! Whatever a server sends: a clear word, bounded memory, and the others unharmed.
+
+use openclaw_mcp::status::ServerState;
+use openclaw_testkit::{Cursor, Junk, Script, Tool};
+use openclaw_tools::Failure;
+use serde_json::json;
+
+use crate::support::{assert_nothing_left, call, entry, servers, start, tools};
+
+#[tokio::test]
+async fn odd_tools_are_left_out_or_tamed_and_the_rest_works() {
+    let fleet = start(&servers(json!({
+        "odd": entry(&Script::new().odd_tools().name("openclaw-tag-odd")),
+        "many": entry(&Script::new().extra_tools(10_000).page_size(500)),
+        "endless": entry(&Script::new().page_size(5).cursor(Cursor::Endless)),
+    })));
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    for status in tools.statuses() {
+        assert_eq!(status.state, ServerState::Ready, "{status:?}");
+    }
+    let catalogue = tools.catalogue();
+    assert!(catalogue.all().len() > 10_000);
+    for tool in catalogue.all() {
+        assert!(tool.spec.description.chars().count() <= 2_100, "{}", tool.spec.name);
+        assert!(tool.spec.name.as_str().len() <= 64);
+    }
+    for name in ["mcp_odd_echo", "mcp_many_echo", "mcp_endless_echo"] {
+        assert!(!call(&tools, name, json!({ "text": "a" })).await.is_error, "{name}");
+    }
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-odd").await;
+}
+
+#[tokio::test]
+async fn servers_whose_names_collide_keep_their_tools_apart() {
+    let config = servers(json!({
+        "a.b": entry(&Script::new().tools([Tool::new("who").result(&json!({ "content": [{ "type": "text", "text": "dot" }] }))])),
+        "a_b": entry(&Script::new().tools([Tool::new("who").result(&json!({ "content": [{ "type": "text", "text": "line" }] }))])),
+    }));
+    let fleet = start(&config);
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    let catalogue = tools.catalogue();
+    for (server, answer) in [("a.b", "dot"), ("a_b", "line")] {
+        let tool = catalogue.find(server, "who").unwrap();
+        let outcome = call(&tools, tool.spec.name.as_str(), json!({})).await;
+        assert!(outcome.text().contains(answer), "{server}: {outcome:?}");
+    }
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn strange_results_become_words() {
+    let fleet = start(&servers(json!({ "x": entry(&Script::new().bad_base64().tools([
+        Tool::new("nothing").result(&json!({ "content": [] })),
+        Tool::new("number").raw_result("42"),
+        Tool::new("text").raw_result(r#"{"content":"not a list"}"#),
+        Tool::new("infinite").raw_result(r#"{"content":[{"type":"text","text":"ok"}],"structuredContent":{"n":1e999}}"#),
+    ])) })));
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    let parts = call(&tools, "mcp_x_parts", json!({ "count": 1_000 })).await;
+    assert!(!parts.is_error, "{parts:?}");
+    let image = call(&tools, "mcp_x_image", json!({})).await;
+    assert!(image.text().contains("base64"), "{}", image.text());
+    let nothing = call(&tools, "mcp_x_nothing", json!({})).await;
+    assert!(!nothing.is_error && !nothing.text().is_empty(), "an empty result says so");
+    for invalid in ["mcp_x_number", "mcp_x_text"] {
+        let outcome = call(&tools, invalid, json!({})).await;
+        assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse), "{outcome:?}");
+    }
+    let infinite = call(&tools, "mcp_x_infinite", json!({})).await;
+    assert!(!infinite.text().is_empty(), "{infinite:?}");
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn garbage_floods_and_endless_lines_harm_nobody_else() {
+    let fleet = start(&servers(json!({
+        "garbage": entry(&Script::new().junk_before(Junk::Text).junk_between(Junk::Text)),
+        "chatty": entry(&Script::new().stderr_mb(100)),
+        "twice": entry(&Script::new().answer_twice().unsolicited()),
+        "pings": entry(&Script::new().legacy().ping_every_ms(1)),
+        "endless": entry(&Script::new().line_of_mb(200).name("openclaw-tag-endless")),
+        "good": entry(&Script::new()),
+    })));
+    let tools = tools(&fleet);
+    for server in ["garbage", "chatty", "twice", "pings", "good"] {
+        for _ in 0..3 {
+            tools.server(server).unwrap().ready().await.unwrap();
+            let outcome =
+                call(&tools, &format!("mcp_{server}_echo"), json!({ "text": "fine" })).await;
+            assert!(outcome.text().contains("fine"), "{server}: {outcome:?}");
+        }
+    }
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-endless").await;
+}

@@ -1,0 +1,207 @@
+//! Servers that come, go, fail and come back (L1–L3, L6, L7, L9).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::server::Folders;
+use openclaw_mcp::status::ServerState;
+use openclaw_mcp::supervisor::State;
+use openclaw_testkit::{Script, Tool, processes};
+use openclaw_tools::Failure;
+use serde_json::json;
+
+use crate::support::{
+    assert_nothing_left, call, config, entry, entry_with, servers, setup, start, tools,
+};
+
+#[tokio::test]
+async fn a_server_that_fails_harms_no_other() {
+    let good = Script::new().name("openclaw-tag-fleet-good");
+    let bad = Script::new().stderr_line("no licence").exit_at_start(4);
+    let config = servers(json!({
+        "good": entry(&good),
+        "bad": entry_with(&bad, json!({ "restartOnCrash": false, "required": true })),
+        "missing": { "command": "openclaw-no-such-program" },
+        "off": { "command": "x", "enabled": false },
+    }));
+    let fleet = start(&config);
+    let tried = fleet.tried().await;
+    assert_eq!((tried.ready, tried.of), (1, 3));
+    assert_eq!(tried.missing, ["bad"]);
+    let tools = tools(&fleet);
+    let outcome = call(&tools, "mcp_good_echo", json!({ "text": "hello" })).await;
+    assert!(outcome.text().contains("hello") && !outcome.is_error, "{outcome:?}");
+
+    let statuses = tools.statuses();
+    let names: Vec<&str> = statuses.iter().map(|status| status.name.as_str()).collect();
+    assert_eq!(names, ["bad", "good", "missing", "off"]);
+    let good = &statuses[1];
+    assert_eq!(good.state, ServerState::Ready);
+    assert!(good.pid.is_some() && good.tools > 5 && good.calls == 1 && good.p50_ms.is_some());
+    let trouble = statuses[0].last_error.clone().unwrap();
+    assert!(trouble.message.contains("exit status: 4"), "{trouble:?}");
+    assert_eq!(trouble.last_lines, ["no licence"]);
+    let missing = statuses[2].last_error.clone().unwrap();
+    assert!(missing.message.contains("openclaw-no-such-program"), "{missing:?}");
+    assert_eq!(statuses[3].state, ServerState::Disabled);
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-fleet-good").await;
+}
+
+#[tokio::test]
+async fn a_server_that_crashes_keeps_its_tools_and_comes_back() {
+    let script = Script::new().name("openclaw-tag-fleet-crash");
+    let fleet = start(&servers(json!({ "x": entry(&script) })));
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    let server = Arc::clone(tools.server("x").unwrap());
+    let pid = server.status().pid;
+    let crashed = call(&tools, "mcp_x_crash", json!({})).await;
+    assert_eq!(crashed.details.failure, Some(Failure::Unavailable), "{crashed:?}");
+    let mut snapshots = server.snapshots();
+    snapshots.wait_for(|snapshot| snapshot.state == State::Restarting).await.unwrap();
+    assert!(tools.catalogue().get("mcp_x_echo").is_some(), "it stays listed");
+    let meanwhile = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
+    assert_eq!(meanwhile.details.failure, Some(Failure::Unavailable), "{meanwhile:?}");
+    snapshots.wait_for(|snapshot| snapshot.state == State::Ready).await.unwrap();
+    assert_ne!(server.status().pid, pid);
+    let after = call(&tools, "mcp_x_echo", json!({ "text": "again" })).await;
+    assert!(after.text().contains("again"), "{after:?}");
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-fleet-crash").await;
+}
+
+#[tokio::test]
+async fn a_server_killed_from_outside_is_noticed_and_restarted() {
+    let script = Script::new().name("openclaw-tag-fleet-killed").grandchild();
+    let fleet = start(&servers(json!({ "x": entry(&script) })));
+    fleet.tried().await;
+    let server = Arc::clone(tools(&fleet).server("x").unwrap());
+    let pid = server.status().pid.unwrap();
+    processes::kill(pid);
+    let mut snapshots = server.snapshots();
+    snapshots.wait_for(|snapshot| snapshot.state == State::Restarting).await.unwrap();
+    snapshots.wait_for(|snapshot| snapshot.state == State::Ready).await.unwrap();
+    assert!(processes::in_group(pid).is_empty(), "its children are gone, too");
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-fleet-killed").await;
+}
+
+#[tokio::test]
+async fn a_lazy_server_shows_its_tools_and_starts_when_one_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new().name("openclaw-tag-fleet-lazy");
+    let with_memory = || {
+        let mut setup = setup();
+        setup.folders = Folders { catalogue: Some(folder.path().to_owned()), logs: None };
+        setup
+    };
+    let eager = servers(json!({ "x": entry(&script) }));
+    let fleet = Fleet::start(&eager, with_memory());
+    fleet.tried().await;
+    fleet.stop().await;
+
+    let lazy = servers(json!({ "x": entry_with(&script, json!({ "lazy": true })) }));
+    let fleet = Fleet::start(&lazy, with_memory());
+    assert_eq!(fleet.tried().await.ready, 1);
+    let tools = tools(&fleet);
+    let status = tools.server("x").unwrap().status();
+    assert_eq!((status.state, status.pid), (ServerState::Idle, None));
+    assert!(tools.catalogue().get("mcp_x_echo").is_some(), "remembered from the run before");
+    let outcome = call(&tools, "mcp_x_echo", json!({ "text": "awake" })).await;
+    assert!(outcome.text().contains("awake"), "{outcome:?}");
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-fleet-lazy").await;
+}
+
+#[tokio::test]
+async fn agents_with_the_same_entry_share_a_server_and_others_do_not() {
+    let script = Script::new().name("openclaw-tag-fleet-shared");
+    let other = json!({ "mcp": { "servers": { "x": { "toolTimeout": 5_000 } } } });
+    let config = config(&json!({
+        "mcp": { "servers": { "x": entry(&script) } },
+        "agents": { "list": [
+            { "id": "one" },
+            { "id": "two" },
+            { "id": "three", "mcp": other["mcp"] },
+        ] },
+    }));
+    let fleet = start(&config);
+    fleet.tried().await;
+    assert_eq!(fleet.servers().len(), 2);
+    let server = |agent: &str| Arc::clone(fleet.agent(agent).unwrap().server("x").unwrap());
+    assert!(Arc::ptr_eq(&server("one"), &server("two")));
+    assert!(!Arc::ptr_eq(&server("one"), &server("three")));
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-fleet-shared").await;
+}
+
+#[tokio::test]
+async fn a_new_configuration_touches_only_what_has_changed() {
+    let kept = Script::new().name("openclaw-tag-fleet-kept");
+    let gone = Script::new().name("openclaw-tag-fleet-gone");
+    let new = Script::new().name("openclaw-tag-fleet-new");
+    let before = servers(json!({ "kept": entry(&kept), "gone": entry(&gone) }));
+    let after = servers(json!({ "kept": entry(&kept), "new": entry(&new) }));
+    let fleet = start(&before);
+    fleet.tried().await;
+    let pid = tools(&fleet).server("kept").unwrap().status().pid;
+    assert!(tools(&fleet).catalogue().get("mcp_gone_echo").is_some());
+    fleet.apply(&after).await;
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    assert_eq!(tools.server("kept").unwrap().status().pid, pid);
+    assert!(tools.catalogue().get("mcp_gone_echo").is_none());
+    assert!(tools.catalogue().get("mcp_new_echo").is_some());
+    assert_nothing_left("openclaw-tag-fleet-gone").await;
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-fleet-kept").await;
+    assert_nothing_left("openclaw-tag-fleet-new").await;
+}
+
+#[tokio::test]
+async fn a_fleet_that_is_dropped_ends_its_servers() {
+    let script = Script::new().name("openclaw-tag-fleet-dropped").ignore_stdin_close();
+    let fleet = start(&servers(json!({ "x": entry(&script) })));
+    fleet.tried().await;
+    drop(fleet);
+    assert_nothing_left("openclaw-tag-fleet-dropped").await;
+}
+
+#[tokio::test]
+async fn a_server_that_breaks_on_the_newest_handshake_is_asked_the_old_way() {
+    let refuses = Script::new().legacy().reject_version("2025-11-25");
+    let crashes = Script::new().legacy().crash_on_version("2025-11-25");
+    let config = servers(json!({ "refuses": entry(&refuses), "crashes": entry(&crashes) }));
+    let fleet = start(&config);
+    fleet.tried().await;
+    for status in tools(&fleet).statuses() {
+        assert_eq!(status.state, ServerState::Ready, "{status:?}");
+        assert_eq!(status.protocol_version.as_deref(), Some("2024-11-05"), "{status:?}");
+    }
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_list_that_changes_is_read_again() {
+    for script in [Script::new().legacy(), Script::new().modern()] {
+        let script = script
+            .changed_tools([Tool::new("brand_new")])
+            .list_changed_after_calls(1)
+            .name("openclaw-tag-fleet-changed");
+        let fleet = start(&servers(json!({ "x": entry(&script) })));
+        fleet.tried().await;
+        let tools = tools(&fleet);
+        assert!(tools.catalogue().get("mcp_x_brand_new").is_none());
+        call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
+        let changed = async {
+            while tools.catalogue().get("mcp_x_brand_new").is_none() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), changed).await.unwrap();
+        fleet.stop().await;
+    }
+    assert_nothing_left("openclaw-tag-fleet-changed").await;
+}

@@ -1,0 +1,9 @@
+//! A fleet of servers, from the configuration to the outcome of a call: real processes, and nothing of
+//! them left behind.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod bad_input;
+mod calls;
+mod lifecycle;
+mod support;

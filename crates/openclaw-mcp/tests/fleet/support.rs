@@ -1,0 +1,79 @@
+//! A fleet from a few lines of configuration.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::client::Host;
+use openclaw_mcp::dial::Surroundings;
+use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::guard::Guard;
+use openclaw_mcp::server::Folders;
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_testkit::{Script, TestServer, processes};
+use openclaw_tools::ToolOutcome;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// The entry of a server of the testkit.
+pub(crate) fn entry(script: &Script) -> Value {
+    let (program, args) = TestServer::stdio(script);
+    json!({ "command": program, "args": args, "timeout": 60_000 })
+}
+
+/// The same with further keys.
+pub(crate) fn entry_with(script: &Script, more: Value) -> Value {
+    let mut entry = entry(script);
+    for (key, value) in more.as_object().unwrap() {
+        entry[key] = value.clone();
+    }
+    entry
+}
+
+pub(crate) fn config(config: &Value) -> Config {
+    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
+    match loaded.config {
+        Some(config) => config,
+        None => panic!("{:?}", loaded.report),
+    }
+}
+
+pub(crate) fn servers(servers: Value) -> Config {
+    config(&json!({ "mcp": { "servers": servers } }))
+}
+
+pub(crate) fn setup() -> Setup {
+    let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+    let host = Host::default();
+    let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
+    Setup { surroundings, folders: Folders::default(), office: Office::none() }
+}
+
+pub(crate) fn start(config: &Config) -> Arc<Fleet> {
+    Fleet::start(config, setup())
+}
+
+/// The tools of the agent that is there by default.
+pub(crate) fn tools(fleet: &Fleet) -> Arc<AgentTools> {
+    fleet.agent("main").unwrap()
+}
+
+pub(crate) async fn call(tools: &AgentTools, name: &str, arguments: Value) -> ToolOutcome {
+    let arguments = RawValue::from_string(arguments.to_string()).unwrap();
+    let call =
+        Call { name, arguments: &arguments, who: "test", session: None, approved: false };
+    tools.call(call).await
+}
+
+/// Asserts that nothing of a server is left, which its script names by a tag.
+pub(crate) async fn assert_nothing_left(tag: &'static str) {
+    let left = tokio::task::spawn_blocking(move || {
+        processes::wait_until_none(Duration::from_secs(30), || processes::mentioning(tag))
+    });
+    assert_eq!(left.await.unwrap(), Vec::<u32>::new());
+}
