@@ -1,0 +1,116 @@
+//! A small MCP server to try clients with: it needs no installation, no account and no network.
+//!
+//! It serves clients of every protocol version: those that begin with `initialize`, and those of
+//! 2026-07-28, which do not.
+
+mod clock;
+mod notes;
+mod tools;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse,
+    Implementation, ListPromptsResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
+};
+use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
+use rmcp::transport::stdio_pipes;
+use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Why the server stopped before its client was done.
+#[derive(Debug, thiserror::Error)]
+#[error("the client does not speak MCP: {0}")]
+pub struct ServeError(String);
+
+/// Serves the client on stdin and stdout until stdin closes.
+///
+/// # Errors
+/// If what arrives is not MCP from the start.
+pub async fn serve_stdio() -> Result<(), ServeError> {
+    let (input, output) = stdio_pipes();
+    serve(input, output).await
+}
+
+/// Serves the client at the other end of two streams until the first closes.
+///
+/// # Errors
+/// If what arrives is not MCP from the start.
+pub async fn serve(
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), ServeError> {
+    let running = match Demo.serve((input, output)).await {
+        Ok(running) => running,
+        // A client may look, and leave.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(ServeError(error.to_string())),
+    };
+    running.waiting().await.map_err(|error| ServeError(error.to_string()))?;
+    Ok(())
+}
+
+struct Demo;
+
+impl ServerHandler for Demo {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .build();
+        let this = Implementation::new("openclaw-demo", env!("CARGO_PKG_VERSION"))
+            .with_title("OpenClaw demo server");
+        ServerConfig::new(capabilities)
+            .with_server_info(this)
+            .with_instructions("A server to try things with. It changes nothing.")
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::all()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        tools::call(request, context).await.map(Into::into)
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(vec![notes::resource()]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        notes::read(&request.uri).map(Into::into)
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(vec![notes::prompt()]))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        notes::fill_prompt(&request).map(Into::into)
+    }
+}

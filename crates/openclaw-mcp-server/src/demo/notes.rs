@@ -1,0 +1,77 @@
+//! The demo server's resource, and the prompt about it.
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument, PromptMessage,
+    ReadResourceResult, Resource, ResourceContents, Role,
+};
+use serde_json::json;
+
+const URI: &str = "demo://notes";
+const MIME_TYPE: &str = "text/markdown";
+const PROMPT: &str = "summarise-notes";
+
+const NOTES: &str = "# Welcome to OpenClaw
+
+These notes are a resource of the demo server: text that a model can be given to read.
+
+- OpenClaw connects agents to MCP servers and keeps those servers running.
+- Servers are programs on this machine or services elsewhere; `openclaw mcp add` adds one.
+- Those that other programs use already come along with `openclaw mcp import`.
+- Credentials can stay where they are kept: write `secret://…` instead of the value.
+- `openclaw config show` tells what is in force, and where each value comes from.
+
+The demo server is used as long as there is no configuration. It changes nothing.
+";
+
+pub(super) fn resource() -> Resource {
+    Resource::new(URI, "notes")
+        .with_title("Notes about OpenClaw")
+        .with_description("What OpenClaw does, in a few lines")
+        .with_mime_type(MIME_TYPE)
+        .with_size(NOTES.len() as u64)
+}
+
+pub(super) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    if uri != URI {
+        let data = json!({ "uri": uri });
+        return Err(ErrorData::resource_not_found("there is no such resource", Some(data)));
+    }
+    let contents = ResourceContents::text(NOTES, URI).with_mime_type(MIME_TYPE);
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+pub(super) fn prompt() -> Prompt {
+    let language = PromptArgument::new("language")
+        .with_description("The language of the summary; that of the notes if not given")
+        .with_required(false);
+    Prompt::new(PROMPT, Some("Summarise the notes about OpenClaw"), Some(vec![language]))
+        .with_title("Summarise the notes")
+}
+
+pub(super) fn fill_prompt(request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
+    if request.name != PROMPT {
+        let message = format!("there is no prompt `{}`", request.name);
+        return Err(ErrorData::invalid_params(message, None));
+    }
+    let language = request.arguments.as_ref().and_then(|arguments| arguments.get("language"));
+    let wish = match language {
+        None => "Summarise these notes in three sentences.".to_owned(),
+        Some(language) => match language.as_str().map(str::trim) {
+            Some(language) if !language.is_empty() => {
+                format!("Summarise these notes in three sentences, in {language}.")
+            }
+            _ => {
+                let message = "`language` must be the name of a language";
+                return Err(ErrorData::invalid_params(message, None));
+            }
+        },
+    };
+    let notes = ResourceContents::text(NOTES, URI).with_mime_type(MIME_TYPE);
+    let notes = rmcp::model::ContentBlock::resource(notes);
+    Ok(GetPromptResult::new(vec![
+        PromptMessage::new_text(Role::User, wish),
+        PromptMessage::new(Role::User, notes),
+    ])
+    .with_description("Summarise the notes about OpenClaw"))
+}
