@@ -100,6 +100,16 @@ impl Report {
         self.count(Severity::Error) > 0
     }
 
+    /// The findings about the key at this path, and those below it.
+    pub fn about(&self, path: &str) -> Self {
+        let is_about = |found: &&Diagnostic| {
+            let rest = found.path.as_ref().and_then(|it| it.strip_prefix(path));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let diagnostics = self.diagnostics.iter().filter(is_about).cloned().collect();
+        Self { diagnostics, sources: self.sources.clone() }
+    }
+
     /// How many findings are of this severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.diagnostics.iter().filter(|found| found.severity == severity).count()

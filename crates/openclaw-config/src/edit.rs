@@ -147,11 +147,15 @@ impl Document {
 
     fn parent<'p>(&self, path: &[&'p str]) -> Option<(CstObject, &'p str)> {
         let (key, way) = path.split_last()?;
+        Some((self.object_at(way)?, key))
+    }
+
+    pub(crate) fn object_at(&self, way: &[&str]) -> Option<CstObject> {
         let mut object = self.root.object_value()?;
         for step in way {
             object = object.object_value(step)?;
         }
-        Some((object, key))
+        Some(object)
     }
 }
 

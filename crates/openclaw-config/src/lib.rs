@@ -22,6 +22,7 @@ mod decode;
 mod diagnostic;
 mod diff;
 mod edit;
+pub mod import;
 mod include;
 mod load;
 mod mask;
@@ -32,6 +33,7 @@ mod raw;
 mod render;
 mod schema;
 mod server;
+mod server_places;
 mod source;
 mod suggest;
 mod text;
@@ -55,4 +57,5 @@ pub use server::{
     StdioServer, TlsSettings, Transport,
 };
 pub use source::{Location, ReadError, Sources, Span};
+pub use suggest::nearest;
 pub use text::Expanded;

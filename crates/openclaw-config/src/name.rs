@@ -22,6 +22,9 @@ const MAX_LENGTH: usize = 64;
 /// What a name may look like, as a regular expression: for the JSON Schema.
 pub(crate) const NAME_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 
+/// Under these names are registered in countries: `example.co.uk`.
+const PUBLIC_LABELS: &[&str] = &["ac", "co", "com", "edu", "gov", "net", "org"];
+
 fn check(name: &str) -> Result<(), NameError> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let problem = if name.is_empty() {
@@ -82,6 +85,29 @@ name! {
     ServerName
 }
 
+impl ServerName {
+    /// The name that an address suggests: `https://mcp.example.com/mcp` is called `example`.
+    pub fn from_address(url: &str) -> Option<Self> {
+        let url = url::Url::parse(url.trim()).ok()?;
+        let host = match url.host()? {
+            url::Host::Domain(host) => {
+                // The last label is a country or the like, and so may be the one before it.
+                let mut labels: Vec<&str> = host.trim_end_matches('.').split('.').collect();
+                if labels.len() > 1 {
+                    labels.pop();
+                }
+                if labels.len() > 1 && labels.last().is_some_and(|it| PUBLIC_LABELS.contains(it)) {
+                    labels.pop();
+                }
+                labels.pop()?.to_owned()
+            }
+            address => address.to_string(),
+        };
+        let named = Self::new(host);
+        named.or_else(|error| Self::new(error.suggestion.unwrap_or_default())).ok()
+    }
+}
+
 name! {
     /// The id of an agent.
     AgentId
@@ -108,5 +134,22 @@ mod tests {
         assert_eq!(refused("my server").as_deref(), Some("my-server"));
         assert_eq!(refused("-x").as_deref(), Some("x"));
         assert_eq!(refused(&"a".repeat(65)).map(|name| name.len()), Some(64));
+    }
+
+    #[test]
+    fn an_address_suggests_a_name() {
+        let name = |url| ServerName::from_address(url).map(|name| name.to_string());
+        for (url, expected) in [
+            ("https://mcp.linear.app/sse", "linear"),
+            ("https://api.ibm.com", "ibm"),
+            ("https://mcp.example.co.uk/x", "example"),
+            ("https://example.org", "example"),
+            ("http://localhost:3000/mcp", "localhost"),
+            ("http://127.0.0.1:3000/mcp", "127.0.0.1"),
+            ("http://[::1]/mcp", "1"),
+        ] {
+            assert_eq!(name(url).as_deref(), Some(expected), "{url}");
+        }
+        assert_eq!(name("example.com"), None);
     }
 }

@@ -202,6 +202,11 @@ impl SafeUrl {
         Self { url, written: written.to_owned() }
     }
 
+    /// Whether somebody who writes this means the same address.
+    pub fn is(&self, written: &str) -> bool {
+        Url::parse(written.trim()).is_ok_and(|url| url == self.url)
+    }
+
     /// The address itself, to be used and not to be shown.
     pub fn expose(&self) -> &Url {
         &self.url

@@ -1,7 +1,7 @@
 //! "Did you mean …?"
 
 /// The known word that `word` is most likely a slip of, if it is near enough to one.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     // A misspelt key is no longer than this; the distance of a very long one is costly to compute.
     if word.len() > 64 {
         return None;

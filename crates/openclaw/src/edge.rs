@@ -2,8 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use openclaw_config::import::{self, App, Findings, Machine, Platform};
 use openclaw_config::{Loaded, Paths, Surroundings};
+use openclaw_mcp::guard::GuardCommand;
 use openclaw_secrets::{Environment, Redactor};
+
+/// In a configuration this stands for the running program: the built-in default uses it.
+const PROGRAM_VARIABLE: &str = "OPENCLAW_PROGRAM";
+/// As the first argument, it makes the program a guard for the servers of another one.
+pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 
 /// What the program knows about where it runs.
 pub(crate) struct Edge {
@@ -26,11 +33,52 @@ impl Edge {
     }
 
     pub(crate) fn load(&self, file: &Path) -> Loaded {
-        let home = self.home.as_deref();
-        openclaw_config::load(file, Surroundings { variable: &variable, home })
+        openclaw_config::load(file, self.surroundings())
+    }
+
+    /// Checks a text as if it stood in the file.
+    pub(crate) fn load_text(&self, file: &Path, text: &str) -> Loaded {
+        openclaw_config::load_text(file, text, self.surroundings())
+    }
+
+    /// A path from the folder that the user is in.
+    pub(crate) fn absolute(&self, path: &str) -> String {
+        let absolute = std::path::absolute(path).ok();
+        absolute
+            .and_then(|path| path.into_os_string().into_string().ok())
+            .unwrap_or(path.to_owned())
+    }
+
+    /// The servers that other programs on this machine use.
+    pub(crate) fn servers_elsewhere(&self, only: Option<App>) -> std::io::Result<Findings> {
+        let machine = Machine {
+            home: self.home.as_deref(),
+            cwd: &std::env::current_dir()?,
+            platform: Platform::this(),
+            variable: &|name| std::env::var_os(name),
+            read: &import::read_from_disk,
+        };
+        Ok(import::find(machine, only))
+    }
+
+    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings { variable: &config_variable, home: self.home.as_deref() }
+    }
+
+    /// How to start the guard that ends servers should this program be killed (L5). None: this
+    /// program does not know where it lies.
+    #[expect(dead_code, reason = "the fleet is handed it; it is not yet part of the binary")]
+    pub(crate) fn guard_command(&self) -> Option<GuardCommand> {
+        let program = std::env::current_exe().ok()?;
+        Some(GuardCommand { program, args: vec![GUARD_ARGUMENT.to_owned()] })
     }
 }
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+fn config_variable(name: &str) -> Option<String> {
+    let this_program = || std::env::current_exe().ok()?.into_os_string().into_string().ok();
+    variable(name).or_else(|| (name == PROGRAM_VARIABLE).then(this_program).flatten())
 }

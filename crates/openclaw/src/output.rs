@@ -23,21 +23,28 @@ const DEFAULT_WIDTH: u16 = 120;
 /// Where a command writes. The first failed write is remembered; those after it are dropped.
 pub(crate) struct Output {
     pub(crate) json: bool,
-    stdout: anstream::AutoStream<io::StdoutLock<'static>>,
+    // Not locked: a server that runs on stdout writes there by itself.
+    stdout: anstream::AutoStream<io::Stdout>,
     failed: Option<io::Error>,
 }
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
-        let stdout = io::stdout();
-        let choice = anstream::AutoStream::choice(&stdout);
-        Self { json, stdout: anstream::AutoStream::new(stdout.lock(), choice), failed: None }
+        Self { json, stdout: anstream::stdout(), failed: None }
     }
 
     /// A line for people.
     pub(crate) fn line(&mut self, text: impl Display) {
         if self.failed.is_none() {
             self.failed = writeln!(self.stdout, "{text}").err();
+        }
+    }
+
+    /// A question, with the cursor left behind it.
+    pub(crate) fn prompt(&mut self, text: &str) {
+        self.raw(text.as_bytes());
+        if self.failed.is_none() {
+            self.failed = self.stdout.flush().err();
         }
     }
 

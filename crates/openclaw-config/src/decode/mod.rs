@@ -85,7 +85,8 @@ pub(crate) struct Decoder<'a> {
     pub(crate) found: &'a mut Vec<Diagnostic>,
 }
 
-enum Segment {
+/// A step of a path; as text it begins with what separates it from the step before.
+pub(crate) enum Segment {
     Key(String),
     Index(usize),
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use openclaw_config::Document;
+use openclaw_config::{Document, ServerName, Transport};
 use serde_json::json;
 
 use crate::support::*;
@@ -143,4 +143,71 @@ fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions_and_links() {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(mode(&file), 0o640);
     }
+}
+
+/// One server in each of the places, and one agent with nothing.
+const FOUR: &str = r#"{
+  plugins: { entries: { "mcp-client": { config: { servers: { x: { command: "low" } } } } } },
+  mcp: { servers: { x: { args: ["a"] }, "a.b": { command: "y" } } }, // mine
+  agents: {
+    defaults: { mcp: { servers: { x: { lazy: true } } } },
+    list: [ { id: "idle" }, { id: "main", mcp: { servers: { x: { enabled: false } } } } ],
+    entries: { other: { mcp: { servers: { x: { lazy: false } } } } },
+  },
+}
+"#;
+
+#[test]
+fn servers_are_found_in_all_places() {
+    let document = Document::parse(FOUR).unwrap();
+    let places: Vec<String> = document.servers().into_iter().map(|(_, path)| path).collect();
+    assert_eq!(
+        places,
+        [
+            "plugins.entries.mcp-client.config.servers.x",
+            "mcp.servers.x",
+            "mcp.servers[\"a.b\"]",
+            "agents.defaults.mcp.servers.x",
+            "agents.list[1].mcp.servers.x",
+            "agents.entries.other.mcp.servers.x",
+        ]
+    );
+}
+
+#[test]
+fn a_server_is_removed_from_all_places() {
+    let new = edited(FOUR, |document| {
+        assert_eq!(document.remove_server("x").len(), 5);
+        assert!(document.remove_server("x").is_empty());
+    });
+    let config = good(&new);
+    assert!(config.agents.iter().all(|agent| agent.mcp.servers.len() == 1), "{new}");
+    assert!(new.contains("// mine"));
+}
+
+#[test]
+fn a_server_that_is_put_in_does_not_mix_with_what_was_below() {
+    let new = edited(FOUR, |document| {
+        let name = ServerName::new("x").unwrap();
+        document.put_server(&name, &json!({ "url": "https://example.com" })).unwrap();
+    });
+    let config = good(&new);
+    let Transport::Http(_) = &config.agent(Some("idle")).unwrap().mcp.servers["x"].transport else {
+        panic!("still a process: {new}");
+    };
+    let main = config.agent(Some("main")).unwrap();
+    assert!(!main.mcp.servers["x"].enabled, "what an agent says about it stays");
+}
+
+#[test]
+fn findings_can_be_narrowed_to_one_server() {
+    let report = read(
+        r#"{ mcp: { servers: { a: { command: "x", env: { TOKEN: "1" } },
+                               ab: { command: "x", env: { TOKEN: "2" } } } } }"#,
+    )
+    .report;
+    assert_eq!(report.diagnostics().len(), 2);
+    let about = report.about("mcp.servers.a");
+    assert_eq!(about.diagnostics().len(), 1);
+    assert!(about.diagnostics()[0].message().contains("'a'"));
 }

@@ -1,6 +1,8 @@
 //! One module for each command.
 
 mod config;
+mod demo_server;
+mod mcp;
 mod secrets;
 mod show;
 
@@ -37,6 +39,8 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> Exit {
                 show::show(config, agent.as_deref(), output)
             })
         }
+        Command::Mcp(command) => mcp::run(command, flag, edge, output),
+        Command::DemoServer => demo_server::run(output),
         Command::Secrets(SecretsCommand::Check { references }) => {
             secrets::check(flag, references, edge, output)
         }

@@ -1,10 +1,14 @@
 //! The command line.
 
+mod mcp;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -16,6 +20,8 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "openclaw", version, styles = STYLES, arg_required_else_help = true)]
 #[command(after_help = "Examples:
+  openclaw mcp import                 Add the servers that other programs use
+  openclaw mcp add time -- uvx mcp-server-time
   openclaw config validate            Check the configuration; all problems at once
   openclaw config show                What is in force, and where each value comes from
   openclaw secrets check              Does every secret:// reference resolve?
@@ -69,6 +75,15 @@ pub(crate) enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Add and remove MCP servers
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  openclaw mcp add time -- uvx mcp-server-time
+  openclaw mcp connect https://mcp.example.com/mcp
+  openclaw mcp import"
+    )]
+    Mcp(McpCommand),
     /// Look at the configuration
     #[command(
         subcommand,
@@ -83,6 +98,13 @@ pub(crate) enum Command {
   openclaw secrets check"
     )]
     Secrets(SecretsCommand),
+    /// Run an MCP server to try clients with, on stdin and stdout
+    #[command(after_help = "Example:
+  openclaw mcp add demo -- openclaw demo-server
+
+Its tools: echo, add, now, count. It also has a resource and a prompt, needs no network and changes
+nothing. Without a configuration file it is the server that there is. It ends when stdin closes.")]
+    DemoServer,
     /// Print completions for a shell
     #[command(after_help = "Examples:
   openclaw completions bash > ~/.local/share/bash-completion/completions/openclaw

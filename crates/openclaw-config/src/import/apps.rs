@@ -1,0 +1,230 @@
+//! Where each program keeps its MCP servers, and in which form.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::{FoundServer, Machine, codex, convert};
+use crate::source::Sources;
+use crate::tree;
+
+/// A program that uses MCP servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum App {
+    /// Claude Code.
+    ClaudeCode,
+    /// Claude Desktop.
+    ClaudeDesktop,
+    /// Cursor.
+    Cursor,
+    /// VS Code, the Insiders edition too.
+    VsCode,
+    /// Codex.
+    Codex,
+    /// Windsurf.
+    Windsurf,
+}
+
+/// The kinds of machines that programs keep their files in different folders on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Platform {
+    /// Linux and the like.
+    Unix,
+    /// macOS.
+    MacOs,
+    /// Windows.
+    Windows,
+}
+
+impl Platform {
+    /// The machine that this program was built for.
+    pub const fn this() -> Self {
+        if cfg!(windows) {
+            Self::Windows
+        } else if cfg!(target_os = "macos") {
+            Self::MacOs
+        } else {
+            Self::Unix
+        }
+    }
+}
+
+/// A file of a program.
+pub(super) struct Place {
+    pub(super) app: App,
+    pub(super) file: PathBuf,
+    /// The folder of the project whose file it is.
+    pub(super) project: Option<PathBuf>,
+}
+
+impl App {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 6] = [
+        Self::ClaudeCode,
+        Self::ClaudeDesktop,
+        Self::Cursor,
+        Self::VsCode,
+        Self::Codex,
+        Self::Windsurf,
+    ];
+
+    /// What people call it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::ClaudeDesktop => "Claude Desktop",
+            Self::Cursor => "Cursor",
+            Self::VsCode => "VS Code",
+            Self::Codex => "Codex",
+            Self::Windsurf => "Windsurf",
+        }
+    }
+
+    /// The files that it may keep servers in.
+    pub(super) fn places(self, machine: Machine<'_>) -> Vec<Place> {
+        let home = |path: &str| machine.home.map(|home| home.join(path));
+        let moved = |variable: &str, usual: &str, file: &str| {
+            let folder = variable_path(machine, variable).or_else(|| home(usual));
+            folder.map(|folder| folder.join(file))
+        };
+        let settings = |path: &str| settings_folder(machine).map(|folder| folder.join(path));
+        let (of_user, of_project) = match self {
+            Self::ClaudeCode => {
+                (vec![moved("CLAUDE_CONFIG_DIR", "", ".claude.json")], Some(".mcp.json"))
+            }
+            Self::ClaudeDesktop => (vec![settings("Claude/claude_desktop_config.json")], None),
+            Self::Cursor => (vec![home(".cursor/mcp.json")], Some(".cursor/mcp.json")),
+            Self::VsCode => (
+                vec![settings("Code/User/mcp.json"), settings("Code - Insiders/User/mcp.json")],
+                Some(".vscode/mcp.json"),
+            ),
+            Self::Codex => (vec![moved("CODEX_HOME", ".codex", "config.toml")], None),
+            Self::Windsurf => (vec![home(".codeium/windsurf/mcp_config.json")], None),
+        };
+        let place = |file, project| Place { app: self, file, project };
+        let mut places: Vec<Place> =
+            of_user.into_iter().flatten().map(|file| place(file, None)).collect();
+        if let Some(file) = of_project.map(|file| machine.cwd.join(file)) {
+            // In the home folder both may be one and the same.
+            if places.iter().all(|known| known.file != file) {
+                places.push(place(file, Some(machine.cwd.to_path_buf())));
+            }
+        }
+        places
+    }
+
+    /// Under which key the servers stand.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::VsCode => "servers",
+            Self::Codex => "mcp_servers",
+            _ => "mcpServers",
+        }
+    }
+}
+
+fn variable_path(machine: Machine<'_>, name: &str) -> Option<PathBuf> {
+    (machine.variable)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Where programs with windows keep their settings.
+fn settings_folder(machine: Machine<'_>) -> Option<PathBuf> {
+    let (variable, usual) = match machine.platform {
+        Platform::MacOs => return Some(machine.home?.join("Library/Application Support")),
+        Platform::Windows => ("APPDATA", "AppData/Roaming"),
+        Platform::Unix => ("XDG_CONFIG_HOME", ".config"),
+    };
+    variable_path(machine, variable).or_else(|| Some(machine.home?.join(usual)))
+}
+
+impl Place {
+    /// The servers in the text of this file; what is wrong with it is added to the problems.
+    pub(super) fn servers(
+        &self,
+        text: &str,
+        machine: Machine<'_>,
+        problems: &mut Vec<String>,
+    ) -> Vec<FoundServer> {
+        let parsed = if self.app == App::Codex { codex::parse(text) } else { parse(text) };
+        let mut found = Vec::new();
+        let whole = match parsed {
+            Ok(Value::Object(whole)) => whole,
+            Ok(_) => {
+                problems.push("it does not hold an object".to_owned());
+                return found;
+            }
+            Err(problem) => {
+                problems.push(problem);
+                return found;
+            }
+        };
+        let mut take = |section: &Map<String, Value>, project: Option<&Path>| {
+            for (name, entry) in self.entries(section, problems) {
+                found.push(convert::server(self, name, entry, project, machine));
+            }
+        };
+        take(&whole, self.project.as_deref());
+        // Claude Code keeps what is for one project alone in the user's file.
+        let projects = whole.get("projects").filter(|_| self.app == App::ClaudeCode);
+        for (folder, settings) in projects.and_then(Value::as_object).into_iter().flatten() {
+            if let Value::Object(settings) = settings {
+                take(settings, Some(Path::new(folder)));
+            }
+        }
+        found
+    }
+
+    /// The entries of servers in a section.
+    fn entries<'s>(
+        &self,
+        section: &'s Map<String, Value>,
+        problems: &mut Vec<String>,
+    ) -> Vec<(&'s str, &'s Map<String, Value>)> {
+        let key = self.app.key();
+        let servers = match section.get(key) {
+            None | Some(Value::Null) => return Vec::new(),
+            Some(Value::Object(servers)) => servers,
+            Some(_) => {
+                problems.push(format!("`{key}` is not an object"));
+                return Vec::new();
+            }
+        };
+        let mut entries = Vec::new();
+        for (name, entry) in servers {
+            match entry {
+                Value::Object(entry) => entries.push((name.as_str(), entry)),
+                _ => problems.push(format!("`{key}.{name}` is not an object")),
+            }
+        }
+        entries
+    }
+}
+
+/// JSON, with the comments that some programs allow.
+fn parse(text: &str) -> Result<Value, String> {
+    let mut sources = Sources::default();
+    let id = sources.add(String::new(), text.to_owned());
+    match tree::parse(&sources, id) {
+        Ok(node) => Ok(plain(node)),
+        Err(problem) => {
+            let line = problem.primary.as_ref().map(|(span, _)| sources.locate(*span).line);
+            let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+            Err(format!("{}{line}", problem.message()))
+        }
+    }
+}
+
+/// A tree without its positions. The parser bounds its depth.
+fn plain(node: tree::Node) -> Value {
+    match node.value {
+        tree::Value::Null => Value::Null,
+        tree::Value::Bool(value) => Value::Bool(value),
+        tree::Value::Number(text) => text.parse().map_or(Value::String(text), Value::Number),
+        tree::Value::String(text) => Value::String(text),
+        tree::Value::Array(elements) => elements.into_iter().map(plain).collect(),
+        tree::Value::Object(members) => {
+            let members = members.into_iter().map(|member| (member.key, plain(member.node)));
+            Value::Object(members.collect())
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What is particular about Codex: its file is TOML, and its keys have names of their own.
+
+use serde_json::{Map, Value, json};
+
+use super::convert::Conversion;
+
+/// Reads TOML. Of what is wrong, only the kind and the line are told: the rest may hold credentials.
+pub(super) fn parse(text: &str) -> Result<Value, String> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+        format!("this is not TOML, line {line}")
+    })
+}
+
+/// Takes a field that only Codex has; says whether it was one.
+pub(super) fn field(key: &str, value: &Value, to: &mut Conversion<'_>) -> bool {
+    match key {
+        "bearer_token_env_var" => {
+            if let Some(variable) = value.as_str() {
+                to.set("apiKey", json!(format!("secret://env/{variable}")));
+            }
+        }
+        "http_headers" => to.table("headers", value),
+        "env_http_headers" => {
+            let headers = value.as_object().into_iter().flatten();
+            let headers = headers.filter_map(|(header, variable)| {
+                Some((header.clone(), json!(format!("secret://env/{}", variable.as_str()?))))
+            });
+            to.merge("headers", headers.collect());
+        }
+        "env_vars" => to.set("inheritEnv", variable_names(value)),
+        "startup_timeout_sec" => to.set("timeout", milliseconds(value)),
+        "startup_timeout_ms" => to.set("timeout", value.clone()),
+        "tool_timeout_sec" => to.set("toolTimeout", milliseconds(value)),
+        "enabled_tools" => to.merge("tools", Map::from_iter([("allow".to_owned(), value.clone())])),
+        "disabled_tools" => to.merge("tools", Map::from_iter([("deny".to_owned(), value.clone())])),
+        "scopes" => to.merge("auth", Map::from_iter([("scopes".to_owned(), value.clone())])),
+        "required" => to.set("required", value.clone()),
+        _ => return false,
+    }
+    true
+}
+
+/// A list of names, some of which may be objects that hold one.
+fn variable_names(value: &Value) -> Value {
+    let names = value.as_array().into_iter().flatten();
+    names.filter_map(|name| name.as_str().or_else(|| name.get("name")?.as_str())).collect()
+}
+
+/// Seconds, which may have a fraction.
+fn milliseconds(value: &Value) -> Value {
+    match value.as_f64() {
+        Some(seconds) => json!((seconds * 1000.0).round() as u64),
+        None => value.clone(),
+    }
+}

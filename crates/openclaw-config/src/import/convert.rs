@@ -1,0 +1,180 @@
+//! From the entry of another program to one of ours.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::apps::Place;
+use super::placeholders::{Context, Dialect, translate};
+use super::{App, FoundServer, Machine, codex};
+use crate::name::ServerName;
+
+/// An entry on its way.
+pub(super) struct Conversion<'a> {
+    entry: Map<String, Value>,
+    notes: Vec<String>,
+    dialect: Dialect,
+    context: Context<'a>,
+}
+
+/// Converts one server.
+pub(super) fn server(
+    place: &Place,
+    written_name: &str,
+    theirs: &Map<String, Value>,
+    project: Option<&Path>,
+    machine: Machine<'_>,
+) -> FoundServer {
+    let dialect = match place.app {
+        App::ClaudeCode => Dialect::Shell,
+        App::Cursor | App::VsCode | App::Windsurf => Dialect::Editor,
+        App::ClaudeDesktop | App::Codex => Dialect::None,
+    };
+    let context = Context { home: machine.home, project };
+    let mut to = Conversion { entry: Map::new(), notes: Vec::new(), dialect, context };
+    for (key, value) in theirs.iter().filter(|(_, value)| !value.is_null()) {
+        let is_known =
+            to.field(key, value) || place.app == App::Codex && codex::field(key, value, &mut to);
+        if !is_known {
+            to.notes.push(format!("`{key}` was left out: it has no meaning here"));
+        }
+    }
+    to.settle_folder();
+    let name = ServerName::new(written_name)
+        .or_else(|error| ServerName::new(error.suggestion().unwrap_or_default()));
+    let name = name.ok();
+    if let Some(name) = name.as_ref().filter(|name| name.as_str() != written_name) {
+        to.notes.push(format!("it would be called `{name}` here"));
+    }
+    to.notes.dedup();
+    FoundServer {
+        app: place.app,
+        file: place.file.clone(),
+        project: project.map(|project| project.display().to_string()),
+        written_name: written_name.to_owned(),
+        name,
+        entry: Value::Object(to.entry),
+        notes: to.notes,
+    }
+}
+
+impl Conversion<'_> {
+    /// Takes a field that several programs have; says whether it was one.
+    fn field(&mut self, key: &str, value: &Value) -> bool {
+        match key {
+            "command" | "cwd" | "url" => {
+                let text = self.text(value);
+                self.set(key, text);
+            }
+            "serverUrl" => {
+                let text = self.text(value);
+                self.set("url", text);
+            }
+            "args" => {
+                let list = match value {
+                    Value::Array(list) => list.iter().map(|word| self.text(word)).collect(),
+                    other => other.clone(),
+                };
+                self.set("args", list);
+            }
+            "env" | "headers" => self.table(key, value),
+            // What follows from `command` and `url` need not be said.
+            "type" | "transport" => match value.as_str() {
+                Some("sse") => self.set("transport", json!("sse")),
+                Some("stdio" | "http" | "streamable-http" | "streamableHttp") => {}
+                _ => return false,
+            },
+            "disabled" => self.switch(value == &Value::Bool(true)),
+            "enabled" => self.switch(value == &Value::Bool(false)),
+            "description" => self.set("description", value.clone()),
+            "disabledTools" => {
+                self.merge("tools", Map::from_iter([("deny".to_owned(), value.clone())]));
+            }
+            "auth" | "oauth" if value.is_object() => self.login(value),
+            "envFile" => {
+                let note = "`envFile` is not read here: put its variables into `env`";
+                self.notes.push(note.to_owned());
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    pub(super) fn set(&mut self, key: &str, value: Value) {
+        self.entry.insert(key.to_owned(), value);
+    }
+
+    /// Adds to an object.
+    pub(super) fn merge(&mut self, key: &str, members: Map<String, Value>) {
+        let object = self.entry.entry(key).or_insert_with(|| json!({}));
+        if let Value::Object(object) = object {
+            object.extend(members);
+        }
+    }
+
+    /// Texts by name.
+    pub(super) fn table(&mut self, key: &str, value: &Value) {
+        let Value::Object(table) = value else {
+            self.set(key, value.clone());
+            return;
+        };
+        let members = table.iter().map(|(name, text)| (name.clone(), self.text(text)));
+        let members = members.collect::<Vec<_>>().into_iter().collect();
+        self.merge(key, members);
+    }
+
+    fn switch(&mut self, off: bool) {
+        if off {
+            self.set("enabled", json!(false));
+        }
+    }
+
+    /// A text with its placeholders in our form. A number or a boolean becomes text; what cannot is left
+    /// as it is, for the check to complain about.
+    fn text(&mut self, value: &Value) -> Value {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(value) => value.to_string(),
+            other => return other.clone(),
+        };
+        Value::String(translate(&text, self.dialect, self.context, &mut self.notes))
+    }
+
+    /// What is known about an OAuth login beforehand.
+    fn login(&mut self, value: &Value) {
+        let mut login = Map::new();
+        for (key, value) in value.as_object().into_iter().flatten() {
+            let (ours, value) = match key.as_str() {
+                "CLIENT_ID" | "clientId" => ("clientId", self.text(value)),
+                "CLIENT_SECRET" | "clientSecret" => ("clientSecret", self.text(value)),
+                "scopes" => ("scopes", value.clone()),
+                "callbackPort" => ("redirectPort", value.clone()),
+                other => {
+                    self.notes.push(format!("`auth.{other}` was left out: it has no meaning here"));
+                    continue;
+                }
+            };
+            login.insert(ours.to_owned(), value);
+        }
+        self.merge("auth", login);
+    }
+
+    /// Programs start the servers of a project in its folder. Where that matters, it is written down.
+    fn settle_folder(&mut self) {
+        let Some(project) = self.context.project else { return };
+        let is_local = |value: &Value| {
+            value.as_str().is_some_and(|text| text.starts_with("./") || text.starts_with("../"))
+        };
+        let args = self.entry.get("args").and_then(Value::as_array);
+        let mut words = self.entry.get("command").into_iter().chain(args.into_iter().flatten());
+        let folder = match self.entry.get("cwd").and_then(Value::as_str) {
+            // A variable may stand for a whole path.
+            Some(cwd) if !cwd.starts_with(['~', '$']) => project.join(cwd),
+            None if words.any(is_local) => project.to_path_buf(),
+            _ => return,
+        };
+        let folder = folder.to_string_lossy().replace('$', "$$");
+        self.set("cwd", json!(folder));
+    }
+}

@@ -1,0 +1,104 @@
+//! What adding a found server would come to: is it there already, and would it work?
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::FoundServer;
+use crate::credential::{safe_address, safe_args};
+use crate::load::{Surroundings, load, load_text};
+use crate::model::{Config, Origin, Setting};
+use crate::name::ServerName;
+
+/// How a found server stands to our configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// No server has its name.
+    New,
+    /// It is there, and does the same.
+    Same,
+    /// A server of its name is there, and does something else.
+    Differs,
+}
+
+/// What adding a found server would come to.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// How it stands to our configuration.
+    pub standing: Standing,
+    /// `stdio`, `http` or `sse`.
+    pub transport: &'static str,
+    /// What it runs or where it is, without credentials.
+    pub gist: String,
+    /// What it sets, without credentials.
+    pub settings: Vec<Setting>,
+    /// Why it cannot be added.
+    pub problems: Vec<String>,
+    /// What is missing before it can start.
+    pub unset_variables: Vec<String>,
+}
+
+impl FoundServer {
+    /// Compares with the configuration in `file`, and checks the entry as if it stood there.
+    pub fn judge(&self, file: &Path, surroundings: Surroundings<'_>) -> Judgement {
+        // Whether a variable is set says nothing about what an entry means: one that is not stands for
+        // its name.
+        let named = |name: &str| (surroundings.variable)(name).or_else(|| Some(name.to_owned()));
+        let lenient = Surroundings { variable: &named, ..surroundings };
+        let (transport, gist) = outline(&self.entry);
+        let mut judgement = Judgement {
+            standing: Standing::New,
+            transport,
+            gist,
+            settings: Vec::new(),
+            problems: Vec::new(),
+            unset_variables: Vec::new(),
+        };
+        let Some(name) = &self.name else {
+            judgement.problems.push("nothing of its name can be used here".to_owned());
+            return judgement;
+        };
+        let text = json!({ "mcp": { "servers": { name.as_str(): self.entry } } }).to_string();
+        let candidate = load_text(file, &text, lenient);
+        let Some(config) = candidate.config else {
+            let errors = candidate.report.diagnostics().iter();
+            let errors = errors.filter(|found| found.severity() == crate::Severity::Error);
+            judgement.problems = errors.map(|found| found.message().to_owned()).collect();
+            return judgement;
+        };
+        let mut strict = load_text(file, &text, surroundings).config;
+        let held_back = strict.as_mut().and_then(|it| it.agents[0].mcp.held_back.remove(name));
+        judgement.unset_variables = held_back.map(|why| why.unset_variables).unwrap_or_default();
+        judgement.standing = standing(&config, load(file, lenient).config.as_ref(), name);
+        let settings = config.agents[0].mcp.origins.servers.get(name).cloned().unwrap_or_default();
+        let is_set = |setting: &Setting| matches!(setting.origin, Origin::File { .. });
+        judgement.settings = settings.into_iter().filter(is_set).collect();
+        judgement
+    }
+}
+
+fn standing(candidate: &Config, current: Option<&Config>, name: &ServerName) -> Standing {
+    // Without a file, what is built in gives way to the first server that is added.
+    let Some(current) = current.filter(|current| current.file.is_some()) else {
+        return Standing::New;
+    };
+    let mut there =
+        current.agents.iter().filter_map(|agent| agent.mcp.servers.get(name)).peekable();
+    if there.peek().is_none() {
+        return Standing::New;
+    }
+    let new = candidate.agents[0].mcp.servers.get(name);
+    if there.any(|server| Some(server) == new) { Standing::Same } else { Standing::Differs }
+}
+
+/// The transport, and the command line or the address.
+fn outline(entry: &Value) -> (&'static str, String) {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    if let Some(url) = text("url") {
+        let transport = if text("transport") == Some("sse") { "sse" } else { "http" };
+        return (transport, safe_address(url));
+    }
+    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    let words = text("command").into_iter().chain(args.filter_map(Value::as_str));
+    ("stdio", safe_args(words).join(" "))
+}

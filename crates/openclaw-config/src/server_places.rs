@@ -1,0 +1,87 @@
+//! Where servers stand in a file (C2), for edits.
+
+use jsonc_parser::cst::CstObject;
+use serde_json::Value;
+
+use crate::decode::Segment;
+use crate::edit::{Document, EditError};
+use crate::name::ServerName;
+
+/// Where new servers are put.
+const USUAL: [&str; 2] = ["mcp", "servers"];
+/// The place below that one: what a server has there shines through.
+const BELOW: [&str; 5] = ["plugins", "entries", "mcp-client", "config", "servers"];
+/// The place above that holds for all agents.
+const ABOVE: [&str; 4] = ["agents", "defaults", "mcp", "servers"];
+
+impl Document {
+    /// Every server in the file and the paths at which it stands (`agents.list[0].mcp.servers.x`), in
+    /// the order of the places.
+    pub fn servers(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for (path, servers) in self.server_tables() {
+            let names = servers.properties().into_iter().filter_map(|entry| entry.decoded_name());
+            for name in names.filter(|name| name != "$include") {
+                let path = format!("{path}{}", Segment::Key(name.clone()));
+                found.push((name, path));
+            }
+        }
+        found
+    }
+
+    /// The path of a server that is put into the file.
+    pub fn server_path(name: &ServerName) -> String {
+        format!("{}{}", USUAL.join("."), Segment::Key(name.to_string()))
+    }
+
+    /// Puts a server into the file, in place of one of that name. What agents change about it stays.
+    ///
+    /// # Errors
+    /// If something on the way is not an object.
+    pub fn put_server(&self, name: &ServerName, entry: &Value) -> Result<(), EditError> {
+        let [below, usual] = [&BELOW[..], &USUAL].map(|way| [way, &[name.as_str()]].concat());
+        self.remove(&below);
+        self.set(&usual, entry)
+    }
+
+    /// Takes a server away wherever it stands; says where that was.
+    pub fn remove_server(&self, name: &str) -> Vec<String> {
+        let mut removed = Vec::new();
+        for (path, servers) in self.server_tables() {
+            if let Some(entry) = servers.get(name) {
+                entry.remove();
+                removed.push(format!("{path}{}", Segment::Key(name.to_owned())));
+            }
+        }
+        removed
+    }
+
+    /// The objects that hold servers by name, with their paths.
+    fn server_tables(&self) -> Vec<(String, CstObject)> {
+        let mut tables = Vec::new();
+        for way in [&BELOW[..], &USUAL, &ABOVE] {
+            tables.extend(self.object_at(way).map(|servers| (path_of(way), servers)));
+        }
+        let Some(agents) = self.object_at(&["agents"]) else { return tables };
+        let list = agents.array_value("list").map(|list| list.elements()).unwrap_or_default();
+        let listed = list.into_iter().enumerate().filter_map(|(index, agent)| {
+            Some((format!("agents.list{}", Segment::Index(index)), agent.as_object()?))
+        });
+        let entries = agents.object_value("entries").map(|entries| entries.properties());
+        let named = entries.unwrap_or_default().into_iter().filter_map(|agent| {
+            let id = Segment::Key(agent.decoded_name()?);
+            Some((format!("agents.entries{id}"), agent.object_value()?))
+        });
+        for (path, agent) in listed.chain(named) {
+            let servers = agent.object_value("mcp").and_then(|mcp| mcp.object_value("servers"));
+            tables.extend(servers.map(|servers| (format!("{path}.mcp.servers"), servers)));
+        }
+        tables
+    }
+}
+
+fn path_of(way: &[&str]) -> String {
+    let path: String =
+        way.iter().map(|step| Segment::Key((*step).to_owned()).to_string()).collect();
+    path.trim_start_matches('.').to_owned()
+}

@@ -1,0 +1,123 @@
+//! `openclaw mcp add`: a server from the command line into the file.
+
+use std::path::Path;
+
+use openclaw_config::Document;
+use serde_json::{Map, Value, json};
+
+use super::server_name;
+use super::write::{NewServer, exists, put, refuse_existing, tell_added};
+use crate::cli::{AddArgs, TransportArg};
+use crate::commands::with_paths;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::Output;
+
+pub(super) fn add(args: &AddArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+    let name = match server_name(&args.name, output) {
+        Ok(name) => name,
+        Err(exit) => return exit,
+    };
+    let entry = match entry(args, edge) {
+        Ok(entry) => entry,
+        Err(problem) => {
+            output.problem(problem, None);
+            return Exit::Usage;
+        }
+    };
+    with_paths(flag, edge, output, |paths, output| {
+        let replaced = exists(name.as_str(), paths, edge);
+        if replaced && !args.force {
+            return refuse_existing(&name, "`--force` replaces it", paths, edge, output);
+        }
+        let server = NewServer { name, entry };
+        add_one(&server, replaced, paths, edge, output)
+    })
+}
+
+/// Adds one server and tells so.
+pub(super) fn add_one(
+    server: &NewServer,
+    replaced: bool,
+    paths: &openclaw_config::Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    let written = match put(std::slice::from_ref(server), paths, edge, output) {
+        Ok(written) => written,
+        Err(exit) => return exit,
+    };
+    let path = Document::server_path(&server.name);
+    if output.json {
+        output.value(&json!({
+            "ok": true,
+            "server": server.name.as_str(),
+            "file": paths.config.to_string_lossy(),
+            "path": path,
+            "replaced": replaced,
+            "diagnostics": written.report.about(&path).to_json(),
+        }));
+    } else {
+        tell_added(&server.name, &written, paths, output);
+    }
+    Exit::Ok
+}
+
+/// The entry as it will stand in the file. What cannot be right is said without the value: it may be a
+/// credential.
+fn entry(args: &AddArgs, edge: &Edge) -> Result<Value, &'static str> {
+    let mut entry = Map::new();
+    let mut set = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
+    if args.disabled {
+        set("enabled", json!(false));
+    }
+    if let Some(transport) = args.transport {
+        set("transport", json!(transport_word(transport)));
+    }
+    if let Some(url) = &args.url {
+        set("url", json!(url));
+    }
+    if let [command, rest @ ..] = &args.command[..] {
+        // A path that begins here means one in the folder that the user is in.
+        let is_here = command.starts_with("./") || command.starts_with("../");
+        set("command", json!(if is_here { edge.absolute(command) } else { command.clone() }));
+        if !rest.is_empty() {
+            set("args", json!(rest));
+        }
+    }
+    if !args.env.is_empty() {
+        set("env", pairs(&args.env, '=').ok_or("`--env` takes NAME=VALUE")?);
+    }
+    if let Some(cwd) = &args.cwd {
+        let is_named = cwd.starts_with(['~', '$']);
+        set("cwd", json!(if is_named { cwd.clone() } else { edge.absolute(cwd) }));
+    }
+    if !args.header.is_empty() {
+        set("headers", pairs(&args.header, ':').ok_or("`--header` takes 'NAME: VALUE'")?);
+    }
+    if args.lazy {
+        set("lazy", json!(true));
+    }
+    if let Some(prefix) = &args.tool_prefix {
+        set("toolPrefix", json!(prefix));
+    }
+    Ok(Value::Object(entry))
+}
+
+fn pairs(written: &[String], separator: char) -> Option<Value> {
+    let pair = |text: &String| {
+        let (name, value) = text.split_once(separator)?;
+        // Spaces around a header's value are not part of it; those of a variable's value are.
+        let value = if separator == ':' { value.trim() } else { value };
+        Some((name.trim().to_owned(), json!(value)))
+    };
+    written.iter().map(pair).collect::<Option<Map<String, Value>>>().map(Value::Object)
+}
+
+fn transport_word(transport: TransportArg) -> &'static str {
+    match transport {
+        TransportArg::Stdio => "stdio",
+        TransportArg::Http => "http",
+        TransportArg::Sse => "sse",
+    }
+}

@@ -1,0 +1,70 @@
+//! `openclaw mcp connect`: the service at an address, under a name that follows from it.
+
+use std::path::Path;
+
+use openclaw_config::{Config, ServerName, Transport};
+use serde_json::json;
+
+use super::add::add_one;
+use super::server_name;
+use super::write::{NewServer, current, exists, refuse_existing};
+use crate::commands::with_paths;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// How many servers of one host get a name by themselves.
+const MAX_TWINS: usize = 99;
+
+pub(super) fn connect(
+    url: &str,
+    name: Option<&str>,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    let Some(suggested) = ServerName::from_address(url) else {
+        let hint = "write it in full: `https://example.com/mcp`";
+        output.problem("this is not the address of a service", Some(hint));
+        return Exit::Usage;
+    };
+    let given = match name.map(|name| server_name(name, output)).transpose() {
+        Ok(given) => given,
+        Err(exit) => return exit,
+    };
+    with_paths(flag, edge, output, |paths, output| {
+        let config = current(paths, edge);
+        if let Some(twin) = config.as_ref().and_then(|config| server_at(config, url)) {
+            let hint = "`openclaw mcp add NAME --url URL` adds it under another name, too";
+            output.problem(&format!("it is there already, as `{twin}`"), Some(hint));
+            return Exit::Failed;
+        }
+        let is_taken = |name: &ServerName| exists(name.as_str(), paths, edge);
+        if let Some(taken) = given.as_ref().filter(|name| is_taken(name)) {
+            return refuse_existing(taken, "choose another name", paths, edge, output);
+        }
+        let Some(name) = given.or_else(|| free_name(&suggested, is_taken)) else {
+            output.problem("no name is left for it", Some("name it: `--name NAME`"));
+            return Exit::Failed;
+        };
+        let server = NewServer { name, entry: json!({ "url": url }) };
+        add_one(&server, false, paths, edge, output)
+    })
+}
+
+/// The server that has this address.
+fn server_at<'c>(config: &'c Config, url: &str) -> Option<&'c ServerName> {
+    let mut servers = config.agents.iter().flat_map(|agent| &agent.mcp.servers);
+    let has = |transport: &Transport| match transport {
+        Transport::Http(http) => http.url.is(url),
+        Transport::Stdio(_) => false,
+    };
+    servers.find(|(_, server)| has(&server.transport)).map(|(name, _)| name)
+}
+
+/// The name itself, or with a number behind it.
+fn free_name(name: &ServerName, is_taken: impl Fn(&ServerName) -> bool) -> Option<ServerName> {
+    let numbered =
+        (2..=MAX_TWINS).filter_map(|number| ServerName::new(format!("{name}-{number}")).ok());
+    std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name))
+}

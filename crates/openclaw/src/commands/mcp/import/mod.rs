@@ -1,0 +1,149 @@
+//! `openclaw mcp import`: servers that other programs use (C11).
+
+mod pick;
+mod show;
+
+use std::path::Path;
+
+use openclaw_config::Paths;
+use openclaw_config::import::{App, BrokenFile, FoundServer, Judgement, Standing};
+use serde_json::Value;
+
+use super::write::{NewServer, Written, put, tell_added};
+use crate::cli::{AppArg, ImportArgs};
+use crate::commands::with_paths;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// A server that was found, and what there is to say about it.
+struct Candidate {
+    found: FoundServer,
+    judgement: Judgement,
+}
+
+impl Candidate {
+    fn is_addable(&self) -> bool {
+        self.found.name.is_some() && self.judgement.problems.is_empty()
+    }
+
+    /// Whether it can be added without replacing anything.
+    fn is_new(&self) -> bool {
+        self.is_addable() && self.judgement.standing == Standing::New
+    }
+
+    /// Whether adding either would come to the same.
+    fn equals(&self, other: &Self) -> bool {
+        self.found.name == other.found.name && self.found.entry == other.found.entry
+    }
+}
+
+pub(super) fn import(
+    args: &ImportArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    let findings = match edge.servers_elsewhere(args.from.map(app)) {
+        Ok(findings) => findings,
+        Err(error) => {
+            output.problem(&format!("the current folder cannot be used: {error}"), None);
+            return Exit::Failed;
+        }
+    };
+    with_paths(flag, edge, output, |paths, output| {
+        let judged = |found: FoundServer| {
+            let judgement = found.judge(&paths.config, edge.surroundings());
+            Candidate { found, judgement }
+        };
+        let candidates: Vec<Candidate> = findings.servers.into_iter().map(judged).collect();
+        run(args, &candidates, &findings.broken, paths, edge, output).unwrap_or_else(|exit| exit)
+    })
+}
+
+fn run(
+    args: &ImportArgs,
+    candidates: &[Candidate],
+    broken: &[BrokenFile],
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<Exit, Exit> {
+    let is_asked = args.all || !args.names.is_empty();
+    if !output.json {
+        show::broken(broken, output);
+        // Whoever names servers knows them; who asks for all wants to see what they are.
+        if args.names.is_empty() || args.dry_run {
+            show::table(candidates, output);
+        }
+    }
+    let picked = if args.all {
+        pick::all(candidates, args.force)
+    } else if is_asked {
+        pick::by_name(&args.names, candidates, args.force, output)?
+    } else if !args.dry_run && !output.json && !candidates.is_empty() {
+        pick::ask(candidates, args.force, output)?
+    } else {
+        Vec::new()
+    };
+    if args.dry_run || picked.is_empty() {
+        let added = (!args.dry_run).then_some(&[][..]);
+        finish(candidates, broken, &picked, added, output);
+        if !output.json && args.dry_run && is_asked {
+            show::would_add(&picked, &paths.config, output);
+        }
+        return Ok(Exit::Ok);
+    }
+    let servers: Vec<NewServer> = picked.iter().filter_map(|it| new_server(it)).collect();
+    let written = put(&servers, paths, edge, output)?;
+    finish(candidates, broken, &picked, Some(&servers), output);
+    if !output.json {
+        tell(&servers, &written, paths, output);
+    }
+    Ok(Exit::Ok)
+}
+
+fn new_server(candidate: &Candidate) -> Option<NewServer> {
+    let name = candidate.found.name.clone()?;
+    Some(NewServer { name, entry: candidate.found.entry.clone() })
+}
+
+fn tell(servers: &[NewServer], written: &Written, paths: &Paths, output: &mut Output) {
+    for server in servers {
+        tell_added(&server.name, written, paths, output);
+    }
+}
+
+/// The whole answer for programs.
+fn finish(
+    candidates: &[Candidate],
+    broken: &[BrokenFile],
+    picked: &[&Candidate],
+    added: Option<&[NewServer]>,
+    output: &mut Output,
+) {
+    if !output.json {
+        return;
+    }
+    let names = |names: Vec<&str>| names.into_iter().map(Value::from).collect::<Value>();
+    let picked = picked.iter().filter_map(|it| it.found.name.as_ref()).map(|it| it.as_str());
+    let added = added.map(|added| names(added.iter().map(|it| it.name.as_str()).collect()));
+    output.value(&serde_json::json!({
+        "ok": true,
+        "servers": candidates.iter().map(show::json).collect::<Value>(),
+        "brokenFiles": broken.iter().map(show::broken_json).collect::<Value>(),
+        "picked": names(picked.collect()),
+        "added": added,
+    }));
+}
+
+fn app(arg: AppArg) -> App {
+    match arg {
+        AppArg::ClaudeCode => App::ClaudeCode,
+        AppArg::ClaudeDesktop => App::ClaudeDesktop,
+        AppArg::Cursor => App::Cursor,
+        AppArg::Vscode => App::VsCode,
+        AppArg::Codex => App::Codex,
+        AppArg::Windsurf => App::Windsurf,
+    }
+}

@@ -1,0 +1,171 @@
+//! Which of the servers that were found are to be added.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
+
+use openclaw_config::import::Standing;
+
+use super::Candidate;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Nobody types more than this.
+const MAX_ANSWER_BYTES: u64 = 4096;
+
+/// All that can be added. Of those with one name the first counts.
+pub(super) fn all(candidates: &[Candidate], force: bool) -> Vec<&Candidate> {
+    let mut picked: Vec<&Candidate> = Vec::new();
+    for candidate in candidates {
+        let wanted = candidate.is_new() || force && candidate.is_addable() && differs(candidate);
+        let is_taken = picked.iter().any(|other| other.found.name == candidate.found.name);
+        if wanted && !is_taken {
+            picked.push(candidate);
+        }
+    }
+    picked
+}
+
+/// Those with the given names, or a report of what is in the way.
+pub(super) fn by_name<'c>(
+    names: &[String],
+    candidates: &'c [Candidate],
+    force: bool,
+    output: &mut Output,
+) -> Result<Vec<&'c Candidate>, Exit> {
+    let mut picked = Vec::new();
+    for name in names {
+        let is_called = |it: &&Candidate| {
+            it.found.written_name == *name
+                || it.found.name.as_ref().is_some_and(|known| known.as_str() == name)
+        };
+        let mut called = candidates.iter().filter(is_called);
+        let Some(first) = called.next() else {
+            let known: Vec<&str> =
+                candidates.iter().map(|it| it.found.written_name.as_str()).collect();
+            let hint = match openclaw_config::nearest(name, &known) {
+                Some(similar) => format!("did you mean `{similar}`?"),
+                None => "`openclaw mcp import --dry-run` shows what there is".to_owned(),
+            };
+            output.problem(&format!("no program has a server `{name}`"), Some(&hint));
+            return Err(Exit::Failed);
+        };
+        if let Some(other) = called.find(|other| !other.equals(first)) {
+            let (one, two) = (first.found.app.title(), other.found.app.title());
+            let message = format!("{one} and {two} have different servers called `{name}`");
+            output.problem(&message, Some("say whose: `--from APP`"));
+            return Err(Exit::Failed);
+        }
+        if is_wanted(first, force, output)? {
+            picked.push(first);
+        }
+    }
+    picked.dedup_by_key(|it| it.found.name.clone());
+    Ok(picked)
+}
+
+/// Those that the user names, on a terminal.
+pub(super) fn ask<'c>(
+    candidates: &'c [Candidate],
+    force: bool,
+    output: &mut Output,
+) -> Result<Vec<&'c Candidate>, Exit> {
+    if !candidates.iter().any(|it| it.is_new() || force && it.is_addable()) {
+        output.line("\nNothing is new.");
+        return Ok(Vec::new());
+    }
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        output.line("\nTo add some: `openclaw mcp import NAME…`; to add all: `--all`.");
+        return Ok(Vec::new());
+    }
+    output.prompt("\nWhich to add? (numbers, `all`, or Enter for none) ");
+    let mut answer = String::new();
+    if let Err(error) = stdin.lock().take(MAX_ANSWER_BYTES).read_line(&mut answer) {
+        output.problem(&format!("the answer cannot be read: {error}"), None);
+        return Err(Exit::Failed);
+    }
+    match numbers(&answer, candidates.len()) {
+        Ok(Answer::All) => Ok(all(candidates, force)),
+        Ok(Answer::These(numbers)) => {
+            let mut picked: Vec<&Candidate> = Vec::new();
+            for candidate in numbers.iter().map(|number| &candidates[number - 1]) {
+                if picked.iter().any(|other| other.found.name == candidate.found.name) {
+                    let name = &candidate.found.written_name;
+                    output.problem(&format!("two of these are called `{name}`"), None);
+                    return Err(Exit::Failed);
+                }
+                if is_wanted(candidate, force, output)? {
+                    picked.push(candidate);
+                }
+            }
+            Ok(picked)
+        }
+        Err(word) => {
+            let hint = format!("numbers from 1 to {}, or `all`", candidates.len());
+            output.problem(&format!("`{word}` is not one of them"), Some(&hint));
+            Err(Exit::Usage)
+        }
+    }
+}
+
+/// Whether a server that was asked for is still to be added; says why it cannot be.
+fn is_wanted(candidate: &Candidate, force: bool, output: &mut Output) -> Result<bool, Exit> {
+    let name = &candidate.found.written_name;
+    if let Some(problem) = candidate.judgement.problems.first() {
+        output.problem(&format!("`{name}` cannot be added: {problem}"), None);
+        return Err(Exit::Failed);
+    }
+    if differs(candidate) && !force {
+        let hint = "`--force` replaces it";
+        output.problem(&format!("there is another server `{name}` already"), Some(hint));
+        return Err(Exit::Failed);
+    }
+    let is_there = candidate.judgement.standing == Standing::Same;
+    if is_there && !output.json {
+        output.line(format_args!("{name} is already there"));
+    }
+    Ok(!is_there)
+}
+
+fn differs(candidate: &Candidate) -> bool {
+    candidate.judgement.standing == Standing::Differs
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    All,
+    These(Vec<usize>),
+}
+
+/// What somebody answered: `all`, or numbers with spaces or commas between them, each counted once. The
+/// error is the word that is neither.
+fn numbers(answer: &str, count: usize) -> Result<Answer, String> {
+    let words = answer.split(|c: char| c == ',' || c.is_whitespace());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    if let ["all"] = words[..] {
+        return Ok(Answer::All);
+    }
+    let mut numbers = Vec::new();
+    for word in words {
+        let number = word.parse().ok().filter(|number| (1..=count).contains(number));
+        let number = number.ok_or_else(|| word.to_owned())?;
+        if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    Ok(Answer::These(numbers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_understood() {
+        assert_eq!(numbers(" all\n", 3), Ok(Answer::All));
+        assert_eq!(numbers("\n", 3), Ok(Answer::These(vec![])));
+        assert_eq!(numbers("1, 3 3,2", 3), Ok(Answer::These(vec![1, 3, 2])));
+        assert_eq!(numbers("1 4", 3), Err("4".to_owned()));
+        assert_eq!(numbers("0", 3), Err("0".to_owned()));
+        assert_eq!(numbers("all 1", 3), Err("all".to_owned()));
+    }
+}

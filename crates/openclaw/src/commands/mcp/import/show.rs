@@ -1,0 +1,119 @@
+//! How the servers that were found are shown. Credentials are not.
+
+use std::path::Path;
+
+use comfy_table::{Attribute, Cell, Color};
+use openclaw_config::import::{BrokenFile, Standing};
+use serde_json::{Map, Value, json};
+
+use super::Candidate;
+use crate::output::{FAINT, Output, printable};
+
+/// Files that could not be used, by name.
+pub(super) fn broken(broken: &[BrokenFile], output: &mut Output) {
+    for BrokenFile { app, file, problem } in broken {
+        let (app, file) = (app.title(), file.display());
+        output.warning(&format!("{file} ({app}) cannot be used: {problem}"));
+    }
+}
+
+/// A row for each server, and below it what is worth knowing about it.
+pub(super) fn table(candidates: &[Candidate], output: &mut Output) {
+    if candidates.is_empty() {
+        output.line("No other program has MCP servers here.");
+        return;
+    }
+    let header = ["  #", "program", "name", "kind", "what", ""];
+    let header = header.map(|title| Cell::new(title).add_attribute(Attribute::Dim)).to_vec();
+    let rows = candidates.iter().zip(1..).map(|(candidate, number)| row(candidate, number));
+    output.table(std::iter::once(header).chain(rows));
+    for (candidate, number) in candidates.iter().zip(1..) {
+        for remark in remarks(candidate) {
+            let remark = printable(&remark).into_owned();
+            output.line(format_args!("{FAINT}{number:>3}  {remark}{FAINT:#}"));
+        }
+    }
+}
+
+fn row(candidate: &Candidate, number: usize) -> Vec<Cell> {
+    let (found, judgement) = (&candidate.found, &candidate.judgement);
+    let (standing, colour) = match (candidate.is_addable(), judgement.standing) {
+        (false, _) => ("cannot be added", Color::Red),
+        (true, Standing::New) => ("new", Color::Green),
+        (true, Standing::Same) => ("already there", Color::Reset),
+        (true, Standing::Differs) => ("differs", Color::Yellow),
+    };
+    let texts = [format!("{number:>3}"), found.app.title().to_owned(), found.written_name.clone()];
+    let mut row: Vec<Cell> = texts.iter().map(|text| Cell::new(printable(text))).collect();
+    row.push(Cell::new(judgement.transport));
+    row.push(Cell::new(printable(&judgement.gist)));
+    row.push(Cell::new(standing).fg(colour));
+    row
+}
+
+/// What does not fit a row.
+fn remarks(candidate: &Candidate) -> Vec<String> {
+    let (found, judgement) = (&candidate.found, &candidate.judgement);
+    let mut remarks: Vec<String> = Vec::new();
+    remarks.extend(found.project.as_ref().map(|project| format!("for the project {project}")));
+    remarks.extend(judgement.settings.iter().filter_map(|setting| {
+        let is_told = ["env.", "headers.", "apiKey", "auth.", "cwd", "enabled"];
+        let is_told = is_told.iter().any(|prefix| setting.key.starts_with(prefix));
+        let value = match &setting.value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        is_told.then(|| format!("{} = {value}", setting.key))
+    }));
+    remarks.extend(found.notes.iter().cloned());
+    let unset = judgement.unset_variables.iter();
+    remarks.extend(unset.map(|name| format!("it will not start until `{name}` is set")));
+    remarks.extend(judgement.problems.iter().cloned());
+    remarks
+}
+
+/// What a dry run would have done.
+pub(super) fn would_add(picked: &[&Candidate], file: &Path, output: &mut Output) {
+    let names: Vec<&str> =
+        picked.iter().filter_map(|it| it.found.name.as_ref()).map(|it| it.as_str()).collect();
+    let file = file.display();
+    match names.is_empty() {
+        true => output.line("\nNothing would be added."),
+        false => output.line(format_args!("\n{} would be added to {file}", names.join(", "))),
+    }
+}
+
+pub(super) fn json(candidate: &Candidate) -> Value {
+    let (found, judgement) = (&candidate.found, &candidate.judgement);
+    let settings = judgement.settings.iter();
+    let settings: Map<String, Value> =
+        settings.map(|setting| (setting.key.clone(), setting.value.clone())).collect();
+    let standing = match judgement.standing {
+        Standing::New => "new",
+        Standing::Same => "same",
+        Standing::Differs => "differs",
+    };
+    json!({
+        "app": found.app.title(),
+        "file": found.file.to_string_lossy(),
+        "project": found.project,
+        "writtenName": found.written_name,
+        "name": found.name.as_ref().map(|name| name.as_str()),
+        "transport": judgement.transport,
+        "what": judgement.gist,
+        "settings": settings,
+        "standing": standing,
+        "addable": candidate.is_addable(),
+        "notes": found.notes,
+        "unsetVariables": judgement.unset_variables,
+        "problems": judgement.problems,
+    })
+}
+
+pub(super) fn broken_json(broken: &BrokenFile) -> Value {
+    json!({
+        "app": broken.app.title(),
+        "file": broken.file.to_string_lossy(),
+        "problem": broken.problem,
+    })
+}

@@ -1,0 +1,88 @@
+//! `openclaw mcp remove`: a server out of the file, wherever it stands there.
+
+use std::path::Path;
+
+use openclaw_config::{Config, Origin, Paths};
+use serde_json::json;
+
+use super::write::{open, save};
+use crate::commands::with_paths;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::{FAINT, GOOD, Output};
+
+pub(super) fn remove(name: &str, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+    with_paths(flag, edge, output, |paths, output| {
+        remove_from(name, paths, edge, output).unwrap_or_else(|exit| exit)
+    })
+}
+
+fn remove_from(name: &str, paths: &Paths, edge: &Edge, output: &mut Output) -> Result<Exit, Exit> {
+    let document = open(paths, edge, output)?;
+    let removed = document.remove_server(name);
+    if removed.is_empty() {
+        let known = document.servers().into_iter().map(|(name, _)| name).collect();
+        return Err(not_found(name, known, paths, edge, output));
+    }
+    save(&document, paths, edge, output)?;
+    let file = paths.config.display();
+    if output.json {
+        output.value(&json!({
+            "ok": true,
+            "server": name,
+            "file": paths.config.to_string_lossy(),
+            "removed": removed,
+        }));
+    } else {
+        output.line(format_args!("{GOOD}✓{GOOD:#} {name} removed from {file}"));
+        for place in removed {
+            output.line(format_args!("  {FAINT}{place}{FAINT:#}"));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn not_found(
+    name: &str,
+    mut known: Vec<String>,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    let config = edge.load(&paths.config).config;
+    if let Some(place) = config.as_ref().and_then(|config| origin(config, name)) {
+        // In an included file, or built in: there, it is not ours to change.
+        let hint = match config.is_some_and(|config| config.file.is_some()) {
+            true => "remove it there",
+            false => "it goes away with the first server that is added",
+        };
+        output.problem(
+            &format!("`{name}` does not stand in {} but in {place}", paths.config.display()),
+            Some(hint),
+        );
+        return Exit::Failed;
+    }
+    known.sort();
+    known.dedup();
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    let hint = match openclaw_config::nearest(name, &names) {
+        Some(similar) => Some(format!("did you mean `{similar}`?")),
+        None if names.is_empty() => None,
+        None => Some(format!("there are: {}", names.join(", "))),
+    };
+    output.problem(
+        &format!("there is no server `{name}` in {}", paths.config.display()),
+        hint.as_deref(),
+    );
+    Exit::Failed
+}
+
+/// The file and line that a server comes from.
+fn origin(config: &Config, name: &str) -> Option<String> {
+    let mut agents = config.agents.iter();
+    let settings = agents.find_map(|agent| agent.mcp.origins.servers.get(name))?;
+    settings.iter().find_map(|setting| match &setting.origin {
+        Origin::File { location, .. } => Some(format!("{}:{}", location.file, location.line)),
+        _ => None,
+    })
+}
