@@ -6,6 +6,7 @@
     reason = "it talks to the person at the terminal"
 )]
 
+mod conformance;
 mod peers;
 mod shell;
 
@@ -20,8 +21,9 @@ Tasks:
                  ARGS go to `cargo test`, as in `cargo xtask test -p openclaw-config`.
   bench [NAME]   Run the benchmarks: ours and the comparison side by side, as a ratio.
                  Names: content, call
-  conformance    Run the official MCP conformance suite. It has nothing to run against yet:
-                 the MCP engine comes with part 2, and fills the table here.
+  conformance [FILTER] [--client COMMAND]
+                 Run the official MCP conformance suite against our client (or COMMAND), each
+                 scenario alone, and compare with the reference. Leave the machine alone meanwhile.
   peers          Only install what the tests need.
 ";
 
@@ -31,7 +33,7 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         ["test", rest @ ..] => test(rest),
         ["bench", rest @ ..] => bench(rest),
-        ["conformance"] => conformance(),
+        ["conformance", rest @ ..] => conformance::run(rest),
         ["peers"] => peers::install().map(drop),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
@@ -77,15 +79,6 @@ fn bench(names: &[&str]) -> Result<(), Failure> {
             println!("== {name} ==");
             cargo("bench").args(["--quiet", "--package", package, "--bench", bench]).run()?;
         }
-    }
-    Ok(())
-}
-
-/// Runs the official conformance suite: each suite, and the client or server that it is run against.
-fn conformance() -> Result<(), Failure> {
-    const SUITES: &[(&str, &str)] = &[];
-    if SUITES.is_empty() {
-        return Err(Failure::new("there is no MCP engine yet that could conform (part 2)"));
     }
     Ok(())
 }

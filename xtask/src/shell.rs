@@ -1,7 +1,7 @@
 //! Running other programs, with failures that say which one failed.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Why a task failed.
@@ -18,6 +18,11 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// A failure to do something with this file or folder.
+pub(crate) fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
 }
 
 /// The root of the workspace.

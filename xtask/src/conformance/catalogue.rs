@@ -1,0 +1,72 @@
+//! Whether the suite has the scenarios that our table has, and no others.
+
+use super::reference::{LEFT_OUT, SCENARIOS, VERSIONS};
+
+/// What the suite's `list --client` and our table do not agree on, a line each.
+pub(super) fn differences(listing: &str) -> Vec<String> {
+    let listed: Vec<_> = listing.lines().filter_map(scenario).collect();
+    let mut found = Vec::new();
+    for (name, versions) in &listed {
+        if LEFT_OUT.iter().any(|beginning| name.starts_with(beginning)) {
+            continue;
+        }
+        let known = SCENARIOS.iter().find(|(known, _)| known == name);
+        if known.is_none() {
+            found.push(format!("the suite has `{name}`, our table has not"));
+        }
+        for (version, reference) in VERSIONS.iter().zip(known.map_or([None; 2], |(_, r)| *r)) {
+            if known.is_some() && versions.contains(version) != reference.is_some() {
+                found.push(format!("our table is wrong about whether `{name}` is in {version}"));
+            }
+        }
+    }
+    let gone = SCENARIOS.iter().filter(|(known, _)| !listed.iter().any(|(name, _)| name == known));
+    found.extend(gone.map(|(name, _)| format!("our table has `{name}`, the suite has not")));
+    found
+}
+
+/// The name and the versions of a line like `  - tools_call [2025-11-25,2026-07-28]`.
+fn scenario(line: &str) -> Option<(&str, Vec<&str>)> {
+    let (name, versions) = line.trim().strip_prefix("- ")?.split_once(" [")?;
+    Some((name, versions.trim_end_matches(']').split(',').collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing() -> String {
+        let mut text = "Client scenarios (test against a client):\n".to_owned();
+        for (name, reference) in SCENARIOS {
+            let versions: Vec<_> = VERSIONS
+                .iter()
+                .zip(reference)
+                .filter_map(|(version, passed)| passed.map(|_| *version))
+                .collect();
+            text += &format!("  - {name} [{}]\n", versions.join(","));
+        }
+        text + "  - auth/basic-cimd [2025-11-25]\n  - sep-2640-client-no-prefetch [extension]\n"
+    }
+
+    #[test]
+    fn a_suite_with_exactly_our_scenarios_has_no_differences() {
+        assert!(differences(&listing()).is_empty(), "{:?}", differences(&listing()));
+    }
+
+    #[test]
+    fn a_scenario_that_our_table_lacks_is_told() {
+        let listing = listing() + "  - brand-new [2026-07-28]\n";
+        assert_eq!(differences(&listing), ["the suite has `brand-new`, our table has not"]);
+    }
+
+    #[test]
+    fn a_scenario_in_another_version_is_told() {
+        let listing = listing().replace("initialize [2025-11-25]", "initialize [2026-07-28]");
+        assert_eq!(differences(&listing).len(), 2);
+    }
+
+    #[test]
+    fn a_suite_that_lists_nothing_lacks_everything() {
+        assert_eq!(differences("").len(), SCENARIOS.len());
+    }
+}

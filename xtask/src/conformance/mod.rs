@@ -1,0 +1,116 @@
+//! The official MCP conformance suite, against our client, beside the reference.
+
+mod catalogue;
+mod outcome;
+mod reference;
+mod suite;
+
+use reference::{SCENARIOS, VERSIONS};
+use suite::Suite;
+
+use crate::peers;
+use crate::shell::{Failure, Run as _, cargo, root};
+
+/// The package and the binary of the client that the suite is run against.
+const CLIENT: &str = "openclaw-conformance-client";
+
+/// What to run, and with what.
+#[derive(Debug, Default, PartialEq)]
+struct Options<'a> {
+    /// Scenarios whose names contain this; all if it is not there.
+    filter: Option<&'a str>,
+    /// Another client: a command line, to which the suite adds an address.
+    client: Option<&'a str>,
+}
+
+impl<'a> Options<'a> {
+    fn read(mut args: &[&'a str]) -> Result<Self, Failure> {
+        let mut options = Self::default();
+        while let Some((first, rest)) = args.split_first() {
+            args = rest;
+            if *first == "--client" {
+                let (client, rest) = rest
+                    .split_first()
+                    .ok_or_else(|| Failure::new("--client needs a command line"))?;
+                options.client = Some(client);
+                args = rest;
+            } else if first.starts_with('-') || options.filter.is_some() {
+                return Err(Failure::new(format!("what is `{first}`? see `cargo xtask help`")));
+            } else {
+                options.filter = Some(first);
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Runs each scenario alone, one after the other, and prints a table.
+pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
+    let options = Options::read(args)?;
+    let suite = Suite::of(&peers::install()?);
+    let mut problems = catalogue::differences(&suite.list()?);
+    let client = match options.client {
+        Some(client) => client.to_owned(),
+        None => build()?,
+    };
+    let results = root().join("target").join("conformance");
+    println!("{:<37}{:<12}{:>6}{:>11}  verdict", "scenario", "version", "passed", "reference");
+    let mut runs = 0_usize;
+    for (scenario, references) in SCENARIOS {
+        if options.filter.is_some_and(|filter| !scenario.contains(filter)) {
+            continue;
+        }
+        for (version, reference) in VERSIONS.iter().zip(references) {
+            let Some(reference) = *reference else { continue };
+            runs += 1;
+            let folder = results.join(version).join(scenario);
+            let outcome = suite.run(&client, scenario, version, &folder)?;
+            let verdict = outcome.verdict(reference);
+            let word = verdict.err().unwrap_or("ok");
+            println!("{scenario:<37}{version:<12}{:>6}{reference:>11}  {word}", outcome.passed);
+            for reason in &outcome.failed {
+                println!("    {reason}");
+            }
+            if verdict.is_err() {
+                problems.push(format!("{scenario} {version}: {word}; see {}", folder.display()));
+            }
+        }
+    }
+    if runs == 0 {
+        problems.push("there is no such scenario".into());
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("conformance:\n  {}", problems.join("\n  "))))
+}
+
+/// Builds our client; the command line for it.
+fn build() -> Result<String, Failure> {
+    cargo("build").args(["--quiet", "--release", "--package", CLIENT]).run()?;
+    let name = format!("{CLIENT}{}", std::env::consts::EXE_SUFFIX);
+    // The suite hands the line to a shell.
+    Ok(format!("\"{}\"", root().join("target").join("release").join(name).display()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "these are tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_filter_and_another_client_are_read() {
+        let options = Options::read(&["--client", "node client.mjs", "tools"]).unwrap();
+        let expected = Options { filter: Some("tools"), client: Some("node client.mjs") };
+        assert_eq!(options, expected);
+        assert_eq!(Options::read(&[]).unwrap(), Options::default());
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for args in [&["--client"][..], &["--verbose"], &["one", "two"]] {
+            assert!(Options::read(args).is_err(), "{args:?}");
+        }
+    }
+}

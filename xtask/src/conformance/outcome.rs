@@ -1,0 +1,96 @@
+//! What came out of one scenario, and whether that is good enough.
+
+use serde_json::Value;
+
+/// One run of one scenario.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) passed: usize,
+    /// Failed checks and warnings, with the reason that the suite gives.
+    pub(super) failed: Vec<String>,
+    /// Whether the suite ended by itself and was content. It is content with a client that did
+    /// nothing at all, in some scenarios; and it does not mind how the client ended, in some.
+    pub(super) suite_is_content: bool,
+    pub(super) client_failed: bool,
+}
+
+impl Outcome {
+    /// Counts the suite's checks; those that inform or were skipped are no checks.
+    pub(super) fn count(&mut self, checks: &Value) {
+        for check in checks.as_array().into_iter().flatten() {
+            let text = |key: &str| check[key].as_str().unwrap_or_default();
+            match text("status") {
+                "SUCCESS" => self.passed += 1,
+                "FAILURE" | "WARNING" => {
+                    let reason = [text("errorMessage"), text("description")];
+                    let reason = reason.into_iter().find(|reason| !reason.is_empty());
+                    self.failed.push(format!("{}: {}", text("name"), reason.unwrap_or_default()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What is wrong with it; nothing if it is as good as the reference.
+    pub(super) fn verdict(&self, reference: usize) -> Result<(), &'static str> {
+        if self.passed == 0 && self.failed.is_empty() {
+            Err("no checks")
+        } else if !self.failed.is_empty() {
+            Err("failed checks")
+        } else if self.client_failed {
+            Err("client failed")
+        } else if self.passed < reference {
+            Err("below reference")
+        } else if !self.suite_is_content {
+            Err("suite failed")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn outcome(statuses: &[&str]) -> Outcome {
+        let mut outcome = Outcome { suite_is_content: true, ..Outcome::default() };
+        let checks = statuses.iter().map(|status| json!({"name": "Check", "status": status}));
+        outcome.count(&checks.collect());
+        outcome
+    }
+
+    #[test]
+    fn as_many_checks_as_the_reference_are_enough() {
+        assert_eq!(outcome(&["SUCCESS", "INFO", "SUCCESS", "SKIPPED"]).verdict(2), Ok(()));
+    }
+
+    #[test]
+    fn fewer_checks_than_the_reference_are_not_enough() {
+        assert_eq!(outcome(&["SUCCESS", "INFO"]).verdict(2), Err("below reference"));
+    }
+
+    #[test]
+    fn a_warning_is_a_failed_check() {
+        assert_eq!(outcome(&["SUCCESS", "WARNING"]).verdict(1), Err("failed checks"));
+    }
+
+    #[test]
+    fn no_checks_are_a_failure_even_if_the_suite_is_content() {
+        assert_eq!(outcome(&["INFO"]).verdict(0), Err("no checks"));
+    }
+
+    #[test]
+    fn a_client_that_failed_fails_even_if_the_suite_is_content() {
+        let failed = Outcome { client_failed: true, ..outcome(&["SUCCESS"]) };
+        assert_eq!(failed.verdict(1), Err("client failed"));
+    }
+
+    #[test]
+    fn a_suite_that_did_not_end_well_is_a_failure() {
+        let stuck = Outcome { suite_is_content: false, ..outcome(&["SUCCESS"]) };
+        assert_eq!(stuck.verdict(1), Err("suite failed"));
+    }
+}

@@ -1,0 +1,55 @@
+//! What the tests talk to and this repository does not contain: real servers from the registries,
+//! pinned by version, installed into `target/peers`.
+
+pub(crate) mod node;
+mod python;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use crate::shell::{Failure, failed, root};
+
+/// The emulator of AWS.
+const AWS: &str = include_str!("../../peers/python.txt");
+/// Python's MCP servers, apart from the emulator: neither decides what versions the other gets.
+const MCP: &str = include_str!("../../peers/python-mcp.txt");
+
+/// Installs what is missing or of another version; returns the folder.
+pub(crate) fn install() -> Result<PathBuf, Failure> {
+    let peers = root().join("target").join("peers");
+    fs::create_dir_all(&peers).map_err(|error| failed(&peers, &error))?;
+    let peers = peers.canonicalize().map_err(|error| failed(&peers, &error))?;
+    // Two runs at once (a terminal, an editor) must not install into one folder.
+    let path = peers.join("lock");
+    let lock = File::create(&path).map_err(|error| failed(&path, &error))?;
+    lock.lock().map_err(|error| failed(&path, &error))?;
+    python::install(&peers.join("python"), AWS)?;
+    python::install(&peers.join("python-mcp"), MCP)?;
+    node::install(&peers.join("node"))?;
+    Ok(peers)
+}
+
+/// Makes a folder what `pinned` says, with `fill`, unless it is that already.
+fn once(
+    folder: &Path,
+    pinned: &str,
+    fill: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let stamp = folder.join("installed.txt");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pinned) {
+        return Ok(());
+    }
+    let name = folder.file_name().unwrap_or_default().display();
+    println!("Installing packages for the tests into target/peers/{name}");
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    }
+    fs::create_dir(folder).map_err(|error| failed(folder, &error))?;
+    fill()?;
+    // Written last: an installation that was interrupted is begun anew.
+    write(&stamp, pinned)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| failed(path, &error))
+}
