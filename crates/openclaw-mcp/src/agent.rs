@@ -69,7 +69,7 @@ impl AgentTools {
             resting: disabled.chain(held_back).collect(),
             servers,
             // The first look builds.
-            catalogue: ArcSwap::from_pointee(Catalogue { revision: u64::MAX, ..Catalogue::default() }),
+            catalogue: ArcSwap::from_pointee(Catalogue::not_built()),
             revision,
             building: Mutex::new(()),
             office: office.clone(),

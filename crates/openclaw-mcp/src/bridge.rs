@@ -4,16 +4,18 @@
 //! wire, wrapping. Whatever goes wrong on it becomes an outcome in plain words.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use openclaw_tools::{Decision, Failure, ToolOutcome};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::agent::AgentTools;
 use crate::audit::{Audit, AuditOutcome, CallRecord};
 use crate::catalogue::CatalogueTool;
-use crate::pins::{Fingerprint, Pin, Pins};
-use crate::results::{self, Origin, ResultLimits};
+use crate::pins::{Pin, Pins};
+use crate::results::{self, Origin, Problem, ResultLimits};
+use crate::schema::{Validator, Violations};
 use crate::spill::Spill;
 use crate::wire::CallError;
 
@@ -59,63 +61,54 @@ impl AgentTools {
     pub async fn call(&self, call: Call<'_>) -> ToolOutcome {
         let started = Instant::now();
         let catalogue = self.catalogue();
-        let Some(tool) = catalogue.get(call.name) else {
-            let message = format!("there is no tool '{}'", printable(call.name));
-            return results::failure(Failure::Denied, message, None);
-        };
+        let Some(tool) = catalogue.get(call.name) else { return unknown(call.name) };
         let mut record = Recorder { tools: self, tool, call, started, is_written: false };
         let mut outcome = self.carry_out(tool, call).await;
         outcome.details.duration = started.elapsed();
-        record.write(AuditOutcome::of(&outcome), &outcome);
+        record.write(&outcome);
         outcome
     }
 
     async fn carry_out(&self, tool: &CatalogueTool, call: Call<'_>) -> ToolOutcome {
         let server = &tool.server;
-        let origin =
-            Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
-        let fail = |failure, words: String| results::failure(failure, words, Some(origin));
+        let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
+        let fail = |problem: Problem<'_>| results::failure(&problem, origin, Duration::ZERO);
         if let Decision::Denied { by } = &tool.decision {
-            let words = format!("the tool '{}' is not allowed (by {by})", call.name);
-            return fail(Failure::Denied, words);
+            return fail(Problem::Denied(&format!("the configuration says so (`{by}`)")));
         }
         if let Err(words) = self.check_pin(tool, call) {
-            return fail(Failure::Denied, words);
+            return fail(Problem::Denied(words));
         }
         match tool.validator.get() {
             Ok(validator) => {
-                if let Err(violations) = validator.check_raw(call.arguments) {
-                    let words = format!("the arguments do not fit the tool:\n{violations}");
-                    return fail(Failure::InvalidArguments, words);
+                if let Err(violations) = check(validator, call.arguments) {
+                    return fail(Problem::InvalidArguments(&violations));
                 }
             }
             Err(unusable) => {
-                let words = format!("the tool cannot be used, its schema is broken: {unusable}");
-                return fail(Failure::Protocol, words);
+                return fail(Problem::Protocol(&format!("the tool's schema is broken: {unusable}")));
             }
         }
         if let Err(wait) = server.limiter.check() {
-            return fail(Failure::RateLimited, format!("{wait} (MCP server '{}')", origin.server));
+            return fail(Problem::RateLimited(wait));
         }
         let attached = match server.ready().await {
             Ok(attached) => attached,
-            Err(unavailable) => return fail(Failure::Unavailable, unavailable.to_string()),
+            Err(unavailable) => return fail(Problem::Unavailable(&unavailable.reason())),
         };
         let _turn = match &server.turn {
             Some(turn) => turn.acquire().await.ok(),
             None => None,
         };
         let started = Instant::now();
-        let result = attached
-            .connection()
-            .call_tool(&tool.listed, call.arguments, server.limits)
-            .await;
+        let result =
+            attached.connection().call_tool(&tool.listed.name, call.arguments, server.limits).await;
         let duration = started.elapsed();
         let outcome = match result {
             Ok(raw) => {
-                let limits = ResultLimits { max_chars: server.config().max_result_chars };
-                let spill = self.office.spill.as_deref();
-                results::outcome(raw, origin, limits, spill, duration)
+                let max_chars = server.config().max_result_chars;
+                let limits = ResultLimits { max_chars, ..ResultLimits::default() };
+                results::outcome(raw, origin, limits, self.office.spill.as_deref(), duration)
             }
             Err(error) => {
                 if is_unknown_tool(&error) {
@@ -123,10 +116,7 @@ impl AgentTools {
                     // Whoever keeps the lists fresh asks again.
                     attached.connection().client().changed(|changes| changes.tools += 1);
                 }
-                if let CallError::RateLimited { retry_after } = &error {
-                    server.limiter.back_off(retry_after.unwrap_or_default());
-                }
-                results::call_failed(error, origin)
+                results::call_failure(&error, origin, duration)
             }
         };
         server.stats.record(duration, outcome.is_error);
@@ -134,7 +124,7 @@ impl AgentTools {
     }
 
     /// A tool that says something else about itself than when it was approved needs another look.
-    fn check_pin(&self, tool: &CatalogueTool, call: Call<'_>) -> Result<(), String> {
+    fn check_pin(&self, tool: &CatalogueTool, call: Call<'_>) -> Result<(), &'static str> {
         let Some(pins) = &self.office.pins else { return Ok(()) };
         let (server, name) = (tool.server.name().as_str(), tool.listed.name.as_str());
         let fingerprint = tool.fingerprint();
@@ -146,13 +136,35 @@ impl AgentTools {
                 }
                 Ok(())
             }
-            (Pin::Changed { .. }, false) => Err(format!(
-                "the tool '{}' says something else about itself than when it was approved; \
+            (Pin::Changed { .. }, false) => Err(
+                "the tool says something else about itself than when it was approved, and \
                  somebody must look at it and approve it again",
-                call.name
-            )),
+            ),
         }
     }
+}
+
+/// Models like to send `null` for what they leave out: where nothing is required, that is no mistake.
+fn check(validator: &Validator, arguments: &RawValue) -> Result<(), Violations> {
+    let Err(violations) = validator.check_raw(arguments) else { return Ok(()) };
+    let Ok(Value::Object(mut members)) = serde_json::from_str::<Value>(arguments.get()) else {
+        return Err(violations);
+    };
+    let all = members.len();
+    members.retain(|_, value| !value.is_null());
+    if members.len() < all && validator.check(&Value::Object(members)).is_ok() {
+        return Ok(());
+    }
+    Err(violations)
+}
+
+/// The outcome of a call of a tool that is not there.
+fn unknown(name: &str) -> ToolOutcome {
+    // A model may have made the name up.
+    let name: String = name.chars().take(64).filter(|c| c.is_ascii_graphic()).collect();
+    let mut outcome = ToolOutcome::failure(format!("There is no tool '{name}'."));
+    outcome.details.failure = Some(Failure::Denied);
+    outcome
 }
 
 /// Writes the audit line, also for a call whose caller has gone.
@@ -165,10 +177,10 @@ struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    fn write(&mut self, ending: AuditOutcome, outcome: &ToolOutcome) {
+    fn write(&mut self, outcome: &ToolOutcome) {
         self.is_written = true;
-        let chars = outcome.content_chars();
-        self.record(ending, chars);
+        let chars = if self.tools.office.audit.is_on() { outcome.content_chars() } else { 0 };
+        self.record(AuditOutcome::of(outcome), chars);
     }
 
     fn record(&self, ending: AuditOutcome, result_chars: usize) {
@@ -206,11 +218,6 @@ impl Drop for Recorder<'_> {
             self.record(AuditOutcome::Cancelled, 0);
         }
     }
-}
-
-/// A name that a model made up, for a message.
-fn printable(name: &str) -> String {
-    name.chars().take(64).filter(|c| c.is_ascii_graphic()).collect()
 }
 
 /// Whether a server says that it does not have the tool, in one of the ways in which servers do.

@@ -71,6 +71,11 @@ pub(crate) struct Member {
 }
 
 impl Catalogue {
+    /// What is there before the first is built.
+    pub(crate) fn not_built() -> Self {
+        Self { revision: u64::MAX, ..Self::default() }
+    }
+
     /// Builds a catalogue. What has not changed is taken over from the one before.
     pub(crate) fn build(
         revision: u64,

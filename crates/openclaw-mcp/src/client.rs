@@ -13,10 +13,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
-    ListRootsResult, LoggingLevel, LoggingMessageNotificationParam, ProtocolVersion, Root,
-    RootsCapabilities, UrlElicitationCapability,
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
+    ErrorData, FormElicitationCapability, Implementation, ListRootsResult, LoggingLevel,
+    LoggingMessageNotificationParam, ProtocolVersion, Root, RootsCapabilities, SamplingCapability,
+    UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -63,19 +64,29 @@ pub trait Person: Send + Sync + 'static {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
 }
 
+/// Somebody who lends servers a model (sampling).
+pub trait Lender: Send + Sync + 'static {
+    /// Completes what a server wants completed: the parameters of `sampling/createMessage`, and its
+    /// result or why there is none.
+    fn complete(&self, server: &str, params: Value) -> BoxFuture<'_, Result<Value, String>>;
+}
+
 /// Who we are to servers, and whom they can reach through us.
 #[derive(Clone, Default)]
 pub struct Host {
     /// Somebody to ask; none where nobody is there.
     pub person: Option<Arc<dyn Person>>,
+    /// Somebody who lends a model; mostly none.
+    pub lender: Option<Arc<dyn Lender>>,
     /// The folders of the session.
     pub roots: Vec<PathBuf>,
 }
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let person = self.person.is_some();
-        f.debug_struct("Host").field("person", &person).field("roots", &self.roots).finish()
+        let (person, lender) = (self.person.is_some(), self.lender.is_some());
+        let mut shown = f.debug_struct("Host");
+        shown.field("person", &person).field("lender", &lender).field("roots", &self.roots).finish()
     }
 }
 
@@ -89,6 +100,9 @@ impl Host {
                 .with_form(FormElicitationCapability::default())
                 .with_url(UrlElicitationCapability::default());
             capabilities.elicitation = Some(elicitation);
+        }
+        if self.lender.is_some() {
+            capabilities.sampling = Some(SamplingCapability::default());
         }
         let us = Implementation::new("openclaw", env!("CARGO_PKG_VERSION")).with_title("OpenClaw");
         ClientConfig::new(capabilities, us)
@@ -179,9 +193,7 @@ impl Client {
                     to_json(&self.elicit(params).await)
                 }
                 Some("roots/list") => to_json(&self.roots()),
-                Some("sampling/createMessage") => {
-                    return Err("a model of ours (sampling), which it may not have".to_owned());
-                }
+                Some("sampling/createMessage") => self.sample(params).await?,
                 _ => return Err("something that this program does not know".to_owned()),
             };
             answers.insert(key, answer);
@@ -213,6 +225,15 @@ impl Client {
             Answer::Decline => ElicitResult::new(ElicitationAction::Decline),
             Answer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
         }
+    }
+
+    async fn sample(&self, params: Value) -> Result<Value, String> {
+        let server = &self.shared.server;
+        let Some(lender) = &self.shared.host.lender else {
+            tracing::info!(%server, "declined to lend a model (sampling)");
+            return Err("a model (sampling), which it may not have".to_owned());
+        };
+        lender.complete(server, params).await
     }
 
     fn roots(&self) -> ListRootsResult {
@@ -250,11 +271,12 @@ impl ClientHandler for Client {
 
     async fn create_message(
         &self,
-        _params: rmcp::model::CreateMessageRequestParams,
+        params: CreateMessageRequestParams,
         _context: RequestContext<RoleClient>,
-    ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
-        tracing::info!(server = %self.shared.server, "declined to lend a model (sampling)");
-        Err(ErrorData::new(ErrorCode(-1), "sampling is not allowed for this server", None))
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let refused = |message: String| ErrorData::new(ErrorCode(-1), message, None);
+        let result = self.sample(to_json(&params)).await.map_err(refused)?;
+        serde_json::from_value(result).map_err(|error| refused(error.to_string()))
     }
 
     async fn on_logging_message(

@@ -55,6 +55,14 @@ struct RpcError {
     code: i64,
 }
 
+/// What a modern server answers, as far as it tells the eras apart.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Discovered {
+    #[expect(dead_code, reason = "that it is there is what counts")]
+    supported_versions: Vec<String>,
+}
+
 /// Asks a server.
 ///
 /// # Errors
@@ -66,7 +74,11 @@ pub async fn probe(
 ) -> Result<Finding, Closed> {
     let limits = Limits { timeout, cap: timeout };
     match lane.request("server/discover", &question(client), limits).await {
-        Ok(_) => Ok(Finding::Era(Era::Modern)),
+        // Some old servers answer whatever they are asked with an empty result.
+        Ok(result) => {
+            let is_modern = serde_json::from_str::<Discovered>(result.get()).is_ok();
+            Ok(Finding::Era(if is_modern { Era::Modern } else { Era::Legacy }))
+        }
         Err(CallError::Rpc(error)) => {
             let code = serde_json::from_str::<RpcError>(error.get()).map(|error| error.code);
             let is_modern = code.is_ok_and(|code| MODERN_ERRORS.contains(&code));

@@ -6,18 +6,24 @@
 //! connection, [`supervisor`] keeps one alive, [`backoff`] says when to try again. Remote servers, the
 //! catalogue and the bridge to an agent follow.
 
+pub mod agent;
 pub mod attached;
 pub mod audit;
 pub mod backoff;
+pub mod bridge;
+pub mod catalogue;
 pub mod client;
 mod clock;
 pub mod connection;
+pub mod describe;
 pub mod dial;
 pub mod era;
+pub mod fleet;
 pub mod guard;
 pub mod inventory;
 pub mod latency;
 pub mod launch;
+pub mod library;
 pub mod limiter;
 pub mod listing;
 pub mod local;
@@ -25,6 +31,8 @@ pub mod memory;
 pub mod naming;
 pub mod pins;
 pub mod process;
+pub mod results;
+pub mod schema;
 pub mod server;
 pub mod server_log;
 pub mod shelf;

@@ -10,7 +10,7 @@ fn tool(description: &str, schema: Value) -> ListedTool {
         name: "read".to_owned(),
         title: None,
         description: Some(description.to_owned()),
-        input_schema,
+        input_schema: std::sync::Arc::new(input_schema),
         hints: crate::listing::Hints::default(),
     }
 }

@@ -67,7 +67,7 @@ pub(crate) struct Treatment {
 
 /// Why a server cannot be used now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the MCP server '{server}' is not available ({}){}", words(*.state), because(.trouble.as_ref()))]
+#[error("the MCP server '{server}' is not available: {}", self.reason())]
 pub struct Unavailable {
     /// Its name.
     pub server: String,
@@ -79,18 +79,24 @@ pub struct Unavailable {
 
 fn words(state: State) -> &'static str {
     match state {
-        State::Idle => "not started yet",
-        State::Connecting => "still connecting",
-        State::Ready => "lost just now",
+        State::Idle => "it has not started yet",
+        State::Connecting => "it is still connecting",
+        State::Ready => "it was lost just now",
         State::NeedsAuth => "it needs a login",
-        State::Restarting => "being restarted",
-        State::Failed => "failed",
-        State::Closed => "closed",
+        State::Restarting => "it is being restarted",
+        State::Failed => "it failed",
+        State::Closed => "it was closed",
     }
 }
 
-fn because(trouble: Option<&Trouble>) -> String {
-    trouble.map(|trouble| format!(": {}", trouble.message)).unwrap_or_default()
+impl Unavailable {
+    /// Its state and what went wrong, in words.
+    pub fn reason(&self) -> String {
+        match &self.trouble {
+            Some(trouble) => format!("{} ({})", words(self.state), trouble.message),
+            None => words(self.state).to_owned(),
+        }
+    }
 }
 
 impl Server {
@@ -185,9 +191,8 @@ impl Server {
         if snapshots.borrow().state == State::Idle {
             self.supervisor.wake();
         }
-        let decided = snapshots.wait_for(|snapshot| {
-            !matches!(snapshot.state, State::Idle | State::Connecting)
-        });
+        let decided = snapshots
+            .wait_for(|snapshot| !matches!(snapshot.state, State::Idle | State::Connecting));
         // Connecting has a time-out of its own; this one is for servers that wait for their turn.
         let waited = timeout(self.config.timeout.saturating_mul(2), decided).await;
         let snapshot = match waited {
@@ -247,13 +252,7 @@ impl Server {
             p50_ms: self.stats.latency().p50().map(in_milliseconds),
             p95_ms: self.stats.latency().p95().map(in_milliseconds),
             last_error: snapshot.last_error,
-            ..ServerStatus::new(
-                name,
-                snapshot.state.into(),
-                transport,
-                target,
-                auth(&self.config),
-            )
+            ..ServerStatus::new(name, snapshot.state.into(), transport, target, auth(&self.config))
         }
     }
 }

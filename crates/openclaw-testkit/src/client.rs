@@ -25,10 +25,19 @@ impl StdioClient {
     /// # Panics
     ///
     /// If the binary is not built.
-    #[expect(clippy::expect_used, reason = "stdout was asked for one line above")]
     pub fn start(script: &Script) -> Self {
         let (program, arguments) = TestServer::stdio(script);
-        let mut child = spawn(Command::new(program).args(arguments));
+        Self::run(Command::new(program).args(arguments))
+    }
+
+    /// Starts any server, such as one of [`Peers`](crate::Peers).
+    ///
+    /// # Panics
+    ///
+    /// If the program cannot be started.
+    #[expect(clippy::expect_used, reason = "stdout was asked for one line above")]
+    pub fn run(command: &mut Command) -> Self {
+        let mut child = spawn(command);
         Self {
             input: child.stdin.take(),
             output: BufReader::new(child.stdout.take().expect("stdout is a pipe")),
@@ -51,11 +60,16 @@ impl StdioClient {
 
     /// Sends `initialize` and `notifications/initialized`; the answer.
     pub fn initialize(&mut self, version: &str) -> Value {
+        self.initialize_with(version, &json!({}))
+    }
+
+    /// The same with capabilities.
+    pub fn initialize_with(&mut self, version: &str, capabilities: &Value) -> Value {
         let answer = self.request(
             "initialize",
             &json!({
                 "protocolVersion": version,
-                "capabilities": {},
+                "capabilities": capabilities,
                 "clientInfo": {"name": "testkit", "version": "0"}
             }),
         );

@@ -4,11 +4,14 @@
 //! server (HTTP). [`processes`] tells whether anything is left of it afterwards, [`Recording`] what
 //! the client has sent. The server itself is the binary `openclaw-test-server`; build it with
 //! `cargo build -p openclaw-testkit`.
+//!
+//! [`Peers`] are servers that other people wrote, for what must work with more than our own.
 
 mod client;
 mod command;
 mod engine;
 mod http;
+mod peers;
 mod process;
 pub mod processes;
 mod recording;
@@ -18,6 +21,7 @@ mod stdio;
 
 pub use client::StdioClient;
 pub use command::run;
+pub use peers::{FastMcp, Peer, Peers, RunningPeer};
 pub use processes::KillGroup;
 pub use recording::Recording;
 pub use script::{

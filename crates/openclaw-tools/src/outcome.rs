@@ -153,4 +153,13 @@ impl ToolOutcome {
         });
         texts.collect::<Vec<_>>().join("\n")
     }
+
+    /// How many characters of text a model gets to see.
+    pub fn content_chars(&self) -> usize {
+        let chars = |part: &Content| match part {
+            Content::Text(text) => text.as_str().chars().count(),
+            Content::Image { .. } | Content::Audio { .. } => 0,
+        };
+        self.content.iter().map(chars).sum()
+    }
 }

@@ -66,6 +66,16 @@ impl Policy {
         Ok(Self { layers })
     }
 
+    /// Allows no tool: for where there should be rules, and they cannot be had.
+    pub fn nothing() -> Self {
+        let nobody = Layer {
+            place: "tools".to_owned(),
+            allow: Some(GlobSet::empty()),
+            deny: GlobSet::empty(),
+        };
+        Self { layers: vec![nobody] }
+    }
+
     /// Whether a tool may be used. Deny beats allow, in whatever layer it stands.
     ///
     /// ```

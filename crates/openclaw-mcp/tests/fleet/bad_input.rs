@@ -77,8 +77,10 @@ async fn strange_results_become_words() {
 
 #[tokio::test]
 async fn garbage_floods_and_endless_lines_harm_nobody_else() {
+    let junk = || Junk::Line("Welcome to the server!".to_owned());
+    let garbage = Script::new().junk_before(junk()).junk_between(junk());
     let fleet = start(&servers(json!({
-        "garbage": entry(&Script::new().junk_before(Junk::Text).junk_between(Junk::Text)),
+        "garbage": entry(&garbage),
         "chatty": entry(&Script::new().stderr_mb(100)),
         "twice": entry(&Script::new().answer_twice().unsolicited()),
         "pings": entry(&Script::new().legacy().ping_every_ms(1)),

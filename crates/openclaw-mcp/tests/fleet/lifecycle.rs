@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::status::ServerState;
@@ -79,7 +81,7 @@ async fn a_server_killed_from_outside_is_noticed_and_restarted() {
     fleet.tried().await;
     let server = Arc::clone(tools(&fleet).server("x").unwrap());
     let pid = server.status().pid.unwrap();
-    processes::kill(pid);
+    kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
     let mut snapshots = server.snapshots();
     snapshots.wait_for(|snapshot| snapshot.state == State::Restarting).await.unwrap();
     snapshots.wait_for(|snapshot| snapshot.state == State::Ready).await.unwrap();

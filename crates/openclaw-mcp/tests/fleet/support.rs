@@ -65,8 +65,7 @@ pub(crate) fn tools(fleet: &Fleet) -> Arc<AgentTools> {
 
 pub(crate) async fn call(tools: &AgentTools, name: &str, arguments: Value) -> ToolOutcome {
     let arguments = RawValue::from_string(arguments.to_string()).unwrap();
-    let call =
-        Call { name, arguments: &arguments, who: "test", session: None, approved: false };
+    let call = Call { name, arguments: &arguments, who: "test", session: None, approved: false };
     tools.call(call).await
 }
 

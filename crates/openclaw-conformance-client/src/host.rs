@@ -1,0 +1,57 @@
+//! Whom the suite's servers reach through us: a person who agrees to everything, and a model that has
+//! little to say.
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use openclaw_mcp::client::{Answer, Lender, Person, Question, Wanted};
+use serde_json::{Map, Value, json};
+
+/// Agrees, and fills a form with its defaults; what has none gets the first value that fits.
+pub(crate) struct Defaults;
+
+impl Person for Defaults {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        let answer = match question.wanted {
+            Wanted::Form(schema) => Answer::Accept(Some(filled(&schema))),
+            Wanted::Visit(_) => Answer::Accept(None),
+        };
+        async { answer }.boxed()
+    }
+}
+
+fn filled(schema: &Value) -> Value {
+    let nothing = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&nothing);
+    let values = properties.iter().map(|(name, property)| (name.clone(), value(property)));
+    Value::Object(values.collect())
+}
+
+fn value(property: &Value) -> Value {
+    if let Some(default) = property.get("default") {
+        return default.clone();
+    }
+    if let Some(first) = property.get("enum").and_then(|values| values.get(0)) {
+        return first.clone();
+    }
+    match property.get("type").and_then(Value::as_str) {
+        Some("boolean") => json!(true),
+        Some("integer" | "number") => property.get("minimum").cloned().unwrap_or(json!(1)),
+        Some("array") => json!([]),
+        _ => json!("yes"),
+    }
+}
+
+/// Answers every prompt with the same words.
+pub(crate) struct Echo;
+
+impl Lender for Echo {
+    fn complete(&self, _server: &str, _params: Value) -> BoxFuture<'_, Result<Value, String>> {
+        let message = json!({
+            "role": "assistant",
+            "content": { "type": "text", "text": "All is well." },
+            "model": "none",
+            "stopReason": "endTurn",
+        });
+        async { Ok(message) }.boxed()
+    }
+}

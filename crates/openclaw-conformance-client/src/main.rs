@@ -1,0 +1,77 @@
+//! What the official MCP conformance suite runs as `openclaw-conformance-client URL`: a fleet of one
+//! server, built with the public API that the product uses, driven through one scenario.
+
+#![allow(clippy::print_stderr, reason = "it talks to the suite's log")]
+
+mod host;
+mod scenarios;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{Surroundings as ConfigSurroundings, load_text};
+use openclaw_mcp::bridge::Office;
+use openclaw_mcp::client::Host;
+use openclaw_mcp::dial::Surroundings;
+use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::guard::Guard;
+use openclaw_mcp::server::Folders;
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+
+use host::{Defaults, Echo};
+use scenarios::{Problem, Scenario};
+
+/// The suite gives a client half a minute.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let Some(url) = std::env::args().nth(1) else {
+        eprintln!("usage: openclaw-conformance-client URL");
+        return ExitCode::from(2);
+    };
+    let outcome = tokio::time::timeout(PATIENCE, run(&url)).await;
+    match outcome.unwrap_or_else(|_| Err("the scenario took too long".into())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(url: &str) -> Result<(), Problem> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let name = variable("MCP_CONFORMANCE_SCENARIO").ok_or("no scenario is named")?;
+    let context = variable("MCP_CONFORMANCE_CONTEXT");
+    let scenario = Scenario::new(&name, context.as_deref())?;
+
+    let config = serde_json::json!({ "mcp": { "servers": { "suite": { "url": url } } } });
+    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
+    let config = loaded.config.ok_or("the address cannot be used")?;
+
+    let environment = Environment::new(move |name| std::env::var(name).ok());
+    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+    let host = Host {
+        person: Some(Arc::new(Defaults)),
+        lender: Some(Arc::new(Echo)),
+        roots: Vec::new(),
+    };
+    let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
+    let setup = Setup { surroundings, folders: Folders::default(), office: Office::none() };
+    let fleet = Fleet::start(&config, setup);
+    let tools = fleet.agent("main").ok_or("there is no agent")?;
+    let outcome = match tools.server("suite") {
+        Some(server) => match server.ready().await {
+            Ok(_) => scenario.play(&tools).await,
+            Err(unavailable) => Err(unavailable.to_string().into()),
+        },
+        None => Err("there is no server".into()),
+    };
+    fleet.stop().await;
+    outcome
+}

@@ -1,0 +1,117 @@
+//! What is done in each scenario, after the connection stands and the tools are listed.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::bridge::Call;
+use openclaw_tools::ToolOutcome;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// Why a scenario was not played to its end.
+pub(crate) type Problem = Box<dyn Error>;
+
+/// A scenario of the suite.
+#[derive(Debug)]
+pub(crate) enum Scenario {
+    /// To connect and to list is all.
+    ConnectOnly,
+    /// These tools are called, one after the other.
+    Calls(Vec<(String, Value)>),
+    /// Two tools are called at once, then two others.
+    Rounds,
+    /// Every tool that is left in the catalogue is called.
+    EveryTool,
+    /// A schema is sent back as it came.
+    SchemaEcho,
+    /// One request of every kind.
+    OneOfEach,
+}
+
+impl Scenario {
+    pub(crate) fn new(name: &str, context: Option<&str>) -> Result<Self, Problem> {
+        let call = |tool: &str, arguments: Value| Self::Calls(vec![(tool.to_owned(), arguments)]);
+        Ok(match name {
+            "initialize" | "request-metadata" | "json-schema-ref-no-deref" => Self::ConnectOnly,
+            "tools_call" => call("add_numbers", json!({ "a": 5, "b": 3 })),
+            "elicitation-sep1034-client-defaults" => {
+                call("test_client_elicitation_defaults", json!({}))
+            }
+            "sse-retry" => call("test_reconnection", json!({})),
+            "json-schema-2020-12-preservation" => Self::SchemaEcho,
+            "sep-2322-client-request-state" => Self::Rounds,
+            "http-standard-headers" => Self::OneOfEach,
+            "http-invalid-tool-headers" => Self::EveryTool,
+            "http-custom-headers" => {
+                let context: Value = serde_json::from_str(context.ok_or("no context is given")?)?;
+                let calls = context["toolCalls"].as_array().ok_or("no calls are given")?;
+                let read = |call: &Value| {
+                    let name = call["name"].as_str().ok_or("a call without a name")?;
+                    Ok((name.to_owned(), call["arguments"].clone()))
+                };
+                Self::Calls(calls.iter().map(read).collect::<Result<_, Problem>>()?)
+            }
+            _ => return Err(format!("the scenario `{name}` is not known here").into()),
+        })
+    }
+
+    pub(crate) async fn play(&self, tools: &AgentTools) -> Result<(), Problem> {
+        match self {
+            Self::ConnectOnly => {}
+            Self::Calls(calls) => {
+                for (tool, arguments) in calls {
+                    call(tools, tool, arguments).await?;
+                }
+            }
+            Self::Rounds => {
+                let nothing = json!({});
+                let (echo, unrelated) = tokio::join!(
+                    call(tools, "test_mrtr_echo_state", &nothing),
+                    call(tools, "test_mrtr_unrelated", &nothing),
+                );
+                echo.and(unrelated)?;
+                call(tools, "test_mrtr_no_state", &nothing).await?;
+                call(tools, "test_mrtr_no_result_type", &nothing).await?;
+            }
+            Self::EveryTool => {
+                for tool in tools.catalogue().allowed() {
+                    call(tools, &tool.listed().name, &json!({ "region": "us-east1" })).await?;
+                }
+            }
+            Self::SchemaEcho => {
+                let catalogue = tools.catalogue();
+                let tool = catalogue.find("suite", "json_schema_2020_12_tool");
+                let tool = tool.ok_or("the tool with the schema is not listed")?;
+                let schema = Value::Object((*tool.listed().input_schema).clone());
+                call(tools, "json_schema_echo", &json!({ "schema": schema })).await?;
+            }
+            Self::OneOfEach => {
+                call(tools, "test_headers", &json!({})).await?;
+                for resource in tools.resources() {
+                    succeeded(tools.read(&resource.server, &resource.entry.uri).await)?;
+                }
+                for prompt in tools.prompts() {
+                    let of = prompt.prompt;
+                    succeeded(tools.prompt(&of.server, &of.entry.name, &BTreeMap::new()).await)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn call(tools: &AgentTools, tool: &str, arguments: &Value) -> Result<(), Problem> {
+    let catalogue = tools.catalogue();
+    let listed = catalogue.find("suite", tool);
+    let listed = listed.ok_or_else(|| format!("the tool `{tool}` is not listed"))?;
+    let arguments = RawValue::from_string(arguments.to_string())?;
+    let name = listed.spec.name.as_str();
+    let call =
+        Call { name, arguments: &arguments, who: "conformance", session: None, approved: true };
+    succeeded(tools.call(call).await)
+}
+
+fn succeeded(outcome: ToolOutcome) -> Result<(), Problem> {
+    if outcome.is_error { Err(outcome.text().into()) } else { Ok(()) }
+}

@@ -1,0 +1,293 @@
+//! Takes an answer apart: its text, its pictures and sounds, its links.
+
+use std::borrow::Cow;
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_tools::{Content, Link};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::ResultLimits;
+use super::media::{Kind, check};
+use super::parts::{Bounded, CallResult, Message, Part, PromptResult, ReadResult};
+use super::structured::is_said_by;
+use super::text::{Token, without_needless_escapes};
+
+/// The longest name, type or address in a description.
+const MAX_SHOWN: usize = 300;
+
+/// A piece of the text that a model will see. All of it comes from outside, in parts at least.
+enum Piece<'a> {
+    /// As it stands in the raw JSON.
+    Theirs(Token<'a>),
+    /// A description of something.
+    Described(String),
+    /// JSON.
+    Json(Cow<'a, str>),
+}
+
+/// What is in an answer.
+pub(super) struct Gathered<'a> {
+    pieces: Vec<Piece<'a>>,
+    rest: Rest,
+}
+
+/// What is in an answer besides its text.
+#[derive(Default)]
+pub(super) struct Rest {
+    pub(super) media: Vec<Content>,
+    pub(super) links: Vec<Link>,
+    /// How many parts were not looked at.
+    pub(super) more: usize,
+    pub(super) is_error: bool,
+}
+
+/// What is in an answer, its text in one.
+pub(super) struct Answer<'a> {
+    pub(super) text: Cow<'a, str>,
+    pub(super) rest: Rest,
+}
+
+impl<'a> Gathered<'a> {
+    fn new() -> Self {
+        Self { pieces: Vec::new(), rest: Rest::default() }
+    }
+
+    /// Of the result of a `tools/call`; nothing if it is none.
+    pub(super) fn of_call(raw: &'a RawValue, limits: &ResultLimits) -> Option<Self> {
+        let mut gathered = Self::new();
+        let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw) {
+            Some(result) => {
+                gathered.parts(result.content.unwrap_or_default(), limits, Some);
+                (result.structured, result.is_error)
+            }
+            // One part is no part at all: each is read by itself.
+            None => {
+                let result = parse::<CallResult<'a, &'a RawValue>>(raw)?;
+                gathered.parts(result.content.unwrap_or_default(), limits, Part::read);
+                (result.structured, result.is_error)
+            }
+        };
+        gathered.rest.is_error = is_error.is_some_and(|flag| flag.get() == "true");
+        if let Some(structured) = structured {
+            gathered.structured(structured);
+        }
+        Some(gathered)
+    }
+
+    /// Of the result of a `resources/read`; nothing if it is none.
+    pub(super) fn of_resource(raw: &'a RawValue, limits: &ResultLimits) -> Option<Self> {
+        let result: ReadResult<'a> = parse(raw)?;
+        let mut gathered = Self::new();
+        let is_only_one = result.contents.items.len() == 1;
+        gathered.bounded(result.contents, limits, |gathered, raw| match Part::read(raw) {
+            // The header says already which resource it is.
+            Some(part) => gathered.resource(&part, !is_only_one, limits),
+            None => gathered.unreadable(),
+        });
+        Some(gathered)
+    }
+
+    /// Of the result of a `prompts/get`; nothing if it is none.
+    pub(super) fn of_prompt(raw: &'a RawValue, limits: &ResultLimits) -> Option<Self> {
+        let result: PromptResult<'a> = parse(raw)?;
+        let mut gathered = Self::new();
+        if let Some(description) = result.description.and_then(Token::of) {
+            gathered.describe(format!("[description: {}]", shown(description)));
+        }
+        gathered.bounded(result.messages, limits, |gathered, raw| {
+            let Some(message) = parse::<Message<'a>>(raw) else { return gathered.unreadable() };
+            let role = message.role.and_then(Token::of).map(shown);
+            gathered.describe(format!("[message of {}]", role.as_deref().unwrap_or("nobody")));
+            // One part, or since 2026 a list of them.
+            let content = message.content.map(RawValue::get).unwrap_or_default();
+            match (message.content, serde_json::from_str::<Bounded<&'a RawValue>>(content)) {
+                (_, Ok(list)) => gathered.parts(list, limits, Part::read),
+                (Some(one), Err(_)) => gathered.part(Part::read(one), limits),
+                (None, Err(_)) => gathered.unreadable(),
+            }
+        });
+        Some(gathered)
+    }
+
+    fn parts<T>(
+        &mut self,
+        parts: Bounded<T>,
+        limits: &ResultLimits,
+        read: impl Fn(T) -> Option<Part<'a>>,
+    ) {
+        self.bounded(parts, limits, |gathered, part| gathered.part(read(part), limits));
+    }
+
+    fn bounded<T>(
+        &mut self,
+        list: Bounded<T>,
+        limits: &ResultLimits,
+        mut take: impl FnMut(&mut Self, T),
+    ) {
+        self.rest.more += list.more + list.items.len().saturating_sub(limits.max_parts);
+        for item in list.items.into_iter().take(limits.max_parts) {
+            take(self, item);
+        }
+    }
+
+    fn part(&mut self, part: Option<Part<'a>>, limits: &ResultLimits) {
+        let Some(part) = part else { return self.unreadable() };
+        let kind = part.kind().map(Token::decode);
+        match kind.as_deref() {
+            Some("text") => match part.text() {
+                Some(text) => self.pieces.push(Piece::Theirs(text)),
+                None => self.unreadable(),
+            },
+            Some("image") => self.media(Kind::Image, part.mime_type(), part.data(), limits),
+            Some("audio") => self.media(Kind::Audio, part.mime_type(), part.data(), limits),
+            Some("resource_link") => self.link(&part),
+            Some("resource") => match part.resource() {
+                Some(resource) => self.resource(&resource, true, limits),
+                None => self.unreadable(),
+            },
+            Some(other) => {
+                let other = clean_line(Untrusted::new(other), MAX_SHOWN);
+                self.describe(format!("[a part of unknown type \"{other}\", not shown]"));
+            }
+            None => self.unreadable(),
+        }
+    }
+
+    fn unreadable(&mut self) {
+        self.describe("[a part that cannot be read]".to_owned());
+    }
+
+    fn describe(&mut self, words: String) {
+        self.pieces.push(Piece::Described(words));
+    }
+
+    fn media(
+        &mut self,
+        kind: Kind,
+        mime_type: Option<Token<'a>>,
+        data: Option<Token<'a>>,
+        limits: &ResultLimits,
+    ) {
+        let declared = mime_type.map(Token::decode).unwrap_or_default();
+        let max_bytes = match kind {
+            Kind::Image => limits.max_image_bytes,
+            Kind::Audio => limits.max_audio_bytes,
+        };
+        let not_shown = |why: String| {
+            let declared = clean_line(Untrusted::new(&declared), MAX_SHOWN);
+            let size = data.map_or(0, Token::max_len) / 4 * 3;
+            format!("[{} ({declared}, about {size} bytes), not shown: {why}]", kind.words())
+        };
+        if self.rest.media.len() >= limits.max_media {
+            return self.describe(not_shown("there are too many".to_owned()));
+        }
+        let data = data.map(Token::decode).unwrap_or_default();
+        match check(kind, &declared, &data, max_bytes) {
+            Ok(mime_type) => {
+                let (mime_type, data) = (mime_type.to_owned(), data.into_owned());
+                self.rest.media.push(match kind {
+                    Kind::Image => Content::Image { mime_type, data },
+                    Kind::Audio => Content::Audio { mime_type, data },
+                });
+            }
+            Err(why) => self.describe(not_shown(why.to_string())),
+        }
+    }
+
+    fn link(&mut self, part: &Part<'a>) {
+        let Some(uri) = part.uri().map(shown) else { return self.unreadable() };
+        let name = part.title().or(part.name()).map(shown);
+        let mime_type = part.mime_type().map(shown);
+        let mut words = format!("[link to {uri}");
+        for (before, more) in [
+            (", named ", &name),
+            (", of type ", &mime_type),
+            (": ", &part.description().map(shown)),
+        ] {
+            if let Some(more) = more {
+                words.push_str(before);
+                words.push_str(more);
+            }
+        }
+        words.push(']');
+        self.describe(words);
+        self.rest.links.push(Link { uri, name, mime_type });
+    }
+
+    fn resource(&mut self, part: &Part<'a>, is_named: bool, limits: &ResultLimits) {
+        let uri = part.uri().map(shown).unwrap_or_default();
+        if let Some(text) = part.text() {
+            if is_named {
+                self.describe(format!("[resource {uri}]"));
+            }
+            return self.pieces.push(Piece::Theirs(text));
+        }
+        let Some(blob) = part.blob() else { return self.unreadable() };
+        let mime_type = part.mime_type().map(shown).unwrap_or_default();
+        if let Some(kind) = Kind::of(&mime_type) {
+            return self.media(kind, part.mime_type(), Some(blob), limits);
+        }
+        let size = blob.max_len() / 4 * 3;
+        self.describe(format!("[resource {uri} ({mime_type}, about {size} bytes), not shown]"));
+    }
+
+    /// Structured content is shown unless the text says the same.
+    fn structured(&mut self, structured: &'a RawValue) {
+        let theirs = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Theirs(text) => Some(*text),
+            Piece::Described(_) | Piece::Json(_) => None,
+        });
+        let texts: Vec<Token<'a>> = theirs.collect();
+        if is_said_by(&texts, structured) {
+            return;
+        }
+        if !self.pieces.is_empty() {
+            self.describe("[structured content]".to_owned());
+        }
+        self.pieces.push(Piece::Json(without_needless_escapes(structured.get())));
+    }
+
+    /// Joins the text: borrowed if it is one piece without escapes.
+    pub(super) fn into_answer(mut self) -> Answer<'a> {
+        let text = match self.pieces.as_mut_slice() {
+            [Piece::Theirs(only)] => only.decode(),
+            [Piece::Json(only)] => std::mem::take(only),
+            pieces => Cow::Owned(join(pieces)),
+        };
+        Answer { text, rest: self.rest }
+    }
+}
+
+fn join(pieces: &[Piece<'_>]) -> String {
+    let length = pieces.iter().map(|piece| match piece {
+        Piece::Theirs(token) => token.max_len() + 1,
+        Piece::Described(words) => words.len() + 1,
+        Piece::Json(json) => json.len() + 1,
+    });
+    let mut text = String::with_capacity(length.sum());
+    for (at, piece) in pieces.iter().enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        match piece {
+            Piece::Theirs(token) => token.decode_into(&mut text),
+            Piece::Described(words) => text.push_str(words),
+            Piece::Json(json) => text.push_str(json),
+        }
+    }
+    text
+}
+
+fn parse<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
+    // A list would be taken for an object's members in their order.
+    if !raw.get().starts_with('{') {
+        return None;
+    }
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// A short text on one line.
+fn shown(token: Token<'_>) -> String {
+    clean_line(Untrusted::new(&token.decode()), MAX_SHOWN)
+}

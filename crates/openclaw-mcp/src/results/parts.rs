@@ -1,0 +1,143 @@
+//! The parts of an answer, as they stand in its raw JSON.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::text::Token;
+
+/// No answer is read beyond so many parts, whatever the limits: the rest is counted.
+pub(super) const MAX_PARTS: usize = 10_000;
+
+/// A list of which only so much is held; the rest is counted.
+#[derive(Debug)]
+pub(super) struct Bounded<T> {
+    pub(super) items: Vec<T>,
+    pub(super) more: usize,
+}
+
+impl<T> Default for Bounded<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), more: 0 }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bounded<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Items<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+            type Value = Bounded<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut bounded = Bounded::default();
+                while bounded.items.len() < MAX_PARTS {
+                    match list.next_element()? {
+                        Some(item) => bounded.items.push(item),
+                        None => return Ok(bounded),
+                    }
+                }
+                while list.next_element::<IgnoredAny>()?.is_some() {
+                    bounded.more += 1;
+                }
+                Ok(bounded)
+            }
+        }
+
+        deserializer.deserialize_seq(Items(PhantomData))
+    }
+}
+
+/// The result of a `tools/call`.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+pub(super) struct CallResult<'a, T> {
+    #[serde(default = "Option::default")]
+    pub(super) content: Option<Bounded<T>>,
+    #[serde(borrow, default, rename = "structuredContent")]
+    pub(super) structured: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "isError")]
+    pub(super) is_error: Option<&'a RawValue>,
+}
+
+/// The result of a `resources/read`.
+#[derive(Deserialize)]
+pub(super) struct ReadResult<'a> {
+    #[serde(borrow)]
+    pub(super) contents: Bounded<&'a RawValue>,
+}
+
+/// The result of a `prompts/get`.
+#[derive(Deserialize)]
+pub(super) struct PromptResult<'a> {
+    #[serde(borrow, default)]
+    pub(super) description: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) messages: Bounded<&'a RawValue>,
+}
+
+/// A message of a prompt.
+#[derive(Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow, default)]
+    pub(super) role: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) content: Option<&'a RawValue>,
+}
+
+/// A part of any kind. What its members are is looked at when they are needed: one of the wrong type
+/// does not make the answer unreadable.
+#[derive(Deserialize, Default)]
+pub(super) struct Part<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    blob: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "mimeType")]
+    mime_type: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    title: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    description: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    resource: Option<&'a RawValue>,
+}
+
+macro_rules! texts {
+    ($($name:ident)*) => {
+        impl<'a> Part<'a> {
+            $(pub(super) fn $name(&self) -> Option<Token<'a>> {
+                self.$name.and_then(Token::of)
+            })*
+        }
+    };
+}
+
+texts!(kind text data blob mime_type uri name title description);
+
+impl<'a> Part<'a> {
+    /// Reads a part by itself; nothing if it is none.
+    pub(super) fn read(raw: &'a RawValue) -> Option<Self> {
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    /// The resource inside.
+    pub(super) fn resource(&self) -> Option<Self> {
+        Self::read(self.resource?)
+    }
+}

@@ -1,0 +1,206 @@
+//! A schema as a model provider takes it (B3).
+//!
+//! A provider that refuses one schema refuses the whole conversation, without saying which tool it was.
+//! What is lost here in strictness is not lost: arguments are checked against the schema as it came.
+
+use serde_json::{Map, Value};
+
+use super::gemini::gemini;
+use super::rebuild::rebuild;
+use super::tidy::tidy;
+use super::{Unusable, for_each_subschema_mut};
+
+/// The longest name of a property that Anthropic takes.
+const MAX_PROPERTY_NAME: usize = 64;
+
+/// Which schemas a provider takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// Draft 2020-12; no alternatives at the root; plain names of properties.
+    Anthropic,
+    /// No alternatives, choices or negations at the root; every array says what its items are.
+    OpenAi,
+    /// A small part of `OpenAPI` 3.0.
+    Gemini,
+    /// Draft 2020-12 without references, for everyone else.
+    Plain,
+}
+
+/// Makes a schema acceptable to a provider: an object at the root, no references, no keyword that it
+/// refuses. Doing so twice changes nothing more.
+///
+/// ```
+/// use openclaw_mcp::schema::{Dialect, provider_schema};
+/// use serde_json::json;
+///
+/// let schema = json!({
+///     "$defs": {"id": {"type": ["integer", "null"], "exclusiveMinimum": 0}},
+///     "properties": {"id": {"$ref": "#/$defs/id"}},
+/// });
+/// let schema = schema.as_object().ok_or("no object")?;
+/// assert_eq!(
+///     provider_schema(schema, Dialect::Gemini)?,
+///     json!({
+///         "type": "object",
+///         "properties": {"id": {"type": "integer", "nullable": true, "minimum": 1}},
+///     }),
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If it is no schema of an object, or cannot be made acceptable.
+pub fn provider_schema(schema: &Map<String, Value>, dialect: Dialect) -> Result<Value, Unusable> {
+    let mut root = rebuild(&tidy(schema)?);
+    be_an_object(&mut root)?;
+    match dialect {
+        Dialect::Plain => {}
+        Dialect::Anthropic => {
+            flatten_root(&mut root);
+            plain_names(&mut root)?;
+        }
+        Dialect::OpenAi => {
+            flatten_root(&mut root);
+            for keyword in ["enum", "const", "not", "if", "then", "else"] {
+                root.remove(keyword);
+            }
+        }
+        Dialect::Gemini => {
+            flatten_root(&mut root);
+            root = gemini(root);
+        }
+    }
+    let mut root = order(root);
+    if dialect == Dialect::OpenAi {
+        for_each_subschema_mut(&mut root, &mut |schema| {
+            if schema.get("type").is_some_and(|kind| kind == "array") {
+                schema.entry("items").or_insert_with(|| Value::Object(Map::new()));
+            }
+        });
+    }
+    Ok(root)
+}
+
+/// `type` and `properties` first, as people write them.
+fn order(mut root: Map<String, Value>) -> Value {
+    let mut ordered = Map::new();
+    ordered.insert("type".to_owned(), "object".into());
+    let properties = root.remove("properties").filter(Value::is_object);
+    ordered.insert("properties".to_owned(), properties.unwrap_or_else(|| Map::new().into()));
+    root.remove("type");
+    ordered.extend(root);
+    Value::Object(ordered)
+}
+
+fn be_an_object(root: &mut Map<String, Value>) -> Result<(), Unusable> {
+    let is_object = match root.get("type") {
+        None => true,
+        Some(Value::Array(names)) => names.iter().any(|name| name == "object"),
+        Some(name) => name == "object",
+    };
+    if !is_object {
+        return Err(Unusable::NotAnObject);
+    }
+    root.insert("type".to_owned(), "object".into());
+    root.remove("nullable");
+    Ok(())
+}
+
+/// Lays one schema over another: properties and what is required come together, of all else the upper
+/// one counts.
+pub(super) fn merge(lower: &mut Map<String, Value>, upper: Map<String, Value>) {
+    for (keyword, value) in upper {
+        match (keyword.as_str(), lower.get_mut(&keyword), value) {
+            ("properties", Some(Value::Object(lower)), Value::Object(upper)) => lower.extend(upper),
+            ("required", Some(Value::Array(lower)), Value::Array(upper)) => {
+                for name in upper {
+                    if !lower.contains(&name) {
+                        lower.push(name);
+                    }
+                }
+            }
+            (_, _, value) => {
+                lower.insert(keyword, value);
+            }
+        }
+    }
+}
+
+/// Alternatives at the root become one object with the properties of all; required is what all of them
+/// require.
+fn flatten_root(root: &mut Map<String, Value>) {
+    flatten(root);
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        root.remove(keyword);
+    }
+}
+
+/// The nesting of schemas is bounded, and so is this.
+pub(super) fn flatten(schema: &mut Map<String, Value>) {
+    for (keyword, are_all_meant) in [("allOf", true), ("anyOf", false), ("oneOf", false)] {
+        let Some(Value::Array(members)) = schema.remove(keyword) else { continue };
+        let members: Vec<Map<String, Value>> = members
+            .into_iter()
+            .filter_map(|member| match member {
+                Value::Object(mut member) => {
+                    flatten(&mut member);
+                    Some(member)
+                }
+                _ => None,
+            })
+            .collect();
+        if !are_all_meant {
+            require_common(schema, &members);
+        }
+        for mut member in members {
+            let mut taken = Map::new();
+            let wanted: &[&str] =
+                if are_all_meant { &["properties", "required"] } else { &["properties"] };
+            for keyword in wanted {
+                if let Some(value) = member.remove(*keyword) {
+                    taken.insert((*keyword).to_owned(), value);
+                }
+            }
+            // What stands in the schema itself counts.
+            let own = std::mem::replace(schema, taken);
+            merge(schema, own);
+        }
+    }
+}
+
+/// Requires what every alternative requires.
+fn require_common(schema: &mut Map<String, Value>, members: &[Map<String, Value>]) {
+    let required = |member: &Map<String, Value>| {
+        member.get("required").and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let Some((first, others)) = members.split_first() else { return };
+    let mut common = required(first);
+    common.retain(|name| others.iter().all(|other| required(other).contains(name)));
+    if !common.is_empty() {
+        let mut upper = Map::new();
+        upper.insert("required".to_owned(), Value::Array(common));
+        merge(schema, upper);
+    }
+}
+
+/// Anthropic takes letters, digits, `_`, `.` and `-` in the names of properties. Others are left out if
+/// nobody needs them.
+fn plain_names(root: &mut Map<String, Value>) -> Result<(), Unusable> {
+    let fits = |name: &str| {
+        let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        (1..=MAX_PROPERTY_NAME).contains(&name.len()) && name.chars().all(is_good)
+    };
+    let required = root.get("required").and_then(Value::as_array).into_iter().flatten();
+    if let Some(name) = required.filter_map(Value::as_str).find(|name| !fits(name)) {
+        let name = openclaw_content::clean_line(openclaw_content::Untrusted::new(name), 64);
+        return Err(Unusable::PropertyName(name));
+    }
+    if let Some(Value::Object(properties)) = root.get_mut("properties") {
+        properties.retain(|name, _| fits(name));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "provider_tests.rs"]
+pub(super) mod tests;

@@ -1,0 +1,103 @@
+//! Where schemas stand inside schemas.
+
+use serde_json::{Map, Value};
+
+/// What a schema inside another is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The same value.
+    Same,
+    /// A part of the value; of the keywords with this reach at most one applies to a part.
+    PartEither,
+    /// A part of the value, whatever else applies to it.
+    PartAlso,
+    /// Nothing by itself: a definition.
+    Nothing,
+}
+
+/// How a keyword holds schemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// One schema, or a list of them (`items` before 2020-12).
+    OneOrList,
+    /// A list of schemas.
+    List,
+    /// Schemas by name; other values (`dependencies`) are none.
+    Named,
+}
+
+/// The keywords of all drafts that hold schemas.
+const KEYWORDS: [(&str, Form, Reach); 22] = [
+    ("$defs", Form::Named, Reach::Nothing),
+    ("definitions", Form::Named, Reach::Nothing),
+    ("properties", Form::Named, Reach::PartEither),
+    ("patternProperties", Form::Named, Reach::PartAlso),
+    ("additionalProperties", Form::OneOrList, Reach::PartEither),
+    ("unevaluatedProperties", Form::OneOrList, Reach::PartAlso),
+    ("propertyNames", Form::OneOrList, Reach::PartAlso),
+    ("items", Form::OneOrList, Reach::PartEither),
+    ("prefixItems", Form::List, Reach::PartEither),
+    ("additionalItems", Form::OneOrList, Reach::PartEither),
+    ("unevaluatedItems", Form::OneOrList, Reach::PartAlso),
+    ("contains", Form::OneOrList, Reach::PartAlso),
+    ("contentSchema", Form::OneOrList, Reach::Nothing),
+    ("allOf", Form::List, Reach::Same),
+    ("anyOf", Form::List, Reach::Same),
+    ("oneOf", Form::List, Reach::Same),
+    ("not", Form::OneOrList, Reach::Same),
+    ("if", Form::OneOrList, Reach::Same),
+    ("then", Form::OneOrList, Reach::Same),
+    ("else", Form::OneOrList, Reach::Same),
+    ("dependentSchemas", Form::Named, Reach::Same),
+    ("dependencies", Form::Named, Reach::Same),
+];
+
+fn is_schema(value: &Value) -> bool {
+    matches!(value, Value::Object(_) | Value::Bool(_))
+}
+
+/// Calls for each schema directly inside another, with the steps that lead there.
+pub(super) fn for_each_child<'s>(
+    schema: &'s Map<String, Value>,
+    mut visit: impl FnMut(Reach, &[&str], &'s Value),
+) {
+    for (keyword, form, reach) in KEYWORDS {
+        let Some(value) = schema.get(keyword) else { continue };
+        match (form, value) {
+            (Form::OneOrList, Value::Object(_) | Value::Bool(_)) => visit(reach, &[keyword], value),
+            (Form::OneOrList | Form::List, Value::Array(items)) => {
+                for (at, item) in items.iter().enumerate().filter(|(_, item)| is_schema(item)) {
+                    visit(reach, &[keyword, &at.to_string()], item);
+                }
+            }
+            (Form::Named, Value::Object(members)) => {
+                for (name, member) in members.iter().filter(|(_, member)| is_schema(member)) {
+                    visit(reach, &[keyword, name], member);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Calls for a schema and for every one inside it. The nesting must be bounded.
+pub(crate) fn for_each_subschema_mut(
+    schema: &mut Value,
+    visit: &mut impl FnMut(&mut Map<String, Value>),
+) {
+    let Value::Object(schema) = schema else { return };
+    visit(schema);
+    for (keyword, form, _) in KEYWORDS {
+        let Some(value) = schema.get_mut(keyword) else { continue };
+        match (form, value) {
+            (Form::OneOrList, value @ Value::Object(_)) => for_each_subschema_mut(value, visit),
+            (Form::OneOrList | Form::List, Value::Array(items)) => {
+                items.iter_mut().for_each(|item| for_each_subschema_mut(item, visit));
+            }
+            (Form::Named, Value::Object(members)) => {
+                members.values_mut().for_each(|member| for_each_subschema_mut(member, visit));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Checks arguments against the schema of a tool (B4).
+
+use jsonschema::{Draft, PatternOptions};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::Unusable;
+use super::cost::{Cost, MAX_STEPS};
+use super::shape::for_each_subschema_mut;
+use super::tidy::{Tidy, tidy};
+use super::violations::Violations;
+
+/// The most memory that a compiled `pattern` may take.
+const MAX_PATTERN: usize = 512 * 1024;
+/// Above this cost only the first violation is looked for.
+const STEPS_FOR_ALL_VIOLATIONS: u64 = 1 << 16;
+
+/// Checks arguments against one schema.
+///
+/// What it cannot decide within its bounds it lets pass: arguments nested deeper than 64 levels, or
+/// costly to check. The server looks at them, too.
+///
+/// ```
+/// use openclaw_mcp::schema::Validator;
+/// use serde_json::json;
+///
+/// let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+/// let validator = Validator::compile(schema.as_object().ok_or("no object")?)?;
+/// assert!(validator.check(&json!({"path": "a.txt"})).is_ok());
+/// let violations = validator.check(&json!({"path": 5})).unwrap_err();
+/// assert_eq!(violations.to_string(), "/path must be a string, but is the number 5");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Validator {
+    /// None if every object passes.
+    rules: Option<Rules>,
+    dropped_refs: usize,
+    has_lost_patterns: bool,
+}
+
+#[derive(Debug)]
+struct Rules {
+    validator: jsonschema::Validator,
+    cost: Cost,
+}
+
+impl Validator {
+    /// Compiles a schema. Without `$schema` it is one of draft 2020-12, or of an older draft if it is
+    /// only good as that.
+    ///
+    /// References that lead out of the schema, or nowhere, are left out; so are all `pattern`s if
+    /// one of them is more than a plain regular expression. The rest still holds.
+    ///
+    /// # Errors
+    /// If it makes no sense, or is too large, too deep or without an end.
+    pub fn compile(schema: &Map<String, Value>) -> Result<Self, Unusable> {
+        if is_any_object(schema) {
+            return Ok(Self { rules: None, dropped_refs: 0, has_lost_patterns: false });
+        }
+        let mut tidy = tidy(schema)?;
+        let cost = Cost::of(&tidy)?;
+        let dropped_refs = tidy.dropped_refs;
+        let (validator, has_lost_patterns) = match build(&tidy) {
+            Ok(validator) => (validator, false),
+            Err(first) => {
+                if !drop_patterns(&mut tidy.root) {
+                    return Err(first);
+                }
+                (build(&tidy).map_err(|_| first)?, true)
+            }
+        };
+        Ok(Self { rules: Some(Rules { validator, cost }), dropped_refs, has_lost_patterns })
+    }
+
+    /// How many references in the schema lead out of it, or nowhere, and are not followed.
+    pub fn dropped_refs(&self) -> usize {
+        self.dropped_refs
+    }
+
+    /// Whether `pattern`s are not looked at, because one of them is no plain regular expression.
+    pub fn has_lost_patterns(&self) -> bool {
+        self.has_lost_patterns
+    }
+
+    /// Checks arguments.
+    ///
+    /// # Errors
+    /// If they do not fit: what is wrong, in plain words.
+    pub fn check(&self, arguments: &Value) -> Result<(), Violations> {
+        let Some(Rules { validator, cost }) = &self.rules else {
+            return if arguments.is_object() { Ok(()) } else { Err(Violations::not_an_object()) };
+        };
+        let (depth, parts) = measure(arguments);
+        let steps = cost.steps(depth, parts);
+        if steps > MAX_STEPS || validator.is_valid(arguments) {
+            return Ok(());
+        }
+        if steps > STEPS_FOR_ALL_VIOLATIONS {
+            return validator.validate(arguments).map_err(|error| Violations::new([error]));
+        }
+        Err(Violations::new(validator.iter_errors(arguments)))
+    }
+
+    /// Checks arguments as text. Where every object passes, nothing is parsed.
+    ///
+    /// # Errors
+    /// If they do not fit: what is wrong, in plain words.
+    pub fn check_raw(&self, arguments: &RawValue) -> Result<(), Violations> {
+        // Raw JSON begins with its first token.
+        if self.rules.is_none() {
+            let is_object = arguments.get().starts_with('{');
+            return if is_object { Ok(()) } else { Err(Violations::not_an_object()) };
+        }
+        match serde_json::from_str(arguments.get()) {
+            Ok(arguments) => self.check(&arguments),
+            Err(_) => Err(Violations::unreadable()),
+        }
+    }
+}
+
+/// Whether a schema lets every object pass, and nothing else.
+fn is_any_object(schema: &Map<String, Value>) -> bool {
+    let is_empty = |value: &Value| match value {
+        Value::Object(members) => members.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    };
+    let says_nothing = |(keyword, value): (&String, &Value)| match keyword.as_str() {
+        "type" => value == "object",
+        "title" | "description" | "$schema" | "$comment" => value.is_string(),
+        "properties" | "required" => is_empty(value),
+        "additionalProperties" => value == true || is_empty(value),
+        _ => false,
+    };
+    schema.get("type").is_some() && schema.iter().all(says_nothing)
+}
+
+fn build(tidy: &Tidy) -> Result<jsonschema::Validator, Unusable> {
+    let only = tidy.draft.map(|draft| [draft; 1]);
+    let all = [Draft::Draft202012, Draft::Draft7, Draft::Draft4];
+    let mut first = None;
+    for draft in only.as_ref().map_or(&all[..], |only| only) {
+        let built = jsonschema::options()
+            .with_draft(*draft)
+            .offline()
+            .should_validate_formats(false)
+            .with_pattern_options(
+                PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN),
+            )
+            .build(&tidy.root);
+        match built {
+            Ok(validator) => return Ok(validator),
+            Err(error) => {
+                first.get_or_insert_with(|| Violations::of_schema(&error));
+            }
+        }
+    }
+    Err(Unusable::Invalid(first.unwrap_or_default()))
+}
+
+/// Leaves out all `pattern`s, and what would be stricter without them. Returns whether there were any.
+fn drop_patterns(root: &mut Value) -> bool {
+    let mut had_any = false;
+    for_each_subschema_mut(root, &mut |schema| {
+        had_any |= schema.remove("pattern").is_some();
+        if schema.remove("patternProperties").is_some() {
+            had_any = true;
+            schema.remove("additionalProperties");
+            schema.remove("unevaluatedProperties");
+        }
+    });
+    had_any
+}
+
+/// How deep a value is, and how many parts it has. Reading it has bounded the depth.
+fn measure(value: &Value) -> (usize, usize) {
+    fn add(value: &Value, depth: usize, deepest: &mut usize, parts: &mut usize) {
+        *deepest = depth.max(*deepest);
+        *parts += 1;
+        match value {
+            Value::Array(items) => {
+                items.iter().for_each(|item| add(item, depth + 1, deepest, parts));
+            }
+            Value::Object(members) => {
+                members.values().for_each(|member| add(member, depth + 1, deepest, parts));
+            }
+            _ => {}
+        }
+    }
+    let (mut deepest, mut parts) = (0, 0);
+    add(value, 0, &mut deepest, &mut parts);
+    (deepest, parts)
+}
+
+#[cfg(test)]
+#[path = "validator_tests.rs"]
+mod tests;

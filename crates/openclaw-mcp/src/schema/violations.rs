@@ -1,0 +1,193 @@
+//! What is wrong with arguments, in words for the model that made them.
+
+use std::fmt;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, ValidationError};
+use openclaw_content::{Untrusted, clean_line};
+use serde_json::Value;
+
+/// More violations than this are counted only.
+const MAX_LINES: usize = 5;
+/// The longest line.
+const MAX_LINE: usize = 280;
+/// The longest value or name that is shown.
+const MAX_SHOWN: usize = 40;
+/// The longest place that is shown.
+const MAX_PLACE: usize = 80;
+/// More choices than this are not listed.
+const MAX_CHOICES: usize = 8;
+
+/// What is wrong with arguments: at most five lines, each with the place and what was expected, and how
+/// many more there are. Names and choices in it come from the schema, which the model knows; they are
+/// cleaned and short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violations {
+    lines: Vec<String>,
+    more: usize,
+}
+
+impl std::error::Error for Violations {}
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines.join("\n"))?;
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "\n… and {more} more"),
+        }
+    }
+}
+
+impl Violations {
+    pub(super) fn new<'e>(errors: impl IntoIterator<Item = ValidationError<'e>>) -> Self {
+        let mut errors = errors.into_iter();
+        let lines = errors.by_ref().take(MAX_LINES).map(|error| line(&error)).collect();
+        Self { lines, more: errors.count() }
+    }
+
+    pub(super) fn not_an_object() -> Self {
+        Self { lines: vec!["the arguments must be an object".to_owned()], more: 0 }
+    }
+
+    pub(super) fn unreadable() -> Self {
+        let line = "the arguments cannot be read: they are nested too deeply, or no JSON";
+        Self { lines: vec![line.to_owned()], more: 0 }
+    }
+
+    /// What is wrong with a schema. It concerns people rather than models, but it is in the same words.
+    pub(super) fn of_schema(error: &ValidationError<'_>) -> String {
+        line(error)
+    }
+}
+
+/// The place, and what is wrong there.
+fn line(error: &ValidationError<'_>) -> String {
+    let place = error.instance_path().as_str();
+    let place = if place.is_empty() {
+        "the arguments".to_owned()
+    } else {
+        clean_line(Untrusted::new(place), MAX_PLACE)
+    };
+    let words = format!("{place} {}", words(error.kind(), error.instance(), true));
+    clean_line(Untrusted::new(&words), MAX_LINE)
+}
+
+/// What is wrong, to follow the name of the place.
+fn words(kind: &ValidationErrorKind, value: &Value, may_look_inside: bool) -> String {
+    use ValidationErrorKind as Kind;
+    match kind {
+        Kind::Required { property } => format!("must have the property {}", shown(property)),
+        Kind::AdditionalProperties { unexpected }
+        | Kind::UnevaluatedProperties { unexpected }
+        | Kind::UnevaluatedItems { unexpected } => {
+            format!("must not have {}", list(unexpected.iter().map(|name| quoted(name))))
+        }
+        Kind::Type { kind } => format!("must be {}, but is {}", type_words(kind), described(value)),
+        Kind::Enum { options } => {
+            let options = options.as_array().map_or(&[][..], Vec::as_slice);
+            format!(
+                "must be one of {}, but is {}",
+                list(options.iter().map(shown)),
+                described(value)
+            )
+        }
+        Kind::Constant { expected_value } => format!("must be {}", shown(expected_value)),
+        Kind::Minimum { limit } => format!("must be at least {}", shown(limit)),
+        Kind::Maximum { limit } => format!("must be at most {}", shown(limit)),
+        Kind::ExclusiveMinimum { limit } => format!("must be more than {}", shown(limit)),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {}", shown(limit)),
+        Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
+        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
+        Kind::MinItems { limit } => format!("must have at least {limit} items"),
+        Kind::MaxItems { limit } => format!("must have at most {limit} items"),
+        Kind::AdditionalItems { limit } => format!("must have at most {limit} items"),
+        Kind::MinProperties { limit } => format!("must have at least {limit} properties"),
+        Kind::MaxProperties { limit } => format!("must have at most {limit} properties"),
+        Kind::UniqueItems => "must not have an item twice".to_owned(),
+        Kind::Contains => "lacks an item that it must have".to_owned(),
+        Kind::Pattern { pattern } => format!("must match the pattern {}", quoted(pattern)),
+        Kind::Format { format } => format!("must have the format {}", quoted(format)),
+        Kind::FalseSchema => "must not be there".to_owned(),
+        Kind::PropertyNames { error } if may_look_inside => {
+            let inner = words(error.kind(), error.instance(), false);
+            format!("has a property whose name does not fit: it {inner}")
+        }
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            let forms = format!("fits none of its {} allowed forms", context.len());
+            match closest(context).filter(|_| may_look_inside) {
+                Some(error) => {
+                    let place =
+                        clean_line(Untrusted::new(error.instance_path().as_str()), MAX_PLACE);
+                    let inner = words(error.kind(), error.instance(), false);
+                    format!("{forms}; for the closest, {place} {inner}")
+                }
+                None => forms,
+            }
+        }
+        Kind::OneOfMultipleValid { .. } => {
+            "fits more than one of its allowed forms; it must fit just one".to_owned()
+        }
+        Kind::Not { .. } => "has a form that is not allowed".to_owned(),
+        other => format!("breaks the rule {}", quoted(other.keyword())),
+    }
+}
+
+/// Of the ways in which a value does not fit, the one that gets furthest: the deepest place, then the
+/// fewest problems. A wrong type at the top means that this form was never meant.
+fn closest<'e>(
+    context: &'e [Vec<ValidationError<'static>>],
+) -> Option<&'e ValidationError<'static>> {
+    let meant = |errors: &&Vec<ValidationError<'static>>| {
+        let is_type =
+            |error: &ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::Type { .. });
+        let depth = errors.first().map_or(0, |error| error.instance_path().as_str().len());
+        (!errors.first().is_some_and(is_type), depth, std::cmp::Reverse(errors.len()))
+    };
+    context.iter().filter(|errors| !errors.is_empty()).max_by_key(meant)?.first()
+}
+
+fn type_words(kind: &TypeKind) -> String {
+    let name = |kind: JsonType| match kind {
+        JsonType::Null => "null",
+        JsonType::Boolean => "true or false",
+        JsonType::Integer => "a whole number",
+        JsonType::Number => "a number",
+        JsonType::String => "a string",
+        JsonType::Array => "an array",
+        JsonType::Object => "an object",
+    };
+    match kind {
+        TypeKind::Single(kind) => name(*kind).to_owned(),
+        TypeKind::Multiple(kinds) => kinds.iter().map(name).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+/// A value with what it is.
+fn described(value: &Value) -> String {
+    match value {
+        Value::Number(_) => format!("the number {}", shown(value)),
+        Value::String(_) => format!("the string {}", shown(value)),
+        _ => shown(value),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => format!("an array of {}", items.len()),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", clean_line(Untrusted::new(text), MAX_SHOWN))
+}
+
+fn list(items: impl ExactSizeIterator<Item = String>) -> String {
+    let more = items.len().saturating_sub(MAX_CHOICES);
+    let listed = items.take(MAX_CHOICES).collect::<Vec<_>>().join(", ");
+    if more == 0 { listed } else { format!("{listed} … ({more} more)") }
+}

