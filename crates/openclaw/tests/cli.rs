@@ -11,6 +11,10 @@ fn transcripts_are_true() {
         .env("HOME", "/home/user")
         .env("NO_COLOR", "1")
         .env("GITHUB_TOKEN", "ghp_0123456789abcdef")
+        // Where other programs keep their files: nobody's own are to be found.
+        .env("CLAUDE_CONFIG_DIR", "claude")
+        .env("CODEX_HOME", "codex")
+        .env("XDG_CONFIG_HOME", "xdg")
         .case("crates/openclaw/tests/cmd/*.md")
         .case("README.md")
         .case("docs/*.md");

@@ -132,3 +132,84 @@ fn logs_are_json_objects_on_stderr_and_hold_no_secret() {
     assert_eq!(answer["secrets"][0]["ok"], true);
     assert!(!logs.contains("sesame-open") && !answer.to_string().contains("sesame-open"));
 }
+
+#[test]
+fn the_demo_server_answers_and_ends_with_its_input() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let mut child = openclaw(&["demo-server"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |message: serde_json::Value| -> serde_json::Value {
+        writeln!(input, "{message}").unwrap();
+        serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
+    };
+    let hello = serde_json::json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    let answer = ask(serde_json::json!(
+        { "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }
+    ));
+    assert_eq!(answer["result"]["serverInfo"]["name"], "openclaw-demo");
+    let params = serde_json::json!({ "name": "add", "arguments": { "a": 1, "b": 2 } });
+    let answer = ask(serde_json::json!(
+        { "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }
+    ));
+    assert_eq!(answer["result"]["content"][0]["text"], "3");
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn what_does_not_speak_mcp_is_told_so() {
+    use std::io::Write as _;
+    let mut child = openclaw(&["demo-server"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, r#"{{ "jsonrpc": "2.0", "method": "notifications/nonsense" }}"#).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("does not speak MCP"), "{said}");
+}
+
+/// Ends a process group that a failed test would leave behind.
+#[cfg(unix)]
+struct Left(std::process::Child);
+
+#[cfg(unix)]
+impl Drop for Left {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_guard_ends_what_a_killed_program_left_behind() {
+    use std::io::Write as _;
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    let mut sleeper = Left(Command::new("sleep").arg("1000").process_group(0).spawn().unwrap());
+    let mut guard = openclaw(&["__guard"]).env_clear().stdin(Stdio::piped()).spawn().unwrap();
+    let mut pipe = guard.stdin.take().unwrap();
+    writeln!(pipe, "+{}", sleeper.0.id()).unwrap();
+    assert!(sleeper.0.try_wait().unwrap().is_none());
+    // The program is gone: nobody holds the pipe any more.
+    drop(pipe);
+    assert_eq!(sleeper.0.wait().unwrap().signal(), Some(15));
+    assert!(guard.wait().unwrap().success());
+}

@@ -1,6 +1,6 @@
 //! The command line of `openclaw mcp`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
@@ -54,11 +54,12 @@ errors.")]
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("target").required(true).args(["url", "command"])))]
 pub(crate) struct AddArgs {
     /// The server's name: letters, digits, `.`, `_` and `-`
     pub(crate) name: String,
     /// The address of a service
-    #[arg(long, conflicts_with = "command", required_unless_present = "command")]
+    #[arg(long)]
     pub(crate) url: Option<String>,
     /// The program to run, and its arguments, after `--`
     #[arg(last = true)]

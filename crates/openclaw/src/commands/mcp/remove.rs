@@ -50,16 +50,19 @@ fn not_found(
     output: &mut Output,
 ) -> Exit {
     let config = edge.load(&paths.config).config;
-    if let Some(place) = config.as_ref().and_then(|config| origin(config, name)) {
-        // In an included file, or built in: there, it is not ours to change.
-        let hint = match config.is_some_and(|config| config.file.is_some()) {
-            true => "remove it there",
-            false => "it goes away with the first server that is added",
+    if let Some((config, place)) = config.and_then(|it| origin(&it, name).map(|at| (it, at))) {
+        // It is in an included file, or built in: that is not ours to change.
+        let (message, hint) = match config.file {
+            Some(file) => (
+                format!("`{name}` stands in {place}, not in {}", file.display()),
+                "remove it there",
+            ),
+            None => (
+                format!("`{name}` is built in"),
+                "it goes away with the first server that is added",
+            ),
         };
-        output.problem(
-            &format!("`{name}` does not stand in {} but in {place}", paths.config.display()),
-            Some(hint),
-        );
+        output.problem(&message, Some(hint));
         return Exit::Failed;
     }
     known.sort();

@@ -78,7 +78,11 @@ fn run(
         }
     }
     let picked = if args.all {
-        pick::all(candidates, args.force)
+        let picked = pick::all(candidates, args.force);
+        if !output.json {
+            show::left_out(candidates, &picked, output);
+        }
+        picked
     } else if is_asked {
         pick::by_name(&args.names, candidates, args.force, output)?
     } else if !args.dry_run && !output.json && !candidates.is_empty() {

@@ -23,7 +23,7 @@ pub(super) fn table(candidates: &[Candidate], output: &mut Output) {
         output.line("No other program has MCP servers here.");
         return;
     }
-    let header = ["  #", "program", "name", "kind", "what", ""];
+    let header = ["  #", "program", "name", "kind", "what"];
     let header = header.map(|title| Cell::new(title).add_attribute(Attribute::Dim)).to_vec();
     let rows = candidates.iter().zip(1..).map(|(candidate, number)| row(candidate, number));
     output.table(std::iter::once(header).chain(rows));
@@ -70,6 +70,17 @@ fn remarks(candidate: &Candidate) -> Vec<String> {
     remarks.extend(unset.map(|name| format!("it will not start until `{name}` is set")));
     remarks.extend(judgement.problems.iter().cloned());
     remarks
+}
+
+/// Those that would have been added, were there not another of the same name.
+pub(super) fn left_out(candidates: &[Candidate], picked: &[&Candidate], output: &mut Output) {
+    let twin = |it: &&Candidate| {
+        picked.iter().any(|other| other.found.name == it.found.name && !other.equals(it))
+    };
+    for candidate in candidates.iter().filter(|it| it.is_new()).filter(twin) {
+        let (name, app) = (&candidate.found.written_name, candidate.found.app.title());
+        output.warning(&format!("`{name}` of {app} is left out: it differs from one before it"));
+    }
 }
 
 /// What a dry run would have done.
