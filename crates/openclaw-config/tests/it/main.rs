@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
 mod editing;
+mod importing;
 mod includes;
 mod layers;
 mod leaks;

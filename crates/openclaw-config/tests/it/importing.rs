@@ -1,0 +1,268 @@
+//! Servers of other programs (C11): a file of each, and what becomes of it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use openclaw_config::ReadError;
+use openclaw_config::import::{App, Findings, FoundServer, Machine, Platform, Standing, find};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+macro_rules! fixture {
+    ($name:literal) => {
+        include_str!(concat!("../fixtures/import/", $name))
+    };
+}
+
+/// The files that are there.
+type Files<'a> = &'a [(&'a str, &'a str)];
+
+fn find_on(platform: Platform, variables: &[(&str, &str)], files: Files<'_>) -> Findings {
+    let lookup = |name: &str| {
+        let known = variables.iter().find(|(known, _)| *known == name);
+        known.map(|(_, value)| OsString::from(value))
+    };
+    let read = |path: &Path| {
+        let known = files.iter().find(|(file, _)| Path::new(file) == path);
+        known.map(|(_, text)| (*text).to_owned()).ok_or(ReadError::Missing)
+    };
+    let machine = Machine {
+        home: Some(Path::new("/home/user")),
+        cwd: Path::new("/work/app"),
+        platform,
+        variable: &lookup,
+        read: &read,
+    };
+    find(machine, None)
+}
+
+fn found(file: &str, text: &str) -> Vec<FoundServer> {
+    let findings = find_on(Platform::Unix, &[], &[(file, text)]);
+    assert!(findings.broken.is_empty(), "{:?}", findings.broken);
+    findings.servers
+}
+
+fn named<'f>(servers: &'f [FoundServer], name: &str) -> &'f FoundServer {
+    servers.iter().find(|server| server.written_name == name).unwrap()
+}
+
+/// An entry, which must be accepted as it is.
+#[track_caller]
+fn assert_becomes(server: &FoundServer, entry: Value) {
+    assert_eq!(server.entry, entry);
+    let name = server.name.as_ref().unwrap().as_str();
+    let text = json!({ "mcp": { "servers": { name: entry } } }).to_string();
+    let loaded = read(&text);
+    assert!(loaded.config.is_some(), "{}", loaded.report.render(Default::default()));
+}
+
+#[test]
+fn claude_code_has_servers_for_all_and_for_each_project() {
+    let servers = found("/home/user/.claude.json", fixture!("claude.json"));
+    assert_eq!(servers.len(), 3);
+    let github = named(&servers, "github");
+    assert_becomes(
+        github,
+        json!({
+            "url": "https://api.example.com/mcp",
+            "headers": { "Authorization": "Bearer ${GITHUB_TOKEN}" },
+            "auth": { "clientId": "abc", "redirectPort": 8123 },
+        }),
+    );
+    assert_eq!(github.notes, ["`headersHelper` was left out: it has no meaning here"]);
+    let prices = json!({
+        "command": "prices",
+        "args": ["--in", "US$"],
+        "env": { "PASSWORD": "pa$$WORD", "PORT": "8080" },
+    });
+    assert_becomes(named(&servers, "prices"), prices);
+    let local = named(&servers, "local");
+    assert_eq!(local.project.as_deref(), Some("/home/user/app"));
+    assert_becomes(
+        local,
+        json!({ "command": "./server.py", "args": [], "env": {}, "cwd": "/home/user/app" }),
+    );
+}
+
+#[test]
+fn claude_code_has_servers_in_the_project_too() {
+    let servers = found("/work/app/.mcp.json", fixture!("claude-project.json"));
+    let events = named(&servers, "events");
+    assert_eq!(events.project.as_deref(), Some("/work/app"));
+    let url = "${EVENTS_URL:-https://events.example.com/sse}";
+    assert_becomes(events, json!({ "transport": "sse", "url": url }));
+}
+
+#[test]
+fn claude_desktop_replaces_nothing() {
+    let servers = found(
+        "/home/user/.config/Claude/claude_desktop_config.json",
+        fixture!("claude-desktop.json"),
+    );
+    assert_becomes(
+        named(&servers, "files"),
+        json!({
+            "command": "npx",
+            "args": ["-y", "files", "/home/user"],
+            "env": { "KEY": "$${HOME}" },
+        }),
+    );
+}
+
+#[test]
+fn cursor_has_placeholders_and_logins() {
+    let servers = found("/home/user/.cursor/mcp.json", fixture!("cursor.json"));
+    assert_becomes(
+        named(&servers, "linear"),
+        json!({
+            "url": "https://mcp.linear.example/sse",
+            "headers": { "X-Token": "${LINEAR_TOKEN}" },
+            "auth": { "clientId": "id", "clientSecret": "${LINEAR_SECRET}", "scopes": ["read"] },
+        }),
+    );
+    let tool = named(&servers, "tool");
+    assert_becomes(tool, json!({ "command": "/home/user/bin/tool", "enabled": false }));
+    assert_eq!(tool.notes, ["`envFile` is not read here: put its variables into `env`"]);
+}
+
+#[test]
+fn vs_code_asks_for_things_and_has_comments() {
+    let servers = found("/work/app/.vscode/mcp.json", fixture!("vscode.json"));
+    let search = named(&servers, "search");
+    assert_becomes(
+        search,
+        json!({
+            "url": "https://search.example.com/mcp",
+            "headers": { "Authorization": "Bearer ${API_KEY}" },
+        }),
+    );
+    assert!(search.notes[0].contains("`api-key`"), "{:?}", search.notes);
+    let here = named(&servers, "here");
+    assert_becomes(
+        here,
+        json!({ "command": "node", "args": ["/work/app/server.js"], "cwd": "/work/app/tools" }),
+    );
+    assert_eq!(here.notes, ["`dev` was left out: it has no meaning here"]);
+}
+
+#[test]
+fn codex_has_names_of_its_own_for_everything() {
+    let servers = found("/home/user/.codex/config.toml", fixture!("codex.toml"));
+    assert_becomes(
+        named(&servers, "docs"),
+        json!({
+            "command": "docs-mcp",
+            "args": ["--stdio"],
+            "cwd": "/srv/docs",
+            "inheritEnv": ["LANG", "DOCS_HOME"],
+            "timeout": 2500,
+            "toolTimeout": 90000,
+            "tools": { "allow": ["search"], "deny": ["delete"] },
+            "required": true,
+            "enabled": false,
+            "env": { "DOCS_TOKEN": "a$$B" },
+        }),
+    );
+    let remote = named(&servers, "remote");
+    assert_becomes(
+        remote,
+        json!({
+            "url": "https://remote.example.com/mcp",
+            "apiKey": "secret://env/REMOTE_TOKEN",
+            "headers": { "X-Region": "eu", "X-Team": "secret://env/TEAM_ID" },
+            "auth": { "scopes": ["read", "write"] },
+        }),
+    );
+    assert_eq!(remote.notes.len(), 1);
+}
+
+#[test]
+fn windsurf_calls_an_address_otherwise() {
+    let servers = found("/home/user/.codeium/windsurf/mcp_config.json", fixture!("windsurf.json"));
+    assert_becomes(
+        named(&servers, "figma"),
+        json!({
+            "url": "https://figma.example.com/mcp",
+            "headers": { "X-Key": "${FIGMA}" },
+            "tools": { "deny": ["delete_file"] },
+        }),
+    );
+}
+
+#[test]
+fn files_are_looked_for_where_the_platform_and_the_variables_say() {
+    let looked_at = |platform, variables| find_on(platform, variables, &[]).looked_at;
+    let mac = looked_at(Platform::MacOs, &[]);
+    let desktop = "Library/Application Support/Claude/claude_desktop_config.json";
+    assert!(mac.contains(&Path::new("/home/user").join(desktop)), "{mac:?}");
+    let windows = looked_at(Platform::Windows, &[("APPDATA", "/appdata")]);
+    assert!(windows.contains(&PathBuf::from("/appdata/Code/User/mcp.json")), "{windows:?}");
+    let moved =
+        [("XDG_CONFIG_HOME", "/xdg"), ("CODEX_HOME", "/codex"), ("CLAUDE_CONFIG_DIR", "/cl")];
+    let unix = looked_at(Platform::Unix, &moved);
+    for file in ["/xdg/Code/User/mcp.json", "/codex/config.toml", "/cl/.claude.json"] {
+        assert!(unix.contains(&PathBuf::from(file)), "{unix:?}");
+    }
+}
+
+#[test]
+fn a_broken_file_is_named_and_does_not_stop_the_others() {
+    let findings = find_on(
+        Platform::Unix,
+        &[],
+        &[
+            ("/home/user/.claude.json", "{ \"mcpServers\": {\n \"a\": { \"env\": { \"K\": hunter2"),
+            ("/home/user/.codex/config.toml", "[mcp_servers.x]\ncommand = hunter2"),
+            (
+                "/home/user/.cursor/mcp.json",
+                r#"{ "mcpServers": { "bad": 1, "good": { "command": "x" } } }"#,
+            ),
+            ("/work/app/.vscode/mcp.json", "[]"),
+            ("/work/app/.mcp.json", r#"{ "mcpServers": [] }"#),
+            ("/home/user/.codeium/windsurf/mcp_config.json", ""),
+        ],
+    );
+    assert_eq!(findings.servers.len(), 1);
+    let broken: Vec<App> = findings.broken.iter().map(|broken| broken.app).collect();
+    assert_eq!(broken, [App::ClaudeCode, App::ClaudeCode, App::Cursor, App::VsCode, App::Codex]);
+    let said = format!("{findings:?}");
+    assert!(said.contains("line 2") && !said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn a_server_is_judged_by_what_is_there() {
+    let text = r#"{ "mcpServers": {
+        "same": { "command": "x", "env": { "T": "${NOT_SET}" } },
+        "other": { "command": "x", "args": ["--token", "hunter2"] },
+        "my server": { "command": "x" },
+        "plain": { "url": "http://example.com" },
+        "🦀": { "command": "x" },
+        "nothing": {}
+    } }"#;
+    let servers = found("/home/user/.claude.json", text);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openclaw.json");
+    let ours = "{ mcp: { servers: { same: { command: 'x', env: { T: '$NOT_SET' } }, other: { command: 'y' } } } }";
+    std::fs::write(&file, ours).unwrap();
+    let judge = |name| named(&servers, name).judge(&file, surroundings());
+    let same = judge("same");
+    assert_eq!(
+        (same.standing, &same.unset_variables[..]),
+        (Standing::Same, &["NOT_SET".to_owned()][..])
+    );
+    let other = judge("other");
+    assert_eq!(other.standing, Standing::Differs);
+    assert_eq!(other.gist, "x --token [REDACTED]");
+    assert!(!format!("{other:?}").contains("hunter2"));
+    assert_eq!(judge("my server").standing, Standing::New);
+    assert_eq!(named(&servers, "my server").name.as_ref().unwrap().as_str(), "my-server");
+    for refused in ["plain", "🦀", "nothing"] {
+        assert_eq!(judge(refused).problems.len(), 1, "{refused}");
+    }
+    // What is built in gives way.
+    let nowhere = folder.path().join("nowhere.json");
+    let demo =
+        found("/home/user/.claude.json", r#"{ "mcpServers": { "demo": { "command": "d" } } }"#);
+    assert_eq!(demo[0].judge(&nowhere, surroundings()).standing, Standing::New);
+}
