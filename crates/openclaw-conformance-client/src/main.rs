@@ -56,11 +56,8 @@ async fn run(url: &str) -> Result<(), Problem> {
 
     let environment = Environment::new(move |name| std::env::var(name).ok());
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let host = Host {
-        person: Some(Arc::new(Defaults)),
-        lender: Some(Arc::new(Echo)),
-        roots: Vec::new(),
-    };
+    let host =
+        Host { person: Some(Arc::new(Defaults)), lender: Some(Arc::new(Echo)), roots: Vec::new() };
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
     let setup = Setup { surroundings, folders: Folders::default(), office: Office::none() };
     let fleet = Fleet::start(&config, setup);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use openclaw_config::{AgentConfig, AgentId, Config, HeldBack, ServerConfig, ServerName, ToolPolicy};
+use openclaw_config::{
+    AgentConfig, AgentId, Config, HeldBack, ServerConfig, ServerName, ToolPolicy,
+};
 use openclaw_tools::{Policy, Rules};
 
 use crate::bridge::Office;

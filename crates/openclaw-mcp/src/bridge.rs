@@ -86,7 +86,9 @@ impl AgentTools {
                 }
             }
             Err(unusable) => {
-                return fail(Problem::Protocol(&format!("the tool's schema is broken: {unusable}")));
+                return fail(Problem::Protocol(&format!(
+                    "the tool's schema is broken: {unusable}"
+                )));
             }
         }
         if let Err(wait) = server.limiter.check() {
@@ -136,10 +138,10 @@ impl AgentTools {
                 }
                 Ok(())
             }
-            (Pin::Changed { .. }, false) => Err(
-                "the tool says something else about itself than when it was approved, and \
-                 somebody must look at it and approve it again",
-            ),
+            (Pin::Changed { .. }, false) => {
+                Err("the tool says something else about itself than when it was approved, and \
+                 somebody must look at it and approve it again")
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How a configured server is connected to, again and again: secrets, process or address, era,
 //! handshake, lists.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::era::Era;
 use crate::guard::Guard;
 use crate::inventory::Inventory;
 use crate::launch::launch;
-use crate::local::{self, ConnectError, Step};
+use crate::local::{self, ConnectError};
 use crate::process::Patience;
 use crate::server_log::ServerLog;
 use crate::shelf::Shelf;
@@ -104,7 +105,8 @@ impl ServerDial {
             ways.push((Some(Era::Legacy), oldest));
         }
         let mut first_error = None;
-        for (known_era, offer) in ways {
+        let mut ways = VecDeque::from(ways);
+        while let Some((known_era, offer)) = ways.pop_front() {
             let plan = local::Plan {
                 server: self.name.clone(),
                 launch: launch.clone(),
@@ -119,22 +121,21 @@ impl ServerDial {
                     self.offer = Some(offer);
                     return Ok(connection);
                 }
+                // Only a server that was not asked, or slow to answer, is taken for an old one.
+                Err(ConnectError::Modern) if known_era != Some(Era::Modern) => {
+                    ways = VecDeque::from([(Some(Era::Modern), offer)]);
+                }
                 Err(error) => {
                     let may_be_the_version = breaks_on_us(&error);
                     let first = first_error.get_or_insert(error);
-                    tracing::debug!(server = %self.name, error = %first, "trying an older way");
                     if !may_be_the_version {
                         break;
                     }
+                    tracing::debug!(server = %self.name, error = %first, "trying an older way");
                 }
             }
         }
-        match first_error {
-            Some(error) => Err(error),
-            None => {
-                Err(ConnectError::TimedOut { step: Step::Initializing, after: self.config.timeout })
-            }
-        }
+        Err(first_error.unwrap_or(ConnectError::Modern))
     }
 }
 
@@ -144,7 +145,7 @@ fn breaks_on_us(error: &ConnectError) -> bool {
         ConnectError::Refused { .. } => true,
         // One that says why it ends had a reason of its own.
         ConnectError::Ended { last_lines, .. } => last_lines.is_empty(),
-        ConnectError::Spawn(_) | ConnectError::TimedOut { .. } => false,
+        ConnectError::Spawn(_) | ConnectError::TimedOut { .. } | ConnectError::Modern => false,
     }
 }
 

@@ -7,14 +7,16 @@
 use std::time::Duration;
 
 use rmcp::model::{ClientConfig, ProtocolVersion, RequestMetaObject};
+use rmcp::service::ClientInitializeError;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use crate::wire::{CallError, Closed, FastLane, Limits};
 
-/// How long a server may be silent before it is taken for an old one. One that takes longer to start
-/// loses nothing: it is asked the old way, and a late answer is only remembered.
+/// How long a server may be silent before it is taken for an old one. A modern one that takes longer to
+/// start refuses the old way with an error that gives it away: it is then started once more, and known
+/// from then on.
 pub const PROBE_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// An era of the protocol.
@@ -49,6 +51,12 @@ impl Finding {
 /// Errors that only a modern server answers with: unsupported version, missing capability, header
 /// mismatch.
 const MODERN_ERRORS: [i64; 3] = [-32022, -32021, -32020];
+
+/// Whether a server refused a handshake as only a modern one does.
+pub(crate) fn is_modern_refusal(error: &ClientInitializeError) -> bool {
+    let ClientInitializeError::JsonRpcError(error) = error else { return false };
+    MODERN_ERRORS.contains(&i64::from(error.code.0))
+}
 
 #[derive(Deserialize)]
 struct RpcError {

@@ -89,11 +89,7 @@ impl Fleet {
     }
 
     /// The agents' tools; servers that are there already are taken over.
-    fn crew(
-        &self,
-        config: &Config,
-        there: &[Arc<Server>],
-    ) -> BTreeMap<AgentId, Arc<AgentTools>> {
+    fn crew(&self, config: &Config, there: &[Arc<Server>]) -> BTreeMap<AgentId, Arc<AgentTools>> {
         let mut servers: Vec<Arc<Server>> = there.to_vec();
         let mut crew = BTreeMap::new();
         for agent in &config.agents {
@@ -105,11 +101,7 @@ impl Fleet {
         crew
     }
 
-    fn servers_of(
-        &self,
-        agent: &AgentConfig,
-        servers: &mut Vec<Arc<Server>>,
-    ) -> Vec<Arc<Server>> {
+    fn servers_of(&self, agent: &AgentConfig, servers: &mut Vec<Arc<Server>>) -> Vec<Arc<Server>> {
         let settings = &agent.mcp.settings;
         let treatment = Treatment {
             list_every: settings.tool_discovery_interval,
@@ -122,8 +114,7 @@ impl Fleet {
                 if let Some(server) = servers.iter().find(|server| wanted.is(server)) {
                     return Arc::clone(server);
                 }
-                let server =
-                    Server::start(name.clone(), config.clone(), treatment, &self.common);
+                let server = Server::start(name.clone(), config.clone(), treatment, &self.common);
                 let server = Arc::new(server);
                 servers.push(Arc::clone(&server));
                 server

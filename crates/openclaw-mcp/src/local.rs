@@ -63,6 +63,9 @@ pub enum ConnectError {
         /// After how long.
         after: Duration,
     },
+    /// It was asked the old way, and speaks only the new one: it was too slow to say so.
+    #[error("it speaks another version of the protocol")]
+    Modern,
     /// It answered, but not as a server should.
     #[error("{cause} while {step}")]
     Refused {
@@ -104,6 +107,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
 
     let mut step = Step::FindingTheEra;
+    let mut refused_as_modern = false;
     let shaken = async {
         let finding = match plan.known_era {
             Some(era) => Finding::Era(era),
@@ -121,11 +125,15 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         };
         let client = plan.client.offering(plan.offer);
         let rmcp = serve_client_with_lifecycle(client, slow, lifecycle).await;
-        let rmcp = rmcp.map_err(|error| plain(&error))?;
+        let rmcp = rmcp.map_err(|error| {
+            refused_as_modern = era == Era::Legacy && era::is_modern_refusal(&error);
+            plain(&error)
+        })?;
         Ok(Opened { lane, rmcp, era })
     };
     let outcome: Result<Result<Opened, String>, _> = timeout_at(deadline, shaken).await;
     match outcome {
+        Ok(Err(_)) if refused_as_modern => Err(ConnectError::Modern),
         Ok(Ok(opened)) => {
             let pid = process.pid();
             let process = Mutex::new(Some(process));

@@ -49,8 +49,8 @@ fn named<'f>(servers: &'f [FoundServer], name: &str) -> &'f FoundServer {
 
 /// An entry, which must be accepted as it is.
 #[track_caller]
-fn assert_becomes(server: &FoundServer, entry: Value) {
-    assert_eq!(server.entry, entry);
+fn assert_becomes(server: &FoundServer, entry: &Value) {
+    assert_eq!(&server.entry, entry);
     let name = server.name.as_ref().unwrap().as_str();
     let text = json!({ "mcp": { "servers": { name: entry } } }).to_string();
     let loaded = read(&text);
@@ -64,7 +64,7 @@ fn claude_code_has_servers_for_all_and_for_each_project() {
     let github = named(&servers, "github");
     assert_becomes(
         github,
-        json!({
+        &json!({
             "url": "https://api.example.com/mcp",
             "headers": { "Authorization": "Bearer ${GITHUB_TOKEN}" },
             "auth": { "clientId": "abc", "redirectPort": 8123 },
@@ -76,12 +76,12 @@ fn claude_code_has_servers_for_all_and_for_each_project() {
         "args": ["--in", "US$"],
         "env": { "PASSWORD": "pa$$WORD", "PORT": "8080" },
     });
-    assert_becomes(named(&servers, "prices"), prices);
+    assert_becomes(named(&servers, "prices"), &prices);
     let local = named(&servers, "local");
     assert_eq!(local.project.as_deref(), Some("/home/user/app"));
     assert_becomes(
         local,
-        json!({ "command": "./server.py", "args": [], "env": {}, "cwd": "/home/user/app" }),
+        &json!({ "command": "./server.py", "args": [], "env": {}, "cwd": "/home/user/app" }),
     );
 }
 
@@ -91,7 +91,7 @@ fn claude_code_has_servers_in_the_project_too() {
     let events = named(&servers, "events");
     assert_eq!(events.project.as_deref(), Some("/work/app"));
     let url = "${EVENTS_URL:-https://events.example.com/sse}";
-    assert_becomes(events, json!({ "transport": "sse", "url": url }));
+    assert_becomes(events, &json!({ "transport": "sse", "url": url }));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn claude_desktop_replaces_nothing() {
     );
     assert_becomes(
         named(&servers, "files"),
-        json!({
+        &json!({
             "command": "npx",
             "args": ["-y", "files", "/home/user"],
             "env": { "KEY": "$${HOME}" },
@@ -115,14 +115,14 @@ fn cursor_has_placeholders_and_logins() {
     let servers = found("/home/user/.cursor/mcp.json", fixture!("cursor.json"));
     assert_becomes(
         named(&servers, "linear"),
-        json!({
+        &json!({
             "url": "https://mcp.linear.example/sse",
             "headers": { "X-Token": "${LINEAR_TOKEN}" },
             "auth": { "clientId": "id", "clientSecret": "${LINEAR_SECRET}", "scopes": ["read"] },
         }),
     );
     let tool = named(&servers, "tool");
-    assert_becomes(tool, json!({ "command": "/home/user/bin/tool", "enabled": false }));
+    assert_becomes(tool, &json!({ "command": "/home/user/bin/tool", "enabled": false }));
     assert_eq!(tool.notes, ["`envFile` is not read here: put its variables into `env`"]);
 }
 
@@ -132,7 +132,7 @@ fn vs_code_asks_for_things_and_has_comments() {
     let search = named(&servers, "search");
     assert_becomes(
         search,
-        json!({
+        &json!({
             "url": "https://search.example.com/mcp",
             "headers": { "Authorization": "Bearer ${API_KEY}" },
         }),
@@ -141,7 +141,7 @@ fn vs_code_asks_for_things_and_has_comments() {
     let here = named(&servers, "here");
     assert_becomes(
         here,
-        json!({ "command": "node", "args": ["/work/app/server.js"], "cwd": "/work/app/tools" }),
+        &json!({ "command": "node", "args": ["/work/app/server.js"], "cwd": "/work/app/tools" }),
     );
     assert_eq!(here.notes, ["`dev` was left out: it has no meaning here"]);
 }
@@ -151,7 +151,7 @@ fn codex_has_names_of_its_own_for_everything() {
     let servers = found("/home/user/.codex/config.toml", fixture!("codex.toml"));
     assert_becomes(
         named(&servers, "docs"),
-        json!({
+        &json!({
             "command": "docs-mcp",
             "args": ["--stdio"],
             "cwd": "/srv/docs",
@@ -167,7 +167,7 @@ fn codex_has_names_of_its_own_for_everything() {
     let remote = named(&servers, "remote");
     assert_becomes(
         remote,
-        json!({
+        &json!({
             "url": "https://remote.example.com/mcp",
             "apiKey": "secret://env/REMOTE_TOKEN",
             "headers": { "X-Region": "eu", "X-Team": "secret://env/TEAM_ID" },
@@ -182,7 +182,7 @@ fn windsurf_calls_an_address_otherwise() {
     let servers = found("/home/user/.codeium/windsurf/mcp_config.json", fixture!("windsurf.json"));
     assert_becomes(
         named(&servers, "figma"),
-        json!({
+        &json!({
             "url": "https://figma.example.com/mcp",
             "headers": { "X-Key": "${FIGMA}" },
             "tools": { "deny": ["delete_file"] },

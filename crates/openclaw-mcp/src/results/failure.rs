@@ -64,10 +64,10 @@ impl Problem<'_> {
         match self {
             Self::Unavailable(why) => format!("MCP server '{server}' is not available: {why}."),
             Self::TimedOut(after) => {
-                let seconds = (after.as_secs_f64() * 10.0).round() / 10.0;
                 format!(
-                    "MCP server '{server}' did not answer within {seconds} s. It was told to stop; \
-                     whether it has done something before is not known."
+                    "The call timed out after {} ms. MCP server '{server}' was told to stop; whether \
+                     it has done something before is not known.",
+                    after.as_millis()
                 )
             }
             Self::Busy => {

@@ -52,17 +52,19 @@ async fn servers_whose_names_collide_keep_their_tools_apart() {
 
 #[tokio::test]
 async fn strange_results_become_words() {
-    let fleet = start(&servers(json!({ "x": entry(&Script::new().bad_base64().tools([
+    let fleet = start(&servers(
+        json!({ "y": entry(&Script::new().bad_base64()), "x": entry(&Script::new().tools([
         Tool::new("nothing").result(&json!({ "content": [] })),
         Tool::new("number").raw_result("42"),
         Tool::new("text").raw_result(r#"{"content":"not a list"}"#),
         Tool::new("infinite").raw_result(r#"{"content":[{"type":"text","text":"ok"}],"structuredContent":{"n":1e999}}"#),
-    ])) })));
+    ])) }),
+    ));
     fleet.tried().await;
     let tools = tools(&fleet);
-    let parts = call(&tools, "mcp_x_parts", json!({ "count": 1_000 })).await;
+    let parts = call(&tools, "mcp_y_parts", json!({ "n": 1_000 })).await;
     assert!(!parts.is_error, "{parts:?}");
-    let image = call(&tools, "mcp_x_image", json!({})).await;
+    let image = call(&tools, "mcp_y_image", json!({})).await;
     assert!(image.text().contains("base64"), "{}", image.text());
     let nothing = call(&tools, "mcp_x_nothing", json!({})).await;
     assert!(!nothing.is_error && !nothing.text().is_empty(), "an empty result says so");
