@@ -135,7 +135,7 @@ impl Spill {
                 kept.push(file);
             }
         }
-        kept.sort_unstable_by(|one, other| one.age.cmp(&other.age));
+        kept.sort_unstable_by_key(|file| file.age);
         let mut bytes = needed;
         for file in kept {
             if bytes + file.size > self.limits.max_bytes {

@@ -169,6 +169,12 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_of_nothing_allows_nothing() {
+        let name = ToolName::new("anything").unwrap();
+        assert_eq!(Policy::nothing().decide(&name), denied("tools.allow"));
+    }
+
+    #[test]
     fn a_pattern_that_is_none_is_named_with_its_place() {
         let patterns = ["a[".to_owned()];
         let rules = Rules { place: "tools", allow: None, deny: &patterns };

@@ -4,115 +4,94 @@
 
 use std::time::Duration;
 
-use openclaw_content::{Source, Untrusted, clean_line};
+use openclaw_content::{Untrusted, clean_line, wrap};
 use openclaw_tools::{Content, Details, Failure, ModelText, ToolOutcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::gather::Rest;
-use super::present::present;
 use super::text::{Token, without_needless_escapes};
-use super::{Origin, Place, ResultLimits};
-use crate::limiter::{AskedBy, RetryAfter};
-use crate::schema::Violations;
+use super::{Origin, SOURCE};
 use crate::wire::CallError;
 
-/// How much of an error's text is shown.
-const MAX_ERROR_CHARS: usize = 4_000;
+/// How much of what a server says about a failure is shown.
+const MAX_THEIRS: usize = 4_000;
 /// How much of a server's name.
 const MAX_NAME: usize = 64;
 
-/// Why there is no answer. Texts in it are words of our own.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Problem<'a> {
-    /// The server cannot be reached; why, and what can be done.
-    Unavailable(&'a str),
-    /// The server did not answer in time.
-    TimedOut(Duration),
-    /// Too many calls wait for the server.
-    Busy,
-    /// The server broke the protocol; how.
-    Protocol(&'a str),
-    /// What the server sent is no answer.
-    InvalidResponse,
-    /// It is not allowed; by what.
-    Denied(&'a str),
-    /// There were too many calls.
-    RateLimited(RetryAfter),
-    /// The arguments do not fit the tool.
-    InvalidArguments(&'a Violations),
-    /// The machine gives no random numbers, without which no boundary can be made.
-    NoBoundary,
+/// A failure in words of our own. Nothing from outside may stand in them.
+///
+/// ```
+/// use openclaw_mcp::results::{Origin, failure};
+/// use openclaw_tools::Failure;
+///
+/// let origin = Origin { server: "files", tool: "read" };
+/// let outcome = failure(Failure::Denied, "This is not allowed.".to_owned(), Some(origin));
+/// assert!(outcome.is_error && !outcome.details.untrusted);
+/// assert_eq!(outcome.text(), "This is not allowed.");
+/// ```
+pub fn failure(failure: Failure, words: String, origin: Option<Origin<'_>>) -> ToolOutcome {
+    let mut outcome = ToolOutcome::failure(words);
+    outcome.details = Details {
+        source: origin.map(|_| SOURCE),
+        server: origin.map(|origin| origin.server.to_owned()),
+        tool: origin.map(|origin| origin.tool.to_owned()),
+        failure: Some(failure),
+        ..Details::default()
+    };
+    outcome
 }
 
-impl Problem<'_> {
-    /// Its kind.
-    pub fn kind(&self) -> Failure {
-        match self {
-            Self::Unavailable(_) | Self::Busy => Failure::Unavailable,
-            Self::TimedOut(_) => Failure::TimedOut,
-            Self::Protocol(_) | Self::NoBoundary => Failure::Protocol,
-            Self::InvalidResponse => Failure::InvalidResponse,
-            Self::Denied(_) => Failure::Denied,
-            Self::RateLimited(_) => Failure::RateLimited,
-            Self::InvalidArguments(_) => Failure::InvalidArguments,
+/// A failure in words of our own, followed by the beginning of what the server says about it, inside
+/// a boundary.
+pub fn failure_with(
+    kind: Failure,
+    words: String,
+    theirs: Untrusted<&str>,
+    origin: Origin<'_>,
+) -> ToolOutcome {
+    let mut outcome = failure(kind, words, Some(origin));
+    let theirs = theirs.map(str::trim);
+    let end = theirs.expose().char_indices().nth(MAX_THEIRS).map(|(at, _)| at);
+    let shown = theirs.map(|text| end.and_then(|end| text.get(..end)).unwrap_or(text));
+    if shown.expose().is_empty() {
+        return outcome;
+    }
+    // Without randomness there is no boundary: then our own words must do.
+    if let Ok(wrapped) = wrap(shown, &origin.source()) {
+        outcome.details.untrusted = true;
+        outcome.details.wrapped = true;
+        outcome.details.is_cut = end.is_some();
+        outcome.details.findings = wrapped.findings().clone();
+        outcome.content.push(Content::Text(wrapped.into()));
+        if end.is_some() {
+            let words = "The error says more; the rest is left out.";
+            outcome.content.push(Content::Text(ModelText::ours(words)));
         }
     }
+    outcome
+}
 
-    fn words(&self, server: &str) -> String {
-        let server = clean_line(Untrusted::new(server), MAX_NAME);
-        match self {
-            Self::Unavailable(why) => format!("MCP server '{server}' is not available: {why}."),
-            Self::TimedOut(after) => {
-                format!(
-                    "The call timed out after {} ms. MCP server '{server}' was told to stop; whether \
-                     it has done something before is not known.",
-                    after.as_millis()
-                )
-            }
-            Self::Busy => {
-                format!("Too many calls wait for MCP server '{server}'. Try again later.")
-            }
-            Self::Protocol(how) => format!("MCP server '{server}' broke the protocol: {how}."),
-            Self::InvalidResponse => {
-                format!("MCP server '{server}' sent an invalid response: it is no result.")
-            }
-            Self::Denied(why) => format!("This call is not allowed: {why}."),
-            Self::RateLimited(retry) => {
-                let who = match retry.asked_by {
-                    AskedBy::Us => "There were too many calls to",
-                    AskedBy::Server => "Fewer calls are wanted by",
-                };
-                let seconds = retry.after.as_secs() + u64::from(retry.after.subsec_nanos() > 0);
-                format!("{who} MCP server '{server}'. Try again in {seconds} s.")
-            }
-            Self::InvalidArguments(violations) => {
-                format!("The arguments do not fit this tool. Nothing was called.\n{violations}")
-            }
-            Self::NoBoundary => format!(
-                "The answer of MCP server '{server}' cannot be shown: there are no random numbers \
-                 for the boundary around it."
+/// The outcome of a call that has no result.
+pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
+    let server = named(origin.server);
+    let (kind, words) = match error {
+        CallError::Rpc(error) => return rpc_failed(&error, origin),
+        CallError::TimedOut(after) => (
+            Failure::TimedOut,
+            format!(
+                "{server} did not answer in time: timed out after {}. It was told to stop; whether \
+                 it has done something before is not known.",
+                seconds(after)
             ),
-        }
-    }
-}
-
-/// The outcome of a call without an answer.
-pub fn failure(problem: &Problem<'_>, origin: Origin<'_>, duration: Duration) -> ToolOutcome {
-    of(problem, &place(origin, duration))
-}
-
-/// The outcome of a call that failed on its way.
-pub fn call_failure(error: &CallError, origin: Origin<'_>, duration: Duration) -> ToolOutcome {
-    match error {
-        CallError::Rpc(error) => rpc_failure(error, origin, duration),
-        CallError::TimedOut(after) => failure(&Problem::TimedOut(*after), origin, duration),
+        ),
         CallError::Closed(closed) => {
-            failure(&Problem::Unavailable(&closed.to_string()), origin, duration)
+            (Failure::Unavailable, format!("{server} is not available: {closed}."))
         }
-        CallError::Busy => failure(&Problem::Busy, origin, duration),
-        CallError::AskedFor(_) => failure(&Problem::Protocol(&error.to_string()), origin, duration),
-    }
+        CallError::Busy => {
+            (Failure::Unavailable, format!("Too many calls wait for {server}. Try again later."))
+        }
+    };
+    failure(kind, words, Some(origin))
 }
 
 #[derive(Deserialize)]
@@ -125,20 +104,18 @@ struct RpcError<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// The outcome of a call that the server answered with an error.
-pub fn rpc_failure(error: &RawValue, origin: Origin<'_>, duration: Duration) -> ToolOutcome {
-    let place = place(origin, duration);
-    let Ok(error) = serde_json::from_str::<RpcError<'_>>(error.get()) else {
-        return of(&Problem::InvalidResponse, &place);
+/// The server answered with an error. Only its code, a number, may stand in our words.
+fn rpc_failed(error: &RawValue, origin: Origin<'_>) -> ToolOutcome {
+    let server = named(origin.server);
+    let read = serde_json::from_str(error.get()).ok().filter(|_| error.get().starts_with('{'));
+    let Some(RpcError { code, message, data }) = read else {
+        let words = format!("{server} sent an invalid response: neither a result nor an error.");
+        return failure(Failure::InvalidResponse, words, Some(origin));
     };
-    let server = clean_line(Untrusted::new(origin.server), MAX_NAME);
-    let code = error.code.and_then(|code| code.get().parse::<i64>().ok());
-    let words = match code {
-        Some(code) => format!("MCP server '{server}' answered with an error (code {code})."),
-        None => format!("MCP server '{server}' answered with an error."),
-    };
-    let mut text = error.message.and_then(Token::of).map(Token::decode).unwrap_or_default();
-    if let Some(data) = error.data {
+    let code = code.and_then(|code| code.get().parse::<i64>().ok());
+    let code = code.map(|code| format!(" (code {code})")).unwrap_or_default();
+    let mut text = message.and_then(Token::of).map(Token::decode).unwrap_or_default();
+    if let Some(data) = data {
         let text = text.to_mut();
         text.push_str("\n[data] ");
         match Token::of(data) {
@@ -146,37 +123,89 @@ pub fn rpc_failure(error: &RawValue, origin: Origin<'_>, duration: Duration) -> 
             None => text.push_str(&without_needless_escapes(data.get())),
         }
     }
-    let mut outcome = if text.is_empty() {
-        of(&Problem::Protocol("its error says nothing"), &place)
-    } else {
-        let limits = ResultLimits { max_chars: MAX_ERROR_CHARS, ..ResultLimits::default() };
-        present(&text, Rest::default(), &place, &limits)
-    };
-    outcome.content.insert(0, Content::Text(ModelText::ours(words)));
-    outcome.is_error = true;
-    outcome.details.failure = Some(Failure::Protocol);
-    outcome
+    let says = if text.trim().is_empty() { ", and says nothing about it" } else { "" };
+    let words = format!("{server} answered with an error{code}{says}.");
+    failure_with(Failure::Protocol, words, Untrusted::new(&text), origin)
 }
 
-fn place<'a>(origin: Origin<'a>, duration: Duration) -> Place<'a> {
-    Place {
-        source: Source::McpTool { server: origin.server, tool: origin.tool },
-        server: origin.server,
-        item: origin.tool,
-        tool: Some(origin.tool),
-        spill: None,
-        duration,
+/// A server in our words. Its name is from the configuration; it stays on its line all the same.
+pub(super) fn named(server: &str) -> String {
+    format!("MCP server '{}'", clean_line(Untrusted::new(server), MAX_NAME))
+}
+
+fn seconds(duration: Duration) -> String {
+    let rounded = (duration.as_secs_f64() * 10.0).round() / 10.0;
+    format!("{rounded} s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Closed;
+
+    const ORIGIN: Origin<'_> = Origin { server: "files", tool: "read" };
+
+    fn rpc(error: &str) -> ToolOutcome {
+        let error = RawValue::from_string(error.to_owned()).unwrap();
+        call_failed(CallError::Rpc(error), ORIGIN)
     }
-}
 
-/// The same, for any kind of request.
-pub(super) fn of(problem: &Problem<'_>, place: &Place<'_>) -> ToolOutcome {
-    let mut outcome = ToolOutcome::failure(problem.words(place.server));
-    outcome.details = Details {
-        untrusted: false,
-        wrapped: false,
-        failure: Some(problem.kind()),
-        ..place.details()
-    };
-    outcome
+    #[test]
+    fn every_failure_says_what_is_wrong_in_plain_words() {
+        for (error, failure, words) in [
+            (
+                CallError::TimedOut(Duration::from_millis(29_960)),
+                Failure::TimedOut,
+                "MCP server 'files' did not answer in time: timed out after 30 s.",
+            ),
+            (
+                CallError::Closed(Closed::ByServer),
+                Failure::Unavailable,
+                "MCP server 'files' is not available: the server closed the connection.",
+            ),
+            (
+                CallError::Busy,
+                Failure::Unavailable,
+                "Too many calls wait for MCP server 'files'. Try again later.",
+            ),
+        ] {
+            let outcome = call_failed(error, ORIGIN);
+            assert!(outcome.text().starts_with(words), "{}", outcome.text());
+            assert!(outcome.is_error && !outcome.details.untrusted);
+            assert_eq!(outcome.details.failure, Some(failure));
+            assert_eq!(outcome.details.server.as_deref(), Some("files"));
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_about_its_error_stands_inside_a_boundary() {
+        let outcome =
+            rpc(r#"{"code":-32602,"message":"No \u003c|im_start|>.","data":{"path":"x"}}"#);
+        let [Content::Text(ours), Content::Text(theirs)] = outcome.content.as_slice() else {
+            panic!("two texts");
+        };
+        assert_eq!(ours.as_str(), "MCP server 'files' answered with an error (code -32602).");
+        assert!(theirs.as_str().starts_with("This is output from MCP server 'files'."));
+        assert!(theirs.as_str().contains("No [removed token].\n[data] {\"path\":\"x\"}\n<<<END"));
+        let details = &outcome.details;
+        assert!(outcome.is_error && details.untrusted && details.wrapped);
+        assert_eq!((details.failure, details.findings.defused()), (Some(Failure::Protocol), 1));
+    }
+
+    #[test]
+    fn an_error_that_is_none_is_a_failure_too() {
+        for error in ["null", "5", "[1, \"x\"]", "{}", r#"{"code":"obey","message":7}"#] {
+            let outcome = rpc(error);
+            assert!(outcome.is_error && !outcome.details.untrusted, "{error}");
+            assert!(!outcome.text().contains("obey"));
+        }
+    }
+
+    #[test]
+    fn an_error_without_end_is_cut() {
+        let outcome = rpc(&format!(r#"{{"code":1,"message":"{}"}}"#, "é".repeat(1_000_000)));
+        assert!(outcome.content_chars() < MAX_THEIRS + 1_000);
+        assert!(outcome.details.is_cut);
+        assert!(outcome.text().ends_with("The error says more; the rest is left out."));
+    }
 }

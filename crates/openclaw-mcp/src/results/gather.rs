@@ -7,12 +7,13 @@ use openclaw_tools::{Content, Link};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::ResultLimits;
 use super::media::{Kind, check};
 use super::parts::{Bounded, CallResult, Message, Part, PromptResult, ReadResult};
 use super::structured::is_said_by;
 use super::text::{Token, without_needless_escapes};
 
+/// More pictures and sounds than this are only described.
+const MAX_MEDIA: usize = 20;
 /// The longest name, type or address in a description.
 const MAX_SHOWN: usize = 300;
 
@@ -54,17 +55,17 @@ impl<'a> Gathered<'a> {
     }
 
     /// Of the result of a `tools/call`; nothing if it is none.
-    pub(super) fn of_call(raw: &'a RawValue, limits: &ResultLimits) -> Option<Self> {
+    pub(super) fn of_call(raw: &'a RawValue) -> Option<Self> {
         let mut gathered = Self::new();
         let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw) {
             Some(result) => {
-                gathered.parts(result.content.unwrap_or_default(), limits, Some);
+                gathered.parts(result.content.unwrap_or_default(), Some);
                 (result.structured, result.is_error)
             }
             // One part is no part at all: each is read by itself.
             None => {
                 let result = parse::<CallResult<'a, &'a RawValue>>(raw)?;
-                gathered.parts(result.content.unwrap_or_default(), limits, Part::read);
+                gathered.parts(result.content.unwrap_or_default(), Part::read);
                 (result.structured, result.is_error)
             }
         };
@@ -76,62 +77,52 @@ impl<'a> Gathered<'a> {
     }
 
     /// Of the result of a `resources/read`; nothing if it is none.
-    pub(super) fn of_resource(raw: &'a RawValue, limits: &ResultLimits) -> Option<Self> {
+    pub(super) fn of_resource(raw: &'a RawValue) -> Option<Self> {
         let result: ReadResult<'a> = parse(raw)?;
         let mut gathered = Self::new();
         let is_only_one = result.contents.items.len() == 1;
-        gathered.bounded(result.contents, limits, |gathered, raw| match Part::read(raw) {
+        gathered.bounded(result.contents, |gathered, raw| match Part::read(raw) {
             // The header says already which resource it is.
-            Some(part) => gathered.resource(&part, !is_only_one, limits),
+            Some(part) => gathered.resource(&part, !is_only_one),
             None => gathered.unreadable(),
         });
         Some(gathered)
     }
 
     /// Of the result of a `prompts/get`; nothing if it is none.
-    pub(super) fn of_prompt(raw: &'a RawValue, limits: &ResultLimits) -> Option<Self> {
+    pub(super) fn of_prompt(raw: &'a RawValue) -> Option<Self> {
         let result: PromptResult<'a> = parse(raw)?;
         let mut gathered = Self::new();
         if let Some(description) = result.description.and_then(Token::of) {
             gathered.describe(format!("[description: {}]", shown(description)));
         }
-        gathered.bounded(result.messages, limits, |gathered, raw| {
+        gathered.bounded(result.messages, |gathered, raw| {
             let Some(message) = parse::<Message<'a>>(raw) else { return gathered.unreadable() };
             let role = message.role.and_then(Token::of).map(shown);
             gathered.describe(format!("[message of {}]", role.as_deref().unwrap_or("nobody")));
             // One part, or since 2026 a list of them.
             let content = message.content.map(RawValue::get).unwrap_or_default();
             match (message.content, serde_json::from_str::<Bounded<&'a RawValue>>(content)) {
-                (_, Ok(list)) => gathered.parts(list, limits, Part::read),
-                (Some(one), Err(_)) => gathered.part(Part::read(one), limits),
+                (_, Ok(list)) => gathered.parts(list, Part::read),
+                (Some(one), Err(_)) => gathered.part(Part::read(one)),
                 (None, Err(_)) => gathered.unreadable(),
             }
         });
         Some(gathered)
     }
 
-    fn parts<T>(
-        &mut self,
-        parts: Bounded<T>,
-        limits: &ResultLimits,
-        read: impl Fn(T) -> Option<Part<'a>>,
-    ) {
-        self.bounded(parts, limits, |gathered, part| gathered.part(read(part), limits));
+    fn parts<T>(&mut self, parts: Bounded<T>, read: impl Fn(T) -> Option<Part<'a>>) {
+        self.bounded(parts, |gathered, part| gathered.part(read(part)));
     }
 
-    fn bounded<T>(
-        &mut self,
-        list: Bounded<T>,
-        limits: &ResultLimits,
-        mut take: impl FnMut(&mut Self, T),
-    ) {
-        self.rest.more += list.more + list.items.len().saturating_sub(limits.max_parts);
-        for item in list.items.into_iter().take(limits.max_parts) {
+    fn bounded<T>(&mut self, list: Bounded<T>, mut take: impl FnMut(&mut Self, T)) {
+        self.rest.more += list.more;
+        for item in list.items {
             take(self, item);
         }
     }
 
-    fn part(&mut self, part: Option<Part<'a>>, limits: &ResultLimits) {
+    fn part(&mut self, part: Option<Part<'a>>) {
         let Some(part) = part else { return self.unreadable() };
         let kind = part.kind().map(Token::decode);
         match kind.as_deref() {
@@ -139,11 +130,11 @@ impl<'a> Gathered<'a> {
                 Some(text) => self.pieces.push(Piece::Theirs(text)),
                 None => self.unreadable(),
             },
-            Some("image") => self.media(Kind::Image, part.mime_type(), part.data(), limits),
-            Some("audio") => self.media(Kind::Audio, part.mime_type(), part.data(), limits),
+            Some("image") => self.media(Kind::Image, part.mime_type(), part.data()),
+            Some("audio") => self.media(Kind::Audio, part.mime_type(), part.data()),
             Some("resource_link") => self.link(&part),
             Some("resource") => match part.resource() {
-                Some(resource) => self.resource(&resource, true, limits),
+                Some(resource) => self.resource(&resource, true),
                 None => self.unreadable(),
             },
             Some(other) => {
@@ -162,28 +153,18 @@ impl<'a> Gathered<'a> {
         self.pieces.push(Piece::Described(words));
     }
 
-    fn media(
-        &mut self,
-        kind: Kind,
-        mime_type: Option<Token<'a>>,
-        data: Option<Token<'a>>,
-        limits: &ResultLimits,
-    ) {
+    fn media(&mut self, kind: Kind, mime_type: Option<Token<'a>>, data: Option<Token<'a>>) {
         let declared = mime_type.map(Token::decode).unwrap_or_default();
-        let max_bytes = match kind {
-            Kind::Image => limits.max_image_bytes,
-            Kind::Audio => limits.max_audio_bytes,
-        };
         let not_shown = |why: String| {
             let declared = clean_line(Untrusted::new(&declared), MAX_SHOWN);
             let size = data.map_or(0, Token::max_len) / 4 * 3;
             format!("[{} ({declared}, about {size} bytes), not shown: {why}]", kind.words())
         };
-        if self.rest.media.len() >= limits.max_media {
+        if self.rest.media.len() >= MAX_MEDIA {
             return self.describe(not_shown("there are too many".to_owned()));
         }
         let data = data.map(Token::decode).unwrap_or_default();
-        match check(kind, &declared, &data, max_bytes) {
+        match check(kind, &declared, &data, kind.max_bytes()) {
             Ok(mime_type) => {
                 let (mime_type, data) = (mime_type.to_owned(), data.into_owned());
                 self.rest.media.push(match kind {
@@ -215,7 +196,7 @@ impl<'a> Gathered<'a> {
         self.rest.links.push(Link { uri, name, mime_type });
     }
 
-    fn resource(&mut self, part: &Part<'a>, is_named: bool, limits: &ResultLimits) {
+    fn resource(&mut self, part: &Part<'a>, is_named: bool) {
         let uri = part.uri().map(shown).unwrap_or_default();
         if let Some(text) = part.text() {
             if is_named {
@@ -226,7 +207,7 @@ impl<'a> Gathered<'a> {
         let Some(blob) = part.blob() else { return self.unreadable() };
         let mime_type = part.mime_type().map(shown).unwrap_or_default();
         if let Some(kind) = Kind::of(&mime_type) {
-            return self.media(kind, part.mime_type(), Some(blob), limits);
+            return self.media(kind, part.mime_type(), Some(blob));
         }
         let size = blob.max_len() / 4 * 3;
         self.describe(format!("[resource {uri} ({mime_type}, about {size} bytes), not shown]"));

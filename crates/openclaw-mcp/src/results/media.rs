@@ -22,6 +22,14 @@ impl Kind {
         if is("image/") { Some(Self::Image) } else { is("audio/").then_some(Self::Audio) }
     }
 
+    /// How large it may be: about what providers take.
+    pub(super) const fn max_bytes(self) -> usize {
+        match self {
+            Self::Image => 5 * 1024 * 1024,
+            Self::Audio => 10 * 1024 * 1024,
+        }
+    }
+
     /// As in a sentence.
     pub(super) const fn words(self) -> &'static str {
         match self {
@@ -103,8 +111,8 @@ fn audio_type(declared: &str) -> Option<&'static str> {
         ("audio/webm", &["audio/webm"]),
         ("audio/aiff", &["audio/aiff", "audio/x-aiff"]),
     ];
-    let is = |name: &&str| name.eq_ignore_ascii_case(essence);
-    known.into_iter().find(|(_, names)| names.iter().any(|name| is(&name))).map(|(name, _)| name)
+    let is = |name: &str| name.eq_ignore_ascii_case(essence);
+    known.into_iter().find(|(_, names)| names.iter().any(|name| is(name))).map(|(name, _)| name)
 }
 
 #[cfg(test)]
@@ -136,8 +144,10 @@ mod tests {
             for sign in [" ", "\n", "=", "é", "-"] {
                 let mut bad = good.clone();
                 bad.replace_range(at..=at, sign);
+                if bad == good {
+                    continue;
+                }
                 let result = check(Kind::Image, "", &bad, 100_000);
-                // One sign of padding at the very end is right for another length only.
                 assert_eq!(result, Err(NotPassed::Damaged), "{at} {sign:?}");
             }
         }

@@ -16,13 +16,13 @@ mod present;
 mod structured;
 mod text;
 
-pub use failure::{Problem, call_failure, failure, rpc_failure};
+pub use failure::{call_failed, failure, failure_with};
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use openclaw_content::Source;
-use openclaw_tools::{Details, ToolOutcome};
+use openclaw_tools::{Failure, ToolOutcome};
 use serde_json::value::RawValue;
 
 use crate::spill::Spill;
@@ -49,31 +49,32 @@ impl<'a> Origin<'a> {
 pub struct ResultLimits {
     /// Characters of text; the rest is kept in a file.
     pub max_chars: usize,
-    /// Parts; the rest is counted.
-    pub max_parts: usize,
-    /// Pictures and sounds; the rest is described.
-    pub max_media: usize,
-    /// Bytes of a picture.
-    pub max_image_bytes: usize,
-    /// Bytes of a sound.
-    pub max_audio_bytes: usize,
 }
 
 impl Default for ResultLimits {
     fn default() -> Self {
-        Self {
-            max_chars: 100_000,
-            max_parts: 1_000,
-            max_media: 20,
-            max_image_bytes: 5 * 1024 * 1024,
-            max_audio_bytes: 10 * 1024 * 1024,
-        }
+        Self { max_chars: 100_000 }
     }
 }
+
+/// The kind of source in an outcome's details.
+const SOURCE: &str = "mcp_server";
 
 /// The outcome of a `tools/call`.
 ///
 /// A text that is cut is written to the spill folder here and now: a disk is waited for.
+///
+/// ```
+/// use openclaw_mcp::results::{Origin, ResultLimits, outcome};
+/// use serde_json::value::RawValue;
+///
+/// let raw = RawValue::from_string(r#"{"content":[{"type":"text","text":"Warm."}]}"#.to_owned())?;
+/// let origin = Origin { server: "weather", tool: "today" };
+/// let outcome = outcome(raw, origin, ResultLimits::default(), None, Default::default());
+/// assert!(outcome.text().starts_with("This is output from MCP server 'weather'."));
+/// assert!(outcome.text().contains("\nWarm.\n"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 pub fn outcome(
     raw: Box<RawValue>,
     origin: Origin<'_>,
@@ -81,15 +82,8 @@ pub fn outcome(
     spill: Option<&Spill>,
     duration: Duration,
 ) -> ToolOutcome {
-    let place = Place {
-        source: origin.source(),
-        server: origin.server,
-        item: origin.tool,
-        tool: Some(origin.tool),
-        spill,
-        duration,
-    };
-    read(raw, &place, &limits, |raw, limits| Gathered::of_call(raw, limits))
+    let place = Place { source: origin.source(), origin, limits, spill, duration };
+    read(raw, &place, |raw| Gathered::of_call(raw))
 }
 
 /// The outcome of a `resources/read`.
@@ -102,8 +96,8 @@ pub fn resource_outcome(
     duration: Duration,
 ) -> ToolOutcome {
     let source = Source::McpResource { server, uri };
-    let place = Place { source, server, item: "resource", tool: None, spill, duration };
-    read(raw, &place, &limits, |raw, limits| Gathered::of_resource(raw, limits))
+    let place = Place { source, origin: Origin { server, tool: uri }, limits, spill, duration };
+    read(raw, &place, |raw| Gathered::of_resource(raw))
 }
 
 /// The outcome of a `prompts/get`: its messages, each with its role in words.
@@ -116,49 +110,45 @@ pub fn prompt_outcome(
     duration: Duration,
 ) -> ToolOutcome {
     let source = Source::McpPrompt { server, prompt };
-    let place = Place { source, server, item: prompt, tool: None, spill, duration };
-    read(raw, &place, &limits, |raw, limits| Gathered::of_prompt(raw, limits))
+    let place = Place { source, origin: Origin { server, tool: prompt }, limits, spill, duration };
+    read(raw, &place, |raw| Gathered::of_prompt(raw))
 }
 
 /// Where an answer comes from, and where what is too long goes.
 struct Place<'a> {
     source: Source<'a>,
-    server: &'a str,
-    /// What a file is named after.
-    item: &'a str,
-    tool: Option<&'a str>,
+    /// Its tool is the resource or the prompt, if it is one of these.
+    origin: Origin<'a>,
+    limits: ResultLimits,
     spill: Option<&'a Spill>,
     duration: Duration,
 }
 
 impl Place<'_> {
-    /// Details of an outcome with content from outside.
-    fn details(&self) -> Details {
-        Details {
-            untrusted: true,
-            source: Some("mcp_server"),
-            server: Some(self.server.to_owned()),
-            tool: self.tool.map(str::to_owned),
-            wrapped: true,
-            duration: self.duration,
-            ..Details::default()
-        }
+    /// The outcome of an answer that cannot be shown, in our words.
+    fn failure(&self, words: String) -> ToolOutcome {
+        let mut outcome = failure(Failure::InvalidResponse, words, Some(self.origin));
+        outcome.details.duration = self.duration;
+        outcome
     }
 }
 
-type Read = for<'r> fn(&'r RawValue, &ResultLimits) -> Option<Gathered<'r>>;
-
-fn read(raw: Box<RawValue>, place: &Place<'_>, limits: &ResultLimits, gather: Read) -> ToolOutcome {
-    let Some(gathered) = gather(&raw, limits) else {
-        return failure::of(&Problem::InvalidResponse, place);
+fn read(
+    raw: Box<RawValue>,
+    place: &Place<'_>,
+    gather: for<'r> fn(&'r RawValue) -> Option<Gathered<'r>>,
+) -> ToolOutcome {
+    let Some(gathered) = gather(&raw) else {
+        let server = failure::named(place.origin.server);
+        return place.failure(format!("{server} sent an invalid response: it is no result."));
     };
     let Answer { text, rest } = gathered.into_answer();
     match text {
-        Cow::Borrowed(text) => present(text, rest, place, limits),
+        Cow::Borrowed(text) => present(text, rest, place),
         Cow::Owned(text) => {
             // It has been decoded: a large answer need not be held twice.
             drop(raw);
-            present(&text, rest, place, limits)
+            present(&text, rest, place)
         }
     }
 }

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use super::text::Token;
 
-/// No answer is read beyond so many parts, whatever the limits: the rest is counted.
-pub(super) const MAX_PARTS: usize = 10_000;
+/// No answer is read beyond so many parts: the rest is counted.
+pub(super) const MAX_PARTS: usize = 1_000;
 
 /// A list of which only so much is held; the rest is counted.
 #[derive(Debug)]

@@ -174,7 +174,7 @@ mod tests {
     use super::super::tidy::tidy;
     use super::*;
 
-    fn cost(schema: Value) -> Result<Cost, Unusable> {
+    fn cost(schema: &Value) -> Result<Cost, Unusable> {
         Cost::of(&tidy(schema.as_object().unwrap()).unwrap())
     }
 
@@ -186,20 +186,20 @@ mod tests {
             json!({"properties": {"a": {"$ref": "#/$defs/a"}},
                 "$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"$ref": "#/$defs/a"}}}),
         ] {
-            assert_eq!(cost(schema).unwrap_err(), Unusable::Circular);
+            assert_eq!(cost(&schema).unwrap_err(), Unusable::Circular);
         }
     }
 
     #[test]
     fn a_tree_costs_no_more_for_each_level() {
         let cost =
-            cost(json!({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}})).unwrap();
+            cost(&json!({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}})).unwrap();
         assert!(cost.steps(40, 1_000) < 200_000);
     }
 
     #[test]
     fn doubling_at_every_level_is_seen() {
-        let cost = cost(json!({"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}));
+        let cost = cost(&json!({"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}));
         let cost = cost.unwrap();
         assert!(cost.steps(5, 10) < 10_000);
         assert!(cost.steps(40, 40) > MAX_STEPS);
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn doubling_by_references_alone_is_seen() {
-        assert_eq!(cost(doublings(30)).unwrap_err(), Unusable::TooDeep);
-        let cost = cost(doublings(14)).unwrap();
+        assert_eq!(cost(&doublings(30)).unwrap_err(), Unusable::TooDeep);
+        let cost = cost(&doublings(14)).unwrap();
         assert!(cost.steps(1, 2) > 1 << 14 && cost.steps(1, 2) < MAX_STEPS);
         assert!(cost.steps(1, 1_000) > MAX_STEPS);
     }

@@ -33,7 +33,7 @@ struct Rebuilder<'t> {
 
 impl Rebuilder<'_> {
     fn schema(&mut self, schema: &Value, nesting: usize) -> Value {
-        let Value::Object(members) = schema else { return Value::Bool(schema != &false) };
+        let Value::Object(members) = schema else { return Value::Bool(*schema != false) };
         if nesting > MAX_NESTING || self.weight > MAX_WEIGHT {
             return anything(members);
         }

@@ -186,13 +186,13 @@ mod tests {
 
     use super::*;
 
-    fn tidied(schema: Value) -> Tidy {
+    fn tidied(schema: &Value) -> Tidy {
         tidy(schema.as_object().unwrap()).unwrap()
     }
 
     #[test]
     fn references_lead_to_schemas_in_here_or_are_left_out() {
-        let tidied = tidied(json!({
+        let tidied = tidied(&json!({
             "$schema": "http://json-schema.org/draft-07/schema#",
             "$id": "https://example.org/tool",
             "$defs": {"a b": {"$anchor": "name"}, "c/d": {"type": "string"}},
@@ -229,7 +229,7 @@ mod tests {
         let large = json!({"description": "x".repeat(MAX_WEIGHT)});
         assert_eq!(tidy(large.as_object().unwrap()).unwrap_err(), Unusable::TooLarge);
         let mut deep = json!({});
-        for _ in 0..MAX_DEPTH {
+        for _ in 0..=MAX_DEPTH {
             deep = json!({"not": deep});
         }
         assert_eq!(tidy(deep.as_object().unwrap()).unwrap_err(), Unusable::TooDeep);
