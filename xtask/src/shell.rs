@@ -1,6 +1,7 @@
 //! Running other programs, with failures that say which one failed.
 
 use std::fmt;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,6 +24,18 @@ impl fmt::Display for Failure {
 /// A failure to do something with this file or folder.
 pub(crate) fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
+}
+
+/// A folder under `target`, which is made, and held for this process alone until the guard is dropped:
+/// two runs at once (a terminal, an editor) would spoil each other's.
+pub(crate) fn hold(name: &str) -> Result<(PathBuf, File), Failure> {
+    let folder = root().join("target").join(name);
+    fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+    let folder = folder.canonicalize().map_err(|error| failed(&folder, &error))?;
+    let path = folder.join("lock");
+    let lock = File::create(&path).map_err(|error| failed(&path, &error))?;
+    lock.lock().map_err(|error| failed(&path, &error))?;
+    Ok((folder, lock))
 }
 
 /// The root of the workspace.

@@ -9,7 +9,7 @@ use reference::{SCENARIOS, VERSIONS};
 use suite::Suite;
 
 use crate::peers;
-use crate::shell::{Failure, Run as _, cargo, root};
+use crate::shell::{Failure, Run as _, cargo, hold, root};
 
 /// The package and the binary of the client that the suite is run against.
 const CLIENT: &str = "openclaw-conformance-client";
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
         Some(client) => client.to_owned(),
         None => build()?,
     };
-    let results = root().join("target").join("conformance");
+    let (results, _lock) = hold("conformance")?;
     println!("{:<37}{:<12}{:>6}{:>11}  verdict", "scenario", "version", "passed", "reference");
     let mut runs = 0_usize;
     for (scenario, references) in SCENARIOS {

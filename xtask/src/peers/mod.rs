@@ -4,10 +4,10 @@
 pub(crate) mod node;
 mod python;
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Failure, failed, root};
+use crate::shell::{Failure, failed, hold};
 
 /// The emulator of AWS.
 const AWS: &str = include_str!("../../peers/python.txt");
@@ -16,13 +16,7 @@ const MCP: &str = include_str!("../../peers/python-mcp.txt");
 
 /// Installs what is missing or of another version; returns the folder.
 pub(crate) fn install() -> Result<PathBuf, Failure> {
-    let peers = root().join("target").join("peers");
-    fs::create_dir_all(&peers).map_err(|error| failed(&peers, &error))?;
-    let peers = peers.canonicalize().map_err(|error| failed(&peers, &error))?;
-    // Two runs at once (a terminal, an editor) must not install into one folder.
-    let path = peers.join("lock");
-    let lock = File::create(&path).map_err(|error| failed(&path, &error))?;
-    lock.lock().map_err(|error| failed(&path, &error))?;
+    let (peers, _lock) = hold("peers")?;
     python::install(&peers.join("python"), AWS)?;
     python::install(&peers.join("python-mcp"), MCP)?;
     node::install(&peers.join("node"))?;
