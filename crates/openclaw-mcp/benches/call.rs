@@ -12,7 +12,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::process::{Launch, Pipes, Process};
-use openclaw_mcp::wire::{self, FastLane, Limits};
+use openclaw_mcp::wire::{self, FastLane, Limits, ToolCall};
 use openclaw_testkit::{Script, TestServer};
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -41,7 +41,11 @@ fn client() -> ClientConfig {
 }
 
 async fn fast_call(lane: &FastLane, arguments: &RawValue) -> usize {
-    lane.call_tool("echo", arguments, "", LIMITS).await.unwrap().get().len()
+    lane.call_tool(ToolCall { tool: "echo", arguments, meta: "", more: "", headers: &[] }, LIMITS)
+        .await
+        .unwrap()
+        .get()
+        .len()
 }
 
 async fn rmcp_call(rmcp: &Rmcp, arguments: &serde_json::Map<String, serde_json::Value>) -> usize {

@@ -83,7 +83,7 @@ impl Attached {
         let server = self.shelf.server();
         let old = self.shelf.inventory();
         match old.list_again(server, &self.connection, changed, self.limits).await {
-            Ok(inventory) => self.shelf.put(inventory, self.connection.era()),
+            Ok(inventory) => self.shelf.put(inventory, &self.connection),
             // The old list stays; if the connection is lost, that is found out elsewhere.
             Err(error) => tracing::warn!(%server, %error, "its lists cannot be read again"),
         }

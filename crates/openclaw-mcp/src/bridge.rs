@@ -13,11 +13,15 @@ use serde_json::value::RawValue;
 use crate::agent::AgentTools;
 use crate::audit::{Audit, AuditOutcome, CallRecord};
 use crate::catalogue::CatalogueTool;
+use crate::limiter::{AskedBy, RetryAfter};
 use crate::pins::{Pin, Pins};
-use crate::results::{self, Origin, Problem, ResultLimits};
+use crate::results::{self, Origin, ResultLimits};
 use crate::schema::{Validator, Violations};
 use crate::spill::Spill;
 use crate::wire::CallError;
+
+/// How long a server is left alone that wants fewer calls and does not say for how long.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// What watches over calls.
 #[derive(Debug, Clone)]
@@ -72,53 +76,65 @@ impl AgentTools {
     async fn carry_out(&self, tool: &CatalogueTool, call: Call<'_>) -> ToolOutcome {
         let server = &tool.server;
         let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
-        let fail = |problem: Problem<'_>| results::failure(&problem, origin, Duration::ZERO);
+        let fail = |kind, words| results::failure(kind, words, Some(origin));
         if let Decision::Denied { by } = &tool.decision {
-            return fail(Problem::Denied(&format!("the configuration says so (`{by}`)")));
+            let words = format!("This call is not allowed: the configuration says so (`{by}`).");
+            return fail(Failure::Denied, words);
         }
         if let Err(words) = self.check_pin(tool, call) {
-            return fail(Problem::Denied(words));
+            return fail(Failure::Denied, format!("This call is not allowed: {words}."));
         }
         match tool.validator.get() {
             Ok(validator) => {
                 if let Err(violations) = check(validator, call.arguments) {
-                    return fail(Problem::InvalidArguments(&violations));
+                    let words = format!(
+                        "The arguments do not fit this tool. Nothing was called.\n{violations}"
+                    );
+                    return fail(Failure::InvalidArguments, words);
                 }
             }
             Err(unusable) => {
-                return fail(Problem::Protocol(&format!(
-                    "the tool's schema is broken: {unusable}"
-                )));
+                let words = format!("This tool cannot be called, its schema is broken: {unusable}.");
+                return fail(Failure::Protocol, words);
             }
         }
         if let Err(wait) = server.limiter.check() {
-            return fail(Problem::RateLimited(wait));
+            return fail(Failure::RateLimited, limited(origin.server, wait));
         }
         let attached = match server.ready().await {
             Ok(attached) => attached,
-            Err(unavailable) => return fail(Problem::Unavailable(&unavailable.reason())),
+            Err(unavailable) => return fail(Failure::Unavailable, unavailable.to_string()),
         };
         let _turn = match &server.turn {
             Some(turn) => turn.acquire().await.ok(),
             None => None,
         };
         let started = Instant::now();
-        let result =
-            attached.connection().call_tool(&tool.listed.name, call.arguments, server.limits).await;
+        let connection = attached.connection();
+        let headers = tool.headers();
+        let name = &tool.listed.name;
+        let result = connection.call_tool(name, call.arguments, headers, server.limits).await;
         let duration = started.elapsed();
         let outcome = match result {
             Ok(raw) => {
-                let max_chars = server.config().max_result_chars;
-                let limits = ResultLimits { max_chars, ..ResultLimits::default() };
+                let limits = ResultLimits { max_chars: server.config().max_result_chars };
                 results::outcome(raw, origin, limits, self.office.spill.as_deref(), duration)
             }
             Err(error) => {
                 if is_unknown_tool(&error) {
                     server.shelf().remove_tool(&tool.listed.name);
                     // Whoever keeps the lists fresh asks again.
-                    attached.connection().client().changed(|changes| changes.tools += 1);
+                    connection.client().changed(|changes| changes.tools += 1);
                 }
-                results::call_failure(&error, origin, duration)
+                match &error {
+                    CallError::RateLimited { retry_after } => {
+                        server.limiter.back_off(retry_after.unwrap_or(PAUSE));
+                    }
+                    // Connecting anew leads to the state that says so.
+                    CallError::NeedsAuth { .. } => server.reconnect().await,
+                    _ => {}
+                }
+                results::call_failed(error, origin)
             }
         };
         server.stats.record(duration, outcome.is_error);
@@ -158,6 +174,16 @@ fn check(validator: &Validator, arguments: &RawValue) -> Result<(), Violations> 
         return Ok(());
     }
     Err(violations)
+}
+
+/// Too many calls, in words.
+pub(crate) fn limited(server: &str, wait: RetryAfter) -> String {
+    let seconds = wait.after.as_secs() + u64::from(wait.after.subsec_nanos() > 0);
+    let who = match wait.asked_by {
+        AskedBy::Us => "There were too many calls to",
+        AskedBy::Server => "Fewer calls are wanted by",
+    };
+    format!("{who} MCP server '{server}'. Try again in {seconds} s.")
 }
 
 /// The outcome of a call of a tool that is not there.

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::describe;
 use crate::listing::ListedTool;
 use crate::naming::{RawTool, names};
+use crate::param_headers::{self, ParamHeader};
 use crate::pins::Fingerprint;
 use crate::schema::LazyValidator;
 use crate::server::Server;
@@ -39,6 +40,7 @@ pub struct CatalogueTool {
     pub(crate) listed: Arc<ListedTool>,
     pub(crate) validator: LazyValidator,
     fingerprint: OnceLock<Fingerprint>,
+    headers: OnceLock<Vec<ParamHeader>>,
 }
 
 impl CatalogueTool {
@@ -50,6 +52,12 @@ impl CatalogueTool {
     /// The tool as its server describes it.
     pub fn listed(&self) -> &ListedTool {
         &self.listed
+    }
+
+    /// Which arguments are told in headers, too; one whose marks are broken was left out of the list.
+    pub(crate) fn headers(&self) -> &[ParamHeader] {
+        let read = || param_headers::of_schema(&self.listed.input_schema).unwrap_or_default();
+        self.headers.get_or_init(read)
     }
 
     /// What it says about itself, in short.
@@ -163,6 +171,7 @@ fn entry(
         listed: Arc::clone(listed),
         validator: LazyValidator::new(Arc::clone(&listed.input_schema)),
         fingerprint: OnceLock::new(),
+        headers: OnceLock::new(),
     }
 }
 

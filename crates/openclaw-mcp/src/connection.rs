@@ -14,10 +14,14 @@ use tokio::sync::Mutex;
 
 use crate::client::Client;
 use crate::era::{self, Era};
-use crate::listing::{self, ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing};
+use crate::listing::{
+    self, Dropped, ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing,
+};
+use crate::param_headers::{self, ParamHeader};
 use crate::process::{Patience, Process};
+use crate::remote::Flavour;
 use crate::stderr::Stderr;
-use crate::wire::{CallError, FastLane, Limits};
+use crate::wire::{CallError, FastLane, Limits, ToolCall};
 
 /// How often a server may ask back before it answers a request.
 const MAX_ROUNDS: usize = 10;
@@ -75,6 +79,11 @@ pub(crate) enum FarEnd {
         /// What reads its standard error.
         stderr: Stderr,
     },
+    /// A service.
+    Remote {
+        /// Over which transport.
+        flavour: Flavour,
+    },
 }
 
 /// A connection after the handshake.
@@ -112,6 +121,25 @@ struct InputRequired<'a> {
     request_state: Option<&'a RawValue>,
 }
 
+/// What we answer to a server that asked back.
+struct Answers {
+    responses: Box<RawValue>,
+    /// What it wants back, exactly as it gave it.
+    state: Option<Box<RawValue>>,
+}
+
+impl Answers {
+    /// As members of an object.
+    fn members(&self) -> String {
+        let mut members = format!(r#""inputResponses":{}"#, self.responses.get());
+        if let Some(state) = &self.state {
+            members.push_str(r#","requestState":"#);
+            members.push_str(state.get());
+        }
+        members
+    }
+}
+
 impl Connection {
     pub(crate) fn new(opened: Opened, client: Client, far_end: FarEnd) -> Self {
         let Opened { lane, rmcp, era } = opened;
@@ -130,17 +158,17 @@ impl Connection {
         &self,
         tool: &str,
         arguments: &RawValue,
+        headers: &[ParamHeader],
         limits: Limits,
     ) -> Result<Box<RawValue>, CallError> {
         let meta = self.meta.as_ref().map_or("", |meta| &meta.members);
-        let result = self.lane.call_tool(tool, arguments, meta, limits).await?;
-        let params = || {
-            let mut params = BTreeMap::new();
-            params.insert("name", to_raw_value(tool).unwrap_or_default());
-            params.insert("arguments", arguments.to_owned());
-            params
-        };
-        self.go_on("tools/call", result, params, limits).await
+        let call = ToolCall { tool, arguments, meta, more: "", headers };
+        let result = self.lane.call_tool(call, limits).await?;
+        self.go_on(result, async |answers| {
+            let more = answers.members();
+            self.lane.call_tool(ToolCall { more: &more, ..call }, limits).await
+        })
+        .await
     }
 
     /// Sends any other request. A server that asks back is answered, and asked again.
@@ -154,28 +182,31 @@ impl Connection {
         limits: Limits,
     ) -> Result<Box<RawValue>, CallError> {
         let result = self.lane.request(method, &self.with_meta(params.clone()), limits).await?;
-        self.go_on(method, result, || params.clone(), limits).await
+        self.go_on(result, async |answers| {
+            let mut params = params.clone();
+            params.insert("inputResponses", answers.responses);
+            if let Some(state) = answers.state {
+                params.insert("requestState", state);
+            }
+            self.lane.request(method, &self.with_meta(params), limits).await
+        })
+        .await
     }
 
     /// A result that says that something is missing is answered with what is asked for, until it is
     /// complete.
-    async fn go_on<'p>(
+    async fn go_on(
         &self,
-        method: &str,
         mut result: Box<RawValue>,
-        params: impl Fn() -> BTreeMap<&'p str, Box<RawValue>>,
-        limits: Limits,
+        again: impl AsyncFn(Answers) -> Result<Box<RawValue>, CallError>,
     ) -> Result<Box<RawValue>, CallError> {
         for _ in 0..MAX_ROUNDS {
             let Some(missing) = self.missing(&result) else { return Ok(result) };
-            let mut params = params();
-            if let Some(state) = missing.request_state {
-                params.insert("requestState", state.to_owned());
-            }
-            let answers = self.client.fulfil(missing.input_requests).await;
-            let answers = answers.map_err(CallError::AskedFor)?;
-            params.insert("inputResponses", to_raw_value(&answers).unwrap_or_default());
-            result = self.lane.request(method, &self.with_meta(params), limits).await?;
+            let state = missing.request_state.map(ToOwned::to_owned);
+            let responses = self.client.fulfil(missing.input_requests).await;
+            let responses = responses.map_err(CallError::AskedFor)?;
+            let responses = to_raw_value(&responses).unwrap_or_default();
+            result = again(Answers { responses, state }).await?;
         }
         match self.missing(&result) {
             Some(_) => Err(CallError::AskedFor("more and more, without an answer".to_owned())),
@@ -203,11 +234,19 @@ impl Connection {
     /// # Errors
     /// If the server does not answer.
     pub async fn list_tools(&self, limits: Limits) -> Result<Listing<ListedTool>, CallError> {
-        match listing::tools(&self.lane, self.meta_object(), limits).await {
+        let mut listing = match listing::tools(&self.lane, self.meta_object(), limits).await {
             // It never said that it has any.
-            Err(CallError::Rpc(_)) if !self.about.offers.tools => Ok(Listing::default()),
-            listed => listed,
+            Err(CallError::Rpc(_)) if !self.about.offers.tools => return Ok(Listing::default()),
+            listed => listed?,
+        };
+        let tells_headers = matches!(self.far_end, FarEnd::Remote { .. }) && self.meta.is_some();
+        if tells_headers {
+            listing.keep(|tool| match param_headers::of_schema(&tool.input_schema) {
+                Ok(_) => Ok(()),
+                Err(reason) => Err(Dropped::new(&tool.name, reason)),
+            });
         }
+        Ok(listing)
     }
 
     /// Lists the server's resources.
@@ -309,13 +348,20 @@ impl Connection {
     pub fn pid(&self) -> Option<u32> {
         match &self.far_end {
             FarEnd::Process { pid, .. } => Some(*pid),
+            FarEnd::Remote { .. } => None,
         }
     }
 
     /// The id of the session, of a remote server that has one.
     pub fn session_id(&self) -> Option<String> {
+        self.lane.session_id()
+    }
+
+    /// The transport, of a remote server.
+    pub fn flavour(&self) -> Option<Flavour> {
         match &self.far_end {
             FarEnd::Process { .. } => None,
+            FarEnd::Remote { flavour } => Some(*flavour),
         }
     }
 
@@ -323,6 +369,7 @@ impl Connection {
     pub fn last_lines(&self) -> Vec<String> {
         match &self.far_end {
             FarEnd::Process { stderr, .. } => stderr.last_lines(),
+            FarEnd::Remote { .. } => Vec::new(),
         }
     }
 
@@ -342,6 +389,7 @@ impl Connection {
                     process.shut_down(None, patience).await;
                 }
             }
+            FarEnd::Remote { .. } => {}
         }
     }
 }

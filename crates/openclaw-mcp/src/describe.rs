@@ -96,7 +96,7 @@ mod tests {
             name: "read".to_owned(),
             title: Some("Read a file".to_owned()),
             description: description.map(str::to_owned),
-            input_schema: Map::new(),
+            input_schema: std::sync::Arc::default(),
             hints: crate::listing::Hints::default(),
         }
     }

@@ -5,20 +5,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::{ServerConfig, Transport};
+use openclaw_config::{HttpServer, ServerConfig, Transport};
 use openclaw_secrets::{Environment, Resolver};
 use rmcp::model::ProtocolVersion;
 use tokio::sync::Semaphore;
 
 use crate::attached::Attached;
 use crate::client::{Client, Host};
-use crate::connection::Connection;
+use crate::connection::{Connection, FarEnd, Opened};
 use crate::era::Era;
 use crate::guard::Guard;
 use crate::inventory::Inventory;
 use crate::launch::launch;
 use crate::local::{self, ConnectError};
 use crate::process::Patience;
+use crate::remote::{self, Flavour, Known, Network, RemoteError, RemotePlan};
 use crate::server_log::ServerLog;
 use crate::shelf::Shelf;
 use crate::supervisor::{Dial, DialError, Trouble};
@@ -49,6 +50,8 @@ pub(crate) struct ServerDial {
     pub(crate) log: ServerLog,
     /// The era that it spoke last time.
     pub(crate) known_era: Option<Era>,
+    /// The transport that it spoke over last time, of a remote server.
+    pub(crate) known_flavour: Option<Flavour>,
     /// The version that it could be brought to shake hands on, if not the usual one.
     pub(crate) offer: Option<ProtocolVersion>,
     /// How often to list, whatever the server says.
@@ -63,11 +66,11 @@ impl Dial for ServerDial {
         // It is never closed.
         let _turn = turns.acquire_owned().await;
         let connection = self.connect().await?;
-        let era = connection.era();
-        self.known_era = Some(era);
+        self.known_era = Some(connection.era());
+        self.known_flavour = connection.flavour();
         let limits = Limits { timeout: self.config.timeout, cap: self.config.timeout };
         match Inventory::list(&self.name, &connection, limits).await {
-            Ok(inventory) => self.shelf.put(inventory, era),
+            Ok(inventory) => self.shelf.put(inventory, &connection),
             Err(error) => {
                 connection.close(Patience::default()).await;
                 let trouble = Trouble::new(format!("{error} while listing its tools"));
@@ -87,8 +90,30 @@ impl ServerDial {
                 let launch = launch.map_err(|error| DialError::Failed(secret_failed(&error)))?;
                 self.start(launch).await.map_err(|error| DialError::Failed(error.into()))
             }
-            Transport::Http(_) => Err(DialError::Failed(Trouble::new("remote servers: soon"))),
+            Transport::Http(http) => self.reach(http).await,
         }
+    }
+
+    /// Connects to a remote server.
+    async fn reach(&mut self, config: HttpServer) -> Result<Connection, DialError> {
+        let Surroundings { resolver, environment, host, .. } = &self.surroundings;
+        let headers = remote::headers(&config, resolver).await;
+        let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
+        let client = Client::new(&self.name, host.clone());
+        let known = self.known_era.zip(self.known_flavour);
+        let plan = RemotePlan {
+            server: self.name.clone(),
+            config,
+            headers,
+            network: Network::of(environment),
+            client: client.config().clone(),
+            known: known.map(|(era, flavour)| Known { era, flavour }),
+            timeout: self.config.timeout,
+        };
+        let opened = remote::open(plan, client.clone()).await?;
+        let remote::Opened { lane, rmcp, known, .. } = opened;
+        let far_end = FarEnd::Remote { flavour: known.flavour };
+        Ok(Connection::new(Opened { lane, rmcp, era: known.era }, client, far_end))
     }
 
     /// Starts a local server. One that breaks on a question or on a handshake of today is started
@@ -153,6 +178,17 @@ fn secret_failed(error: &openclaw_secrets::ResolveError) -> Trouble {
     let hint = "`openclaw secrets check` tells more".to_owned();
     let message = format!("{error} while resolving its secrets");
     Trouble { message, hint: Some(hint), last_lines: Vec::new() }
+}
+
+impl From<RemoteError> for DialError {
+    fn from(error: RemoteError) -> Self {
+        let trouble =
+            Trouble { message: error.to_string(), hint: error.hint(), last_lines: Vec::new() };
+        match error {
+            RemoteError::NeedsAuth { .. } => Self::NeedsAuth(trouble),
+            _ => Self::Failed(trouble),
+        }
+    }
 }
 
 impl From<ConnectError> for Trouble {

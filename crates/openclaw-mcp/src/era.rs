@@ -50,7 +50,14 @@ impl Finding {
 
 /// Errors that only a modern server answers with: unsupported version, missing capability, header
 /// mismatch.
-const MODERN_ERRORS: [i64; 3] = [-32022, -32021, -32020];
+pub(crate) const MODERN_ERRORS: [i64; 3] = [-32022, -32021, -32020];
+
+/// What a modern server says of itself, as far as it tells the era.
+#[derive(Deserialize)]
+pub(crate) struct Discovered {
+    #[serde(rename = "supportedVersions")]
+    pub(crate) versions: Vec<String>,
+}
 
 /// Whether a server refused a handshake as only a modern one does.
 pub(crate) fn is_modern_refusal(error: &ClientInitializeError) -> bool {
@@ -61,14 +68,6 @@ pub(crate) fn is_modern_refusal(error: &ClientInitializeError) -> bool {
 #[derive(Deserialize)]
 struct RpcError {
     code: i64,
-}
-
-/// What a modern server answers, as far as it tells the eras apart.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Discovered {
-    #[expect(dead_code, reason = "that it is there is what counts")]
-    supported_versions: Vec<String>,
 }
 
 /// Asks a server.
@@ -82,21 +81,23 @@ pub async fn probe(
 ) -> Result<Finding, Closed> {
     let limits = Limits { timeout, cap: timeout };
     match lane.request("server/discover", &question(client), limits).await {
-        // Some old servers answer whatever they are asked with an empty result.
+        // Some old servers answer anything with an empty result.
         Ok(result) => {
             let is_modern = serde_json::from_str::<Discovered>(result.get()).is_ok();
             Ok(Finding::Era(if is_modern { Era::Modern } else { Era::Legacy }))
         }
         Err(CallError::Rpc(error)) => {
-            let code = serde_json::from_str::<RpcError>(error.get()).map(|error| error.code);
-            let is_modern = code.is_ok_and(|code| MODERN_ERRORS.contains(&code));
+            let is_modern = code(&error).is_some_and(|code| MODERN_ERRORS.contains(&code));
             Ok(Finding::Era(if is_modern { Era::Modern } else { Era::Legacy }))
         }
-        Err(CallError::TimedOut(_) | CallError::Busy | CallError::AskedFor(_)) => {
-            Ok(Finding::Silent)
-        }
         Err(CallError::Closed(closed)) => Err(closed),
+        Err(_) => Ok(Finding::Silent),
     }
+}
+
+/// The code of an error.
+pub(crate) fn code(error: &RawValue) -> Option<i64> {
+    serde_json::from_str::<RpcError>(error.get()).ok().map(|error| error.code)
 }
 
 /// What 2026-07-28 wants to know of a client in the `_meta` of every request.
@@ -113,7 +114,8 @@ pub(crate) fn request_meta(client: &ClientConfig) -> Map<String, Value> {
     }
 }
 
-fn question(client: &ClientConfig) -> Box<RawValue> {
+/// The parameters of `server/discover`.
+pub(crate) fn question(client: &ClientConfig) -> Box<RawValue> {
     let params = serde_json::json!({ "_meta": request_meta(client) });
     to_raw_value(&params).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -1,15 +1,16 @@
 //! The resources and prompts of an agent's servers (B14, B15).
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use openclaw_tools::{ToolName, ToolOutcome};
+use openclaw_tools::{Failure, ToolName, ToolOutcome};
 use serde_json::value::to_raw_value;
 
 use crate::agent::AgentTools;
+use crate::bridge::limited;
 use crate::listing::{ListedPrompt, ListedResource, ListedTemplate};
 use crate::naming::{RawTool, names};
-use crate::results::{self, Origin, Problem, ResultLimits};
+use crate::results::{self, Origin, ResultLimits};
 use crate::server::Server;
 
 /// How prompts are named as commands.
@@ -95,31 +96,30 @@ impl AgentTools {
     ) -> ToolOutcome {
         let origin = Origin { server: name, tool: what };
         let Some(server) = self.server(name) else {
-            let problem = Problem::Unavailable("there is no such server, or it does not run");
-            return results::failure(&problem, origin, Duration::ZERO);
+            let words = "There is no such MCP server, or it does not run.".to_owned();
+            return results::failure(Failure::Unavailable, words, None);
         };
         if let Err(wait) = server.limiter.check() {
-            return results::failure(&Problem::RateLimited(wait), origin, Duration::ZERO);
+            return results::failure(Failure::RateLimited, limited(name, wait), Some(origin));
         }
         let attached = match server.ready().await {
             Ok(attached) => attached,
             Err(unavailable) => {
-                let problem = Problem::Unavailable(&unavailable.reason());
-                return results::failure(&problem, origin, Duration::ZERO);
+                let words = unavailable.to_string();
+                return results::failure(Failure::Unavailable, words, Some(origin));
             }
         };
         let started = Instant::now();
         let answer = attached.connection().request(method, params(), server.limits).await;
         let duration = started.elapsed();
-        let max_chars = server.config().max_result_chars;
-        let limits = ResultLimits { max_chars, ..ResultLimits::default() };
+        let limits = ResultLimits { max_chars: server.config().max_result_chars };
         let spill = self.office.spill.as_deref();
         let outcome = match answer {
             Ok(raw) if method == "prompts/get" => {
                 results::prompt_outcome(raw, name, what, limits, spill, duration)
             }
             Ok(raw) => results::resource_outcome(raw, name, what, limits, spill, duration),
-            Err(error) => results::call_failure(&error, origin, duration),
+            Err(error) => results::call_failed(error, origin),
         };
         server.stats.record(duration, outcome.is_error);
         tracing::debug!(server = name, method, duration_ms = duration.as_secs_f64() * 1_000.0);

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::era::Era;
 use crate::inventory::Inventory;
+use crate::remote::Flavour;
 
 /// The version of the files.
 const FORMAT: u32 = 1;
@@ -25,6 +26,9 @@ pub struct Remembered {
     /// The era that it spoke.
     #[serde(default)]
     pub era: Option<Era>,
+    /// The transport that it spoke over, of a remote server.
+    #[serde(default)]
+    pub flavour: Option<Flavour>,
     /// What it had.
     #[serde(default)]
     pub inventory: Inventory,
@@ -75,10 +79,10 @@ impl Memory {
     }
 
     /// Remembers. It is a convenience only: failing is no reason to stop.
-    pub fn keep(&self, era: Era, inventory: &Inventory) {
+    pub fn keep(&self, era: Era, flavour: Option<Flavour>, inventory: &Inventory) {
         let Some(file) = &self.file else { return };
         let remembered =
-            Remembered { format: FORMAT, era: Some(era), inventory: inventory.clone() };
+            Remembered { format: FORMAT, era: Some(era), flavour, inventory: inventory.clone() };
         if let Err(error) = write(file, &remembered) {
             tracing::debug!(%error, "what was learnt about a server cannot be remembered");
         }

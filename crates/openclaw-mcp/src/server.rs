@@ -67,7 +67,7 @@ pub(crate) struct Treatment {
 
 /// Why a server cannot be used now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the MCP server '{server}' is not available: {}", self.reason())]
+#[error("MCP server '{server}' is not available: {}", self.reason())]
 pub struct Unavailable {
     /// Its name.
     pub server: String,
@@ -133,6 +133,7 @@ impl Server {
             shelf: Arc::clone(&shelf),
             log: log.clone(),
             known_era: remembered.era,
+            known_flavour: remembered.flavour,
             offer: None,
             list_every: treatment.list_every,
         };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 
-use crate::era::Era;
+use crate::connection::Connection;
 use crate::inventory::Inventory;
 use crate::memory::Memory;
 
@@ -57,8 +57,8 @@ impl Shelf {
 
     /// Puts a new inventory there, and remembers it for the next run. If it is the old one, nothing
     /// happens.
-    pub(crate) fn put(&self, inventory: Inventory, era: Era) {
-        self.memory.keep(era, &inventory);
+    pub(crate) fn put(&self, inventory: Inventory, connection: &Connection) {
+        self.memory.keep(connection.era(), connection.flavour(), &inventory);
         self.replace(inventory);
     }
 

@@ -90,7 +90,7 @@ impl Environment {
     }
 
     /// The value of a variable, also if it is empty.
-    pub(crate) fn get(&self, name: &str) -> Option<String> {
+    pub fn get(&self, name: &str) -> Option<String> {
         (self.lookup)(name)
     }
 

@@ -42,6 +42,20 @@ impl<T> Default for Listing<T> {
     }
 }
 
+impl<T> Listing<T> {
+    /// Drops the entries that do not pass.
+    pub(crate) fn keep(&mut self, passes: impl Fn(&T) -> Result<(), Dropped>) {
+        let dropped = &mut self.dropped;
+        self.entries.retain(|entry| match passes(entry) {
+            Ok(()) => true,
+            Err(reason) => {
+                dropped.push(reason);
+                false
+            }
+        });
+    }
+}
+
 /// An entry that was dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
@@ -52,7 +66,7 @@ pub struct Dropped {
 }
 
 impl Dropped {
-    fn new(name: &str, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(name: &str, reason: impl Into<String>) -> Self {
         // The name may be 300 characters of anything.
         let name = name.chars().take(64).map(|c| if c.is_control() { ' ' } else { c }).collect();
         Self { name, reason: reason.into() }

@@ -79,9 +79,9 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
         CallError::TimedOut(after) => (
             Failure::TimedOut,
             format!(
-                "{server} did not answer in time: timed out after {}. It was told to stop; whether \
-                 it has done something before is not known.",
-                seconds(after)
+                "The call timed out after {} ms. {server} was told to stop; whether it has done \
+                 something before is not known.",
+                after.as_millis()
             ),
         ),
         CallError::Closed(closed) => {
@@ -89,6 +89,36 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
         }
         CallError::Busy => {
             (Failure::Unavailable, format!("Too many calls wait for {server}. Try again later."))
+        }
+        CallError::NeedsAuth { .. } => (
+            Failure::Unavailable,
+            format!("{server} wants a login. Somebody must set its key, or log in."),
+        ),
+        CallError::Forbidden { .. } => (
+            Failure::Unavailable,
+            format!("{server} refuses access with the key that it was given."),
+        ),
+        CallError::RateLimited { retry_after } => {
+            let again =
+                retry_after.map_or("later".to_owned(), |after| format!("in {}", seconds(after)));
+            (Failure::RateLimited, format!("{server} wants fewer calls. Try again {again}."))
+        }
+        CallError::Http { status, body } => {
+            let words = format!("{server} answered with HTTP status {status}.");
+            return failure_with(Failure::Protocol, words, Untrusted::new(&body), origin);
+        }
+        // What was wrong may quote the server.
+        CallError::Protocol(how) => {
+            let words = format!("{server} sent an invalid response.");
+            return failure_with(Failure::InvalidResponse, words, Untrusted::new(&how), origin);
+        }
+        CallError::Redirected { .. } => {
+            let words = "redirects to another place, where its credentials must not go";
+            (Failure::Unavailable, format!("{server} {words}."))
+        }
+        CallError::AskedFor(what) => (Failure::Protocol, format!("{server} asked for {what}.")),
+        CallError::Unreachable(unreachable) => {
+            (Failure::Unavailable, format!("{server} is not available: {}.", unreachable.problem))
         }
     };
     failure(kind, words, Some(origin))

@@ -5,6 +5,8 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use super::peek::number;
+
 /// Our ids begin here: `rmcp` counts from zero and never comes this far. All stay below 2^53, which
 /// every JSON implementation can represent.
 const BASE: u64 = 1 << 40;
@@ -16,9 +18,9 @@ const GENERATIONS: u64 = 1 << 23;
 pub(super) struct CallId(u64);
 
 impl CallId {
-    /// The id that stands in a message, if it is one of ours. Some servers echo numbers as strings.
+    /// The id that stands in a message, if it is one of ours.
     pub(super) fn parse(id: &RawValue) -> Option<Self> {
-        let id = id.get().trim_matches('"').parse().ok()?;
+        let id = number(id)?;
         (id >= BASE).then_some(Self(id))
     }
 

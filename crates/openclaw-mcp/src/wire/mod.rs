@@ -1,20 +1,28 @@
 //! The bytes of a connection are ours, the protocol is `rmcp`'s.
 //!
-//! One reader and one writer own a connection's pipes. The reader looks at `id` and `method` of each
+//! One reader and one writer own a connection's pipes; over HTTP, whoever has something to say does so
+//! by itself. The reader looks at `id` and `method` of each
 //! line and no further. An answer to a *fast-lane* call goes straight to its waiter, as raw JSON;
 //! everything else is parsed and handed to `rmcp` through its `Transport`. So a tool call costs no
 //! actor, no typed parsing and no second queue, while lifecycle, lists, notifications and requests of
 //! the server stay where they are well kept.
 
+mod call_error;
 mod calls;
+mod deliver;
+mod ending;
 mod fast_lane;
+mod frame;
+pub(crate) mod http;
 mod outlet;
 mod peek;
+mod pipe;
 mod queue;
 mod reader;
 mod slow_lane;
 
-pub use fast_lane::{CallError, FastLane, Limits};
+pub use call_error::{CallError, ReachProblem, Unreachable};
+pub use fast_lane::{FastLane, Limits, ToolCall};
 pub use slow_lane::SlowLane;
 
 use std::sync::Arc;
@@ -27,6 +35,8 @@ use queue::Queue;
 
 /// How many messages may wait for `rmcp` before the server is no longer read.
 const SLOW_LANE_BOUND: usize = 256;
+/// A longer message is not read.
+const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 
 /// Why a connection is closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,11 +48,14 @@ pub enum Closed {
     #[error("the connection was shut down")]
     ByUs,
     /// The server sent a line without end.
-    #[error("the server sent a line of more than {} MiB", reader::MAX_LINE / 1024 / 1024)]
+    #[error("the server sent a line of more than {} MiB", MAX_MESSAGE / 1024 / 1024)]
     LineTooLong,
     /// The pipe broke.
     #[error("the connection broke: {0}")]
     Broken(std::io::ErrorKind),
+    /// A remote server is out of reach, or does not know us any more.
+    #[error("the server was lost: {0}")]
+    Lost(String),
 }
 
 /// Opens a connection over the pipes of a process: the lane for calls, and the one for `rmcp`.
@@ -54,6 +67,6 @@ pub fn open(stdin: ChildStdin, stdout: ChildStdout) -> std::io::Result<(FastLane
     let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
     let writer = tokio::spawn(Arc::clone(&queue).write());
     let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp));
-    let fast = FastLane::new(Arc::clone(&queue));
+    let fast = FastLane::over_pipe(Arc::clone(&queue));
     Ok((fast, SlowLane::new(queue, from_server, [writer, reader])))
 }

@@ -12,6 +12,10 @@ use super::calls::CallId;
 pub(super) enum Line<'a> {
     /// An answer to one of our calls.
     Answer(CallId, Result<&'a RawValue, &'a RawValue>),
+    /// An answer to a request of `rmcp`, by its number.
+    ToRmcp(u64, Result<&'a RawValue, &'a RawValue>),
+    /// An error that does not say what it is about.
+    Nameless(&'a RawValue),
     /// The server tells of progress with one of our calls.
     Progress(CallId),
     /// Several messages in one (2025-03-26).
@@ -42,6 +46,11 @@ struct Progress<'a> {
     token: &'a RawValue,
 }
 
+/// The number that an id is. Some servers echo numbers as strings.
+pub(super) fn number(id: &RawValue) -> Option<u64> {
+    id.get().trim_matches('"').parse().ok()
+}
+
 /// Looks at a line.
 pub(super) fn peek(line: &[u8]) -> Line<'_> {
     let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -59,12 +68,19 @@ pub(super) fn peek(line: &[u8]) -> Line<'_> {
             None => Line::Other,
         };
     }
-    match (envelope.id.and_then(CallId::parse), envelope.result, envelope.error) {
-        (Some(id), Some(result), _) => Line::Answer(id, Ok(result)),
-        (Some(id), None, Some(error)) => Line::Answer(id, Err(error)),
-        // An answer without content, or to a call that is not ours.
-        (_, None, None) => Line::Garbage,
-        _ => Line::Other,
+    let answer = match (envelope.result, envelope.error) {
+        (Some(result), _) => Ok(result),
+        (None, Some(error)) => Err(error),
+        (None, None) => return Line::Garbage,
+    };
+    match (envelope.id.filter(|id| id.get() != "null"), answer) {
+        (None, Err(error)) => Line::Nameless(error),
+        (None, Ok(_)) => Line::Garbage,
+        (Some(id), answer) => match (CallId::parse(id), number(id)) {
+            (Some(id), _) => Line::Answer(id, answer),
+            (None, Some(number)) => Line::ToRmcp(number, answer),
+            (None, None) => Line::Other,
+        },
     }
 }
 
@@ -88,7 +104,9 @@ mod tests {
             r#"{{"method":"notifications/progress","params":{{"progressToken":{OURS},"progress":1}}}}"#
         );
         assert!(matches!(peek(progress.as_bytes()), Line::Progress(_)));
-        assert!(matches!(peek(br#"{"id":1,"result":{}}"#), Line::Other));
+        assert!(matches!(peek(br#"{"id":1,"result":{}}"#), Line::ToRmcp(1, Ok(_))));
+        assert!(matches!(peek(br#"{"id":"abc","result":{}}"#), Line::Other));
+        assert!(matches!(peek(br#"{"id":null,"error":{}}"#), Line::Nameless(_)));
         assert!(
             matches!(peek(br#" [{"id":1,"result":{}}]"#), Line::Batch(parts) if parts.len() == 1)
         );
@@ -96,7 +114,18 @@ mod tests {
 
     #[test]
     fn garbage_is_recognised_as_such() {
-        for garbage in ["", "hello", "{", "[", "42", "{}", r#"{"id":5}"#, "\u{feff}{}", "null"] {
+        for garbage in [
+            "",
+            "hello",
+            "{",
+            "[",
+            "42",
+            "{}",
+            r#"{"id":5}"#,
+            "\u{feff}{}",
+            "null",
+            r#"{"result":{}}"#,
+        ] {
             assert!(matches!(peek(garbage.as_bytes()), Line::Garbage), "{garbage:?}");
         }
         assert!(matches!(peek(&[0xff, 0xfe]), Line::Garbage));

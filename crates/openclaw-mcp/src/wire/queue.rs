@@ -1,12 +1,14 @@
 //! What waits to be written, and the state that both lanes share.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::Closed;
 use super::calls::Calls;
+use super::deliver::Waiters;
+use super::ending::Ending;
 use super::outlet::Outlet;
 
 /// With more than this waiting to be written, nothing is added: the server does not read.
@@ -23,9 +25,7 @@ pub(super) struct Queue {
     work: Notify,
     /// There is room again.
     room: Notify,
-    closed: OnceLock<Closed>,
-    /// The connection has closed.
-    ended: Notify,
+    ending: Ending,
 }
 
 #[derive(Default)]
@@ -43,8 +43,7 @@ impl Queue {
             outlet: Mutex::new(Some(Arc::new(outlet))),
             work: Notify::new(),
             room: Notify::new(),
-            closed: OnceLock::new(),
-            ended: Notify::new(),
+            ending: Ending::default(),
         }
     }
 
@@ -59,19 +58,12 @@ impl Queue {
 
     /// Why the connection is closed, if it is.
     pub(super) fn closed(&self) -> Option<&Closed> {
-        self.closed.get()
+        self.ending.reason()
     }
 
     /// Waits until the connection is closed. Safe to cancel.
     pub(super) async fn until_closed(&self) -> Closed {
-        loop {
-            // Made before the look: otherwise the end could come between the two, unheard.
-            let ended = self.ended.notified();
-            if let Some(closed) = self.closed() {
-                return closed.clone();
-            }
-            ended.await;
-        }
+        self.ending.until().await
     }
 
     /// Waits until something may be added. Safe to cancel.
@@ -141,11 +133,16 @@ impl Queue {
     /// Closes the connection: what waits is still written, but whoever waits for an answer learns that
     /// none will come. The first reason counts.
     pub(super) fn close(&self, reason: Closed) {
-        let _ = self.closed.set(reason);
+        self.ending.set(reason);
         self.state().calls.clear();
         self.work.notify_one();
         self.room.notify_waiters();
-        self.ended.notify_waiters();
+    }
+}
+
+impl Waiters for Queue {
+    fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T {
+        act(&mut self.state().calls)
     }
 }
 

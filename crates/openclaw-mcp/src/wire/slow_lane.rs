@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Closed;
+use super::deliver::Message;
 use super::queue::Queue;
-use super::reader::Message;
 
 /// What `rmcp` sends and receives through. It owns the connection: with it, both lanes end.
 pub struct SlowLane {

@@ -52,7 +52,7 @@ async fn a_server_of_every_version_is_connected_to_listed_and_ended() {
         let listing = connection.list_tools(LIMITS).await.unwrap();
         assert!(listing.entries.iter().any(|tool| tool.name == "echo"));
         let result =
-            connection.call_tool("echo", &raw(r#"{"text":"hello"}"#), LIMITS).await.unwrap();
+            connection.call_tool("echo", &raw(r#"{"text":"hello"}"#), &[], LIMITS).await.unwrap();
         assert!(result.get().contains("hello"), "{version}: {result}");
         connection.close(Patience::default()).await;
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::process::{Launch, Patience, Process};
-use openclaw_mcp::wire::{self, CallError, FastLane, Limits};
+use openclaw_mcp::wire::{self, CallError, FastLane, Limits, ToolCall};
 use openclaw_testkit::{Script, TestServer};
 use rmcp::RoleClient;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
@@ -46,7 +46,8 @@ impl Connection {
         limits: Limits,
     ) -> Result<Value, CallError> {
         let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
-        let result = self.fast.call_tool(tool, &arguments, "", limits).await?;
+        let call = ToolCall { tool, arguments: &arguments, meta: "", more: "", headers: &[] };
+        let result = self.fast.call_tool(call, limits).await?;
         Ok(serde_json::from_str(result.get()).unwrap())
     }
 

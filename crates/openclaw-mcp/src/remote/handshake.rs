@@ -1,0 +1,242 @@
+//! Which era and which transport a server speaks, and the handshake over it (T1, T5).
+//!
+//! Nothing but asking tells. A modern server answers `server/discover`; one that does not is asked to
+//! `initialize`, with older and older versions if it must be; one that takes no POST at all may speak the
+//! transport of 2024-11-05.
+
+use std::time::Duration;
+
+use openclaw_config::HttpFlavour;
+use rmcp::model::{ClientConfig, ProtocolVersion};
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{Flavour, Known, RemoteError, RemotePlan, Step};
+use crate::era::{self, Era};
+use crate::wire::http::{Greeting, HttpSlowLane, agreed_version};
+use crate::wire::{CallError, Limits, ReachProblem};
+
+/// How long a server may think about a question that it may never have heard.
+const PROBE: Duration = Duration::from_secs(2);
+
+/// The versions with a handshake, newest first.
+const VERSIONS: [ProtocolVersion; 4] = [
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_03_26,
+    ProtocolVersion::V_2024_11_05,
+];
+
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// A server that was met.
+pub(super) struct Met {
+    pub(super) known: Known,
+    /// What it said, for `rmcp`; none if `rmcp` is to ask by itself.
+    pub(super) greeting: Option<Greeting>,
+}
+
+/// Ways to speak to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Modern,
+    Streamable,
+    Sse,
+}
+
+impl Way {
+    /// The ways to be tried, in this order.
+    fn all(plan: &RemotePlan) -> &'static [Self] {
+        match (plan.config.flavour, plan.known) {
+            (HttpFlavour::Sse, _) => &[Self::Sse],
+            (_, Some(Known { flavour: Flavour::Sse, .. })) => {
+                &[Self::Sse, Self::Modern, Self::Streamable]
+            }
+            (_, Some(Known { era: Era::Legacy, .. })) => {
+                &[Self::Streamable, Self::Modern, Self::Sse]
+            }
+            (_, Some(Known { era: Era::Modern, .. }) | None) => {
+                &[Self::Modern, Self::Streamable, Self::Sse]
+            }
+        }
+    }
+
+    fn step(self) -> Step {
+        match self {
+            Self::Modern => Step::Discovering,
+            Self::Streamable => Step::Initializing,
+            Self::Sse => Step::OpeningStream,
+        }
+    }
+
+    fn known(self) -> Known {
+        match self {
+            Self::Modern => Known { era: Era::Modern, flavour: Flavour::Streamable },
+            Self::Streamable => Known { era: Era::Legacy, flavour: Flavour::Streamable },
+            Self::Sse => Known { era: Era::Legacy, flavour: Flavour::Sse },
+        }
+    }
+}
+
+/// Tries the ways, one after the other. `step` is what is being done.
+pub(super) async fn meet(
+    opening: &HttpSlowLane,
+    plan: &RemotePlan,
+    step: &mut Step,
+) -> Result<Met, RemoteError> {
+    let mut failed: Option<(Way, CallError)> = None;
+    for way in Way::all(plan) {
+        *step = way.step();
+        let tried = match way {
+            Way::Modern => discover(opening, plan).await,
+            Way::Streamable => initialize(opening, plan).await,
+            Way::Sse => over_sse(opening, plan, step).await,
+        };
+        let error = match tried {
+            Ok(greeting) => return checked(*way, greeting),
+            Err(error) => error,
+        };
+        tracing::debug!(server = plan.server, %error, step = %way.step(), "did not work");
+        if !may_be_otherwise(&error) {
+            return Err(RemoteError::of(&plan.server, way.step(), error));
+        }
+        // Of several failures, that of the usual way says most.
+        if failed.as_ref().is_none_or(|(before, _)| *before == Way::Modern) {
+            failed = Some((*way, error));
+        }
+    }
+    let (way, error) = failed.unwrap_or((Way::Modern, CallError::Busy));
+    Err(RemoteError::of(&plan.server, way.step(), error))
+}
+
+/// Whether another way may work where this one did not.
+fn may_be_otherwise(error: &CallError) -> bool {
+    match error {
+        CallError::Rpc(_)
+        | CallError::Http { .. }
+        | CallError::Protocol(_)
+        | CallError::TimedOut(_) => true,
+        // Some hang up on what they do not understand.
+        CallError::Unreachable(unreachable) => unreachable.problem == ReachProblem::Broken,
+        _ => false,
+    }
+}
+
+/// A version that nobody knows would be misunderstood.
+fn checked(way: Way, greeting: Option<Greeting>) -> Result<Met, RemoteError> {
+    if way != Way::Modern {
+        let result = greeting.as_ref().map(|greeting| &greeting.result);
+        match result.and_then(|result| agreed_version(result)) {
+            Some(version) if VERSIONS.iter().any(|known| known.as_str() == version) => {}
+            Some(version) => {
+                let version = version.chars().filter(|c| !c.is_control()).take(40).collect();
+                return Err(RemoteError::UnknownVersion { version });
+            }
+            None => {
+                let cause = "its answer to `initialize` names no version".to_owned();
+                return Err(RemoteError::NotMcp { cause });
+            }
+        }
+    }
+    Ok(Met { known: way.known(), greeting })
+}
+
+#[derive(Deserialize)]
+struct Unsupported {
+    data: Supported,
+}
+
+#[derive(Deserialize)]
+struct Supported {
+    supported: Vec<String>,
+}
+
+/// Asks as since 2026-07-28.
+async fn discover(
+    opening: &HttpSlowLane,
+    plan: &RemotePlan,
+) -> Result<Option<Greeting>, CallError> {
+    opening.wire().speak_modern();
+    let is_modern = |versions: &[String]| {
+        versions.iter().any(|version| version == ProtocolVersion::V_2026_07_28.as_str())
+    };
+    let probe = Limits { timeout: PROBE, cap: PROBE };
+    let asked = opening.fast_lane();
+    match asked.request("server/discover", &era::question(&plan.client), probe).await {
+        Ok(result) => match serde_json::from_str::<era::Discovered>(result.get()) {
+            Ok(found) if is_modern(&found.versions) => {
+                Ok(Some(Greeting { method: "server/discover", result }))
+            }
+            _ => Err(CallError::Protocol("the server knows no version that is known here".into())),
+        },
+        Err(CallError::Rpc(error)) => {
+            let code = era::code(&error).unwrap_or_default();
+            let others = serde_json::from_str::<Unsupported>(error.get());
+            let only_others = others.is_ok_and(|others| !is_modern(&others.data.supported));
+            if era::MODERN_ERRORS.contains(&code) && !only_others {
+                // `rmcp` knows what to do with these.
+                return Ok(None);
+            }
+            Err(CallError::Rpc(error))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Shakes hands over Streamable HTTP.
+async fn initialize(
+    opening: &HttpSlowLane,
+    plan: &RemotePlan,
+) -> Result<Option<Greeting>, CallError> {
+    opening.wire().speak_legacy();
+    let mut first = None;
+    for version in VERSIONS {
+        match opening.wire().shake_hands(&introduction(&plan.client, version)).await {
+            Ok(result) => return Ok(Some(Greeting { method: "initialize", result })),
+            Err(error) if may_like_an_older_version(&error) => first = first.or(Some(error)),
+            Err(error) => return Err(first.unwrap_or(error)),
+        }
+    }
+    Err(first.unwrap_or(CallError::Busy))
+}
+
+/// Shakes hands over the transport of 2024-11-05.
+async fn over_sse(
+    opening: &HttpSlowLane,
+    plan: &RemotePlan,
+    step: &mut Step,
+) -> Result<Option<Greeting>, CallError> {
+    opening.wire().open_sse().await?;
+    *step = Step::Initializing;
+    let lane = opening.fast_lane();
+    let limits = Limits { timeout: plan.timeout, cap: plan.timeout };
+    let mut first = None;
+    for version in VERSIONS {
+        match lane.request("initialize", &introduction(&plan.client, version), limits).await {
+            Ok(result) => {
+                opening.wire().agreed(&agreed_version(&result).unwrap_or_default());
+                return Ok(Some(Greeting { method: "initialize", result }));
+            }
+            Err(error) if may_like_an_older_version(&error) => first = first.or(Some(error)),
+            Err(error) => return Err(first.unwrap_or(error)),
+        }
+    }
+    Err(first.unwrap_or(CallError::Busy))
+}
+
+/// Servers say in many ways that they do not like a version; some break on it.
+fn may_like_an_older_version(error: &CallError) -> bool {
+    match error {
+        CallError::Rpc(error) => era::code(error) != Some(METHOD_NOT_FOUND),
+        CallError::Http { status, .. } => *status >= 500,
+        CallError::Unreachable(unreachable) => unreachable.problem == ReachProblem::Broken,
+        _ => false,
+    }
+}
+
+/// The parameters of `initialize`.
+fn introduction(client: &ClientConfig, version: ProtocolVersion) -> Box<RawValue> {
+    let client = client.clone().with_protocol_version(version);
+    // Serializing plain data cannot fail; without it the server would refuse us, and say so.
+    to_raw_value(&client).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}

@@ -1,0 +1,103 @@
+//! What the environment says about the network: proxies, and authorities to trust (T12).
+
+use std::fmt;
+use std::path::PathBuf;
+
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use openclaw_secrets::Environment;
+use url::{Host, Url};
+
+/// What the environment says about the network, read where the program begins.
+#[derive(Clone, Default)]
+pub struct Network {
+    /// For addresses with `https`.
+    pub https_proxy: Option<String>,
+    /// For addresses with `http`.
+    pub http_proxy: Option<String>,
+    /// For all that have none of their own.
+    pub all_proxy: Option<String>,
+    /// Hosts that need none, divided by commas.
+    pub no_proxy: Option<String>,
+    /// Authorities to trust in the place of the system's.
+    pub cert_file: Option<PathBuf>,
+}
+
+impl Network {
+    /// Reads the variables that other programs know, too; those of proxies in either case.
+    pub fn of(host: &Environment) -> Self {
+        let set = |name: &str| host.get(name).filter(|value| !value.is_empty());
+        let proxy = |name: &str| set(&name.to_lowercase()).or_else(|| set(name));
+        Self {
+            https_proxy: proxy("HTTPS_PROXY"),
+            http_proxy: proxy("HTTP_PROXY"),
+            all_proxy: proxy("ALL_PROXY"),
+            no_proxy: proxy("NO_PROXY"),
+            cert_file: set("SSL_CERT_FILE").map(PathBuf::from),
+        }
+    }
+
+    /// The proxy on the way to an address. What is on this machine needs none.
+    pub(super) fn proxy_to(&self, url: &Url) -> Option<Intercept> {
+        let is_here = match url.host()? {
+            Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
+            Host::Ipv4(address) => address.is_loopback(),
+            Host::Ipv6(address) => address.is_loopback(),
+        };
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let matcher = Matcher::builder()
+            .https(text(&self.https_proxy))
+            .http(text(&self.http_proxy))
+            .all(text(&self.all_proxy))
+            .no(text(&self.no_proxy))
+            .build();
+        matcher.intercept(&url.as_str().parse().ok()?).filter(|_| !is_here)
+    }
+}
+
+// The address of a proxy may hold a password.
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Network")
+            .field("has_proxy", &(self.https_proxy.is_some() || self.all_proxy.is_some()))
+            .field("no_proxy", &self.no_proxy)
+            .field("cert_file", &self.cert_file)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxy(variables: &[(&str, &str)], url: &str) -> Option<String> {
+        let host: Environment = variables.iter().copied().collect();
+        let intercept = Network::of(&host).proxy_to(&Url::parse(url).unwrap())?;
+        Some(intercept.uri().to_string())
+    }
+
+    #[test]
+    fn the_environment_names_a_proxy_and_who_needs_none() {
+        let both = [("HTTPS_PROXY", "http://p:1"), ("NO_PROXY", "inner.example, 10.0.0.0/8")];
+        assert_eq!(proxy(&both, "https://a.example/mcp").unwrap(), "http://p:1/");
+        for direct in ["https://inner.example/", "https://x.inner.example/", "https://10.1.2.3/"] {
+            assert_eq!(proxy(&both, direct), None, "{direct}");
+        }
+        assert_eq!(proxy(&[("https_proxy", "http://q:2")], "https://a/").unwrap(), "http://q:2/");
+        assert_eq!(proxy(&[("ALL_PROXY", "http://r:3")], "https://a/").unwrap(), "http://r:3/");
+        assert_eq!(proxy(&[("HTTPS_PROXY", "")], "https://a/"), None);
+    }
+
+    #[test]
+    fn what_is_on_this_machine_needs_no_proxy() {
+        let all = [("ALL_PROXY", "http://p:1")];
+        for here in ["http://localhost:9/", "http://127.0.0.1/", "http://[::1]:9/mcp"] {
+            assert_eq!(proxy(&all, here), None, "{here}");
+        }
+    }
+
+    #[test]
+    fn the_password_of_a_proxy_is_not_shown() {
+        let host: Environment = [("HTTPS_PROXY", "http://u:sesame@p:1")].into_iter().collect();
+        assert!(!format!("{:?}", Network::of(&host)).contains("sesame"));
+    }
+}

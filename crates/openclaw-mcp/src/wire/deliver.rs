@@ -1,0 +1,108 @@
+//! Brings each message to whoever waits for it: a call of the fast lane, or `rmcp`.
+
+use bytes::BytesMut;
+use rmcp::RoleClient;
+use rmcp::service::RxJsonRpcMessage;
+use rmcp::transport::async_rw::JsonRpcMessageCodec;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_util::codec::Decoder as _;
+
+use super::calls::{Answer, CallId, Calls};
+use super::peek::{Line, peek};
+
+/// How much of a line that makes no sense goes to the log.
+const SHOWN: usize = 200;
+
+/// A message for `rmcp`.
+pub(super) type Message = RxJsonRpcMessage<RoleClient>;
+
+/// Where the calls are kept that wait.
+pub(super) trait Waiters: Sync {
+    /// Does something with them. They are locked for that moment.
+    fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T;
+}
+
+/// `rmcp` does not listen any more.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+/// Brings a message to whoever waits for it. The answer that the caller itself waits for is given back
+/// to it, by the number of its request; an error that does not say what it is about is taken for one.
+pub(super) async fn deliver(
+    line: &[u8],
+    wanted: Option<u64>,
+    waiters: &impl Waiters,
+    to_rmcp: &mpsc::Sender<Message>,
+) -> Result<Option<Answer>, Gone> {
+    match peek(line) {
+        Line::Answer(id, answer) if Some(id.number()) == wanted => Ok(Some(owned(answer))),
+        Line::ToRmcp(id, answer) if Some(id) == wanted => Ok(Some(owned(answer))),
+        Line::Nameless(error) if wanted.is_some() => Ok(Some(Err(error.to_owned()))),
+        Line::Answer(id, answer) => {
+            hand_to_waiter(id, answer, waiters);
+            Ok(None)
+        }
+        Line::Progress(id) => {
+            waiters.with_calls(|calls| calls.progressed(id));
+            Ok(None)
+        }
+        Line::ToRmcp(..) | Line::Nameless(_) | Line::Other => {
+            hand_over(line, to_rmcp).await.map(|()| None)
+        }
+        Line::Batch(messages) => {
+            let mut found = None;
+            for message in messages {
+                // One level deep: a batch within a batch is garbage.
+                let line = message.get().as_bytes();
+                if matches!(peek(line), Line::Batch(_) | Line::Garbage) {
+                    skip(line);
+                } else {
+                    let answer = Box::pin(deliver(line, wanted, waiters, to_rmcp)).await?;
+                    found = found.or(answer);
+                }
+            }
+            Ok(found)
+        }
+        Line::Garbage => {
+            skip(line);
+            Ok(None)
+        }
+    }
+}
+
+fn owned(answer: Result<&RawValue, &RawValue>) -> Answer {
+    answer.map(ToOwned::to_owned).map_err(ToOwned::to_owned)
+}
+
+fn hand_to_waiter(id: CallId, answer: Result<&RawValue, &RawValue>, waiters: &impl Waiters) {
+    // Nobody may wait any more: the call timed out, or the server answers twice.
+    if let Some(waiter) = waiters.with_calls(|calls| calls.close(id)) {
+        let _ = waiter.send(owned(answer));
+    }
+}
+
+/// Parses a message and gives it to `rmcp`.
+pub(super) async fn hand_over(line: &[u8], to_rmcp: &mpsc::Sender<Message>) -> Result<(), Gone> {
+    let mut bytes = BytesMut::with_capacity(line.len() + 1);
+    // A line break in between would be taken for the end; in JSON a blank does as well.
+    bytes.extend(line.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+    bytes.extend_from_slice(b"\n");
+    match JsonRpcMessageCodec::<Message>::default().decode(&mut bytes) {
+        Ok(Some(message)) => to_rmcp.send(message).await.map_err(|_| Gone),
+        // A notification that MCP does not know.
+        Ok(None) => Ok(()),
+        Err(_) => {
+            skip(line);
+            Ok(())
+        }
+    }
+}
+
+/// A line that makes no sense is worth a word, and no more.
+fn skip(line: &[u8]) {
+    if !line.iter().all(u8::is_ascii_whitespace) {
+        let shown = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
+        tracing::debug!(bytes = line.len(), line = %shown.escape_debug(), "skipped what is not a message");
+    }
+}

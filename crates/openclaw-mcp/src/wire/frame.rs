@@ -1,0 +1,80 @@
+//! How the messages of the fast lane are written. Writing to a vector cannot fail.
+
+use std::io::Write as _;
+
+use serde_json::value::RawValue;
+
+use super::ToolCall;
+
+/// A request, on one line and without its end.
+pub(super) fn request(out: &mut Vec<u8>, id: u64, method: &str, params: &RawValue) {
+    let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"#);
+    let _ = serde_json::to_writer(&mut *out, method);
+    out.extend_from_slice(br#","params":"#);
+    on_one_line(out, params.get());
+    out.push(b'}');
+}
+
+/// A call of a tool, on one line and without its end.
+pub(super) fn tool_call(out: &mut Vec<u8>, id: u64, call: &ToolCall<'_>) {
+    let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"#);
+    let _ = serde_json::to_writer(&mut *out, call.tool);
+    out.extend_from_slice(br#","arguments":"#);
+    on_one_line(out, call.arguments.get());
+    if !call.more.is_empty() {
+        out.push(b',');
+        on_one_line(out, call.more);
+    }
+    let comma = if call.meta.is_empty() { "" } else { "," };
+    let _ = write!(out, r#","_meta":{{{}{comma}"progressToken":{id}}}}}}}"#, call.meta);
+}
+
+/// What tells a server that nobody waits for a call any more.
+pub(super) fn cancelled(out: &mut Vec<u8>, id: u64) {
+    let _ = write!(
+        out,
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+    );
+}
+
+/// JSON text has line breaks only between tokens, where a blank does as well.
+fn on_one_line(out: &mut Vec<u8>, json: &str) {
+    let json = json.as_bytes();
+    if memchr::memchr2(b'\n', b'\r', json).is_none() {
+        out.extend_from_slice(json);
+        return;
+    }
+    let blank = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
+    out.extend(json.iter().map(blank));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_holds_all_that_it_was_given_on_one_line() {
+        let arguments = RawValue::from_string("{\n \"a\": 1\r\n}".to_owned()).unwrap();
+        let call = ToolCall {
+            tool: "say \"hi\"",
+            arguments: &arguments,
+            meta: r#""trace":"x""#,
+            more: "\"requestState\":\n\"s\"",
+            headers: &[],
+        };
+        let mut out = Vec::new();
+        tool_call(&mut out, 7, &call);
+        assert!(!out.contains(&b'\n') && !out.contains(&b'\r'));
+        let message: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let expected = json!({
+            "jsonrpc": "2.0", "id": 7, "method": "tools/call",
+            "params": {
+                "name": "say \"hi\"", "arguments": { "a": 1 }, "requestState": "s",
+                "_meta": { "trace": "x", "progressToken": 7 },
+            },
+        });
+        assert_eq!(message, expected);
+    }
+}

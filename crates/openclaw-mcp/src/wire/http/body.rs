@@ -1,0 +1,91 @@
+//! Bodies of answers, read within bounds.
+
+use bytes::{Bytes, BytesMut};
+use reqwest::Response;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
+
+use crate::wire::call_error::CallError;
+
+/// How much of a failure is read: enough for a JSON-RPC error.
+pub(super) const MAX_FAILURE: usize = 64 * 1024;
+/// How much of it is shown.
+const SHOWN: usize = 200;
+
+/// The form of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    Events,
+    /// Something else, or nothing that is said.
+    Other(String),
+}
+
+/// The form that an answer claims to have.
+pub(super) fn form(response: &Response) -> Form {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        Form::Json
+    } else if kind.eq_ignore_ascii_case("text/event-stream") {
+        Form::Events
+    } else {
+        Form::Other(printable(kind.as_bytes()))
+    }
+}
+
+/// Nobody asked for compression, so nobody unpacks: a few bytes could become gigabytes.
+pub(super) fn refuse_compressed(response: &Response) -> Result<(), CallError> {
+    match response.headers().get(CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => {
+            let encoding = printable(encoding.as_bytes());
+            Err(CallError::Protocol(format!(
+                "the server compressed its answer ({encoding}), which it was not asked to"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// All of a body; what is longer than the bound is an error.
+pub(super) async fn whole(
+    mut response: Response,
+    bound: usize,
+    broken: impl Fn(&reqwest::Error) -> CallError,
+) -> Result<Bytes, CallError> {
+    let mut body = Bytes::new();
+    let mut pieces = BytesMut::new();
+    while let Some(piece) = response.chunk().await.map_err(|error| broken(&error))? {
+        if body.len() + pieces.len() + piece.len() > bound {
+            let bound = bound / 1024 / 1024;
+            return Err(CallError::Protocol(format!("the answer has more than {bound} MiB")));
+        }
+        // Most bodies are one piece, which need not be copied.
+        if body.is_empty() && pieces.is_empty() {
+            body = piece;
+            continue;
+        }
+        pieces.extend_from_slice(&std::mem::take(&mut body));
+        pieces.extend_from_slice(&piece);
+    }
+    Ok(if pieces.is_empty() { body } else { pieces.freeze() })
+}
+
+/// The beginning of a body; less if it breaks.
+pub(super) async fn beginning(mut response: Response, bound: usize) -> Bytes {
+    let mut body = BytesMut::new();
+    while let Ok(Some(piece)) = response.chunk().await {
+        body.extend_from_slice(&piece[..piece.len().min(bound - body.len())]);
+        if body.len() == bound {
+            break;
+        }
+    }
+    body.freeze()
+}
+
+/// The beginning of what somebody sent, as it may be shown.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let words: Vec<&str> = clean.split_whitespace().collect();
+    words.join(" ").chars().take(SHOWN).collect()
+}

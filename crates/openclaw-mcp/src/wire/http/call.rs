@@ -1,0 +1,111 @@
+//! A call over HTTP.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::value::RawValue;
+use tokio::time::sleep;
+
+use super::HttpWire;
+use super::headers::{Object, Subject};
+use super::post::Outgoing;
+use crate::wire::call_error::CallError;
+use crate::wire::calls::{Answer, CallId};
+use crate::wire::fast_lane::{Limits, ToolCall};
+use crate::wire::{Closed, frame};
+
+/// Calls a tool. Dropping the future tells the server.
+pub(in crate::wire) async fn call_tool(
+    wire: &Arc<HttpWire>,
+    call: &ToolCall<'_>,
+    limits: Limits,
+) -> Result<Box<RawValue>, CallError> {
+    let ToolCall { tool: name, arguments, headers, .. } = *call;
+    let subject =
+        Subject { method: "tools/call", object: Object::Tool { name, arguments, headers } };
+    let size = 256 + arguments.get().len() + call.meta.len() + call.more.len();
+    send(wire, limits, subject, size, |out, id| frame::tool_call(out, id, call)).await
+}
+
+/// Sends another request. Dropping the future tells the server.
+pub(in crate::wire) async fn request(
+    wire: &Arc<HttpWire>,
+    method: &str,
+    params: &RawValue,
+    limits: Limits,
+) -> Result<Box<RawValue>, CallError> {
+    let subject = Subject { method, object: Object::Params(params) };
+    let size = 128 + params.get().len();
+    send(wire, limits, subject, size, |out, id| frame::request(out, id, method, params)).await
+}
+
+async fn send(
+    wire: &Arc<HttpWire>,
+    limits: Limits,
+    subject: Subject<'_>,
+    size: usize,
+    write: impl FnOnce(&mut Vec<u8>, u64),
+) -> Result<Box<RawValue>, CallError> {
+    let (id, mut elsewhere) = wire.calls().open().ok_or(CallError::Busy)?;
+    let mut call = Call { wire, id, is_over: false };
+    // After the call was opened: had the connection closed before, nobody would end the call.
+    if let Some(closed) = wire.closed() {
+        call.is_over = true;
+        return Err(closed.clone().into());
+    }
+    let mut body = Vec::with_capacity(size);
+    write(&mut body, id.number());
+    let message = Outgoing { subject, body: body.into() };
+    let started = Instant::now();
+    let mut exchange = pin!(wire.exchange(id.number(), &message));
+    let mut is_posted = false;
+    let mut patience = pin!(sleep(limits.timeout));
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            exchanged = &mut exchange, if !is_posted => match exchanged {
+                Ok(Some(answer)) => break Ok(answer),
+                // The answer comes on the stream that is open.
+                Ok(None) => is_posted = true,
+                Err(error) => break Err(error),
+            },
+            answer = &mut elsewhere => break answer.map_err(|_| {
+                wire.closed().cloned().unwrap_or(Closed::ByUs).into()
+            }),
+            () = &mut patience => {
+                let progress = wire.calls().last_progress(id);
+                let left = limits.left(started, progress);
+                let left = left.ok_or_else(|| CallError::TimedOut(started.elapsed()))?;
+                patience.set(sleep(left));
+            }
+        }
+    };
+    call.is_over = true;
+    result(outcome?)
+}
+
+fn result(answer: Answer) -> Result<Box<RawValue>, CallError> {
+    answer.map_err(CallError::Rpc)
+}
+
+/// A call that waits. Unless it is over when this is dropped, the server is told to stop: since
+/// 2026-07-28 by closing the stream, which dropping it does; before, by a message.
+struct Call<'a> {
+    wire: &'a Arc<HttpWire>,
+    id: CallId,
+    is_over: bool,
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let was_open = self.wire.calls().close(self.id).is_some();
+        if self.is_over || !was_open || self.wire.route().is_modern() {
+            return;
+        }
+        let mut body = Vec::with_capacity(128);
+        frame::cancelled(&mut body, self.id.number());
+        let wire = Arc::clone(self.wire);
+        self.wire.tasks.spawn(async move { wire.notify_cancelled(body).await });
+    }
+}

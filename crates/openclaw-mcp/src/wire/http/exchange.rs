@@ -1,0 +1,200 @@
+//! A request and its answer, wherever in what comes back it is (T3, T4).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{Response, StatusCode};
+use tokio::time::{sleep, timeout};
+
+use super::HttpWire;
+use super::body::{self, Form, printable, whole};
+use super::post::{Outgoing, Refusal};
+use super::route::{Protocol, Route};
+use super::stream::{End, Events};
+use crate::wire::call_error::{CallError, ReachProblem};
+use crate::wire::calls::Answer;
+use crate::wire::{Closed, MAX_MESSAGE};
+
+/// How much else may come on a stream before the answer.
+const MAX_BESIDE: usize = 64 * 1024 * 1024;
+/// How often in a row a stream is resumed without anything new coming of it.
+const FRUITLESS: u32 = 5;
+/// How long to wait before that if the server does not say.
+const RETRY: Duration = Duration::from_secs(1);
+/// A stream is polled no faster than this, whatever the server says.
+const SHORTEST_RETRY: Duration = Duration::from_millis(20);
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+/// What may follow an answer, and for how long, if the connection is to be used again.
+const TAIL: (usize, Duration) = (64 * 1024, Duration::from_secs(1));
+
+/// How long to wait before a stream is asked for again.
+pub(super) fn pause(retry: Option<Duration>, fruitless: u32) -> Duration {
+    let retry = retry.unwrap_or(RETRY).max(SHORTEST_RETRY);
+    retry.saturating_mul(1 << fruitless.min(10)).min(LONGEST_RETRY.max(retry))
+}
+
+impl HttpWire {
+    /// Posts a message. If the session is lost, it is renewed, and the message sent once more.
+    pub(super) async fn post_in_session(
+        self: &Arc<Self>,
+        message: &Outgoing<'_>,
+    ) -> Result<(Arc<Route>, Response), CallError> {
+        let route = self.route();
+        let refusal = match self.post(&route, message).await {
+            Ok(response) => return Ok((route, response)),
+            Err(refusal) => refusal,
+        };
+        match refusal {
+            Refusal::SessionLost => self.renew(&route).await?,
+            Refusal::Failed(error) => {
+                self.notice(&error);
+                return Err(error);
+            }
+        }
+        let route = self.route();
+        match self.post(&route, message).await {
+            Ok(response) => Ok((route, response)),
+            Err(Refusal::Failed(error)) => Err(error),
+            Err(Refusal::SessionLost) => {
+                Err(CallError::Protocol("the server forgets its sessions at once".to_owned()))
+            }
+        }
+    }
+
+    /// A server that nobody can connect to is lost: whoever supervises it must know. A connection that
+    /// breaks is another matter, and so is a stream.
+    pub(super) fn notice(&self, error: &CallError) {
+        if let CallError::Unreachable(unreachable) = error
+            && unreachable.problem != ReachProblem::Broken
+        {
+            self.close(Closed::Lost(unreachable.to_string()));
+        }
+    }
+
+    /// Sends a request and reads until its answer is there. Gives nothing if the answer is to come on
+    /// the stream that is open.
+    pub(super) async fn exchange(
+        self: &Arc<Self>,
+        id: u64,
+        message: &Outgoing<'_>,
+    ) -> Result<Option<Answer>, CallError> {
+        let (route, response) = self.post_in_session(message).await?;
+        self.answer(id, &route, response).await
+    }
+
+    /// The answer to a request that has been accepted.
+    pub(super) async fn answer(
+        self: &Arc<Self>,
+        id: u64,
+        route: &Route,
+        response: Response,
+    ) -> Result<Option<Answer>, CallError> {
+        if matches!(route.protocol, Protocol::Sse { .. })
+            || response.status() == StatusCode::ACCEPTED
+        {
+            body::beginning(response, body::MAX_FAILURE).await;
+            return Ok(None);
+        }
+        match body::form(&response) {
+            Form::Events => self.streamed(id, route, Events::new(response)).await.map(Some),
+            Form::Json => {
+                let body = whole(response, MAX_MESSAGE, self.broken()).await?;
+                let answer = self.deliver(&body, Some(id)).await?;
+                let answer = answer.ok_or_else(|| {
+                    let shown = printable(&body);
+                    CallError::Protocol(format!(
+                        "the server gave no answer to the question: {shown}"
+                    ))
+                });
+                answer.map(Some)
+            }
+            Form::Other(kind) => {
+                let kind = if kind.is_empty() { "something".to_owned() } else { kind };
+                Err(CallError::Protocol(format!("the server answered with {kind}, not with JSON")))
+            }
+        }
+    }
+
+    /// Reads a stream until the answer is there, and resumes it as often as need be.
+    async fn streamed(
+        self: &Arc<Self>,
+        id: u64,
+        route: &Route,
+        mut events: Events,
+    ) -> Result<Answer, CallError> {
+        let (mut beside, mut fruitless) = (0, 0);
+        loop {
+            let last_id = events.last_id().map(str::to_owned);
+            match events.next().await {
+                Ok(event) => {
+                    fruitless = 0;
+                    if event.name == "message"
+                        && let Some(answer) = self.deliver(&event.data, Some(id)).await?
+                    {
+                        self.let_go(events);
+                        return Ok(answer);
+                    }
+                    beside += event.data.len();
+                    if beside > MAX_BESIDE {
+                        return Err(CallError::Protocol(
+                            "the server sends and sends, but no answer".to_owned(),
+                        ));
+                    }
+                }
+                Err(end @ End::Over(_)) if !route.is_modern() && events.last_id().is_some() => {
+                    if events.last_id() != last_id.as_deref() {
+                        fruitless = 0;
+                    }
+                    if fruitless == FRUITLESS {
+                        return Err(end.into());
+                    }
+                    sleep(pause(events.retry(), fruitless)).await;
+                    fruitless += 1;
+                    self.resume(route, &mut events).await?;
+                }
+                Err(end) => return Err(end.into()),
+            }
+        }
+    }
+
+    /// Asks for the rest of a stream. A server that cannot be reached just now is asked again.
+    async fn resume(&self, route: &Route, events: &mut Events) -> Result<(), CallError> {
+        match self.get(route, events.last_id()).await {
+            Ok(response) => {
+                events.go_on(response);
+                Ok(())
+            }
+            Err(CallError::Unreachable(_)) => Ok(()),
+            Err(error) => Err(CallError::Protocol(format!(
+                "the stream broke before the server answered, and cannot be resumed: {error}"
+            ))),
+        }
+    }
+
+    /// A stream whose answer has come. Mostly it ends now; read to its end, its connection can be used
+    /// again.
+    fn let_go(self: &Arc<Self>, mut events: Events) {
+        if !events.is_over() {
+            let (bound, patience) = TAIL;
+            self.tasks.spawn(async move {
+                let _ = timeout(patience, events.drain(bound)).await;
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_from_what_the_server_wants_and_have_a_ceiling() {
+        let ms = Duration::from_millis;
+        assert_eq!(pause(Some(ms(500)), 0), ms(500));
+        assert_eq!(pause(Some(ms(500)), 2), ms(2000));
+        assert_eq!(pause(None, 0), RETRY);
+        assert_eq!(pause(None, 31), LONGEST_RETRY);
+        assert_eq!(pause(Some(Duration::ZERO), 0), SHORTEST_RETRY);
+        assert_eq!(pause(Some(ms(120_000)), 3), ms(120_000), "the server may want longer");
+    }
+}

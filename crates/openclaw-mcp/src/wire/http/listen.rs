@@ -1,0 +1,148 @@
+//! Streams that stay open: for what a server says by itself, and for all that it says on the transport
+//! of 2024-11-05 (T4, T5).
+
+use std::sync::Arc;
+
+use tokio::time::sleep;
+use url::Url;
+
+use super::HttpWire;
+use super::exchange::pause;
+use super::route::{Protocol, Route};
+use super::stream::{End, Events};
+use crate::wire::Closed;
+use crate::wire::call_error::CallError;
+
+/// So many times in a row a server may be out of reach before it counts as lost.
+const OUT_OF_REACH: u32 = 3;
+
+impl HttpWire {
+    /// Listens to what the server says by itself, if it offers that. Every session has its own stream.
+    pub(super) fn start_listening(self: &Arc<Self>) {
+        let wire = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let mut routes = wire.route.subscribe();
+            loop {
+                let route = Arc::clone(&routes.borrow_and_update());
+                let listened = async {
+                    wire.listen(&route).await;
+                    // There is no stream in this session.
+                    std::future::pending::<()>().await;
+                };
+                tokio::select! {
+                    () = listened => {}
+                    changed = routes.changed() => {
+                        if changed.is_err() {
+                            return;
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Returns if the server offers no such stream.
+    async fn listen(&self, route: &Route) {
+        if route.protocol != Protocol::Streamable {
+            return;
+        }
+        let mut events: Option<Events> = None;
+        let (mut fruitless, mut out_of_reach) = (0, 0);
+        loop {
+            let last_id = events.as_ref().and_then(Events::last_id).map(str::to_owned);
+            match self.get(route, last_id.as_deref()).await {
+                Ok(response) => {
+                    out_of_reach = 0;
+                    match &mut events {
+                        Some(events) => events.go_on(response),
+                        None => events = Some(Events::new(response)),
+                    }
+                    if let Some(events) = &mut events {
+                        let heard = self.hear_out(events).await;
+                        let Ok(heard) = heard else { return };
+                        let is_new = heard > 0 || events.last_id() != last_id.as_deref();
+                        fruitless = if is_new { 0 } else { fruitless + 1 };
+                    }
+                }
+                Err(CallError::Unreachable(cause)) => {
+                    out_of_reach += 1;
+                    fruitless += 1;
+                    if out_of_reach == OUT_OF_REACH {
+                        return self.close(Closed::Lost(cause.to_string()));
+                    }
+                }
+                Err(CallError::RateLimited { retry_after }) => {
+                    sleep(pause(retry_after, fruitless)).await;
+                    fruitless += 1;
+                    continue;
+                }
+                Err(CallError::Http { status: 500.., .. }) => fruitless += 1,
+                Err(error) => {
+                    tracing::debug!(%error, "the server offers no stream of its own");
+                    return;
+                }
+            }
+            let retry = events.as_ref().and_then(Events::retry);
+            sleep(pause(retry, fruitless.saturating_sub(1))).await;
+        }
+    }
+
+    /// Reads a stream to its end; says how many messages there were.
+    async fn hear_out(&self, events: &mut Events) -> Result<usize, Closed> {
+        let mut heard = 0;
+        loop {
+            match events.next().await {
+                Ok(event) if event.name == "message" => {
+                    heard += 1;
+                    self.deliver(&event.data, None).await?;
+                }
+                Ok(_) => {}
+                Err(End::Over(_)) => return Ok(heard),
+                Err(End::TooLong) => return Err(Closed::LineTooLong),
+            }
+        }
+    }
+
+    /// Opens the one stream of the transport of 2024-11-05, and learns from it where to post to. From now
+    /// on that is how the server is spoken to. If the stream ends, so does the connection.
+    pub(crate) async fn open_sse(self: &Arc<Self>) -> Result<(), CallError> {
+        let before = Route::before_handshake(Protocol::Streamable);
+        let mut events = Events::new(self.get(&before, None).await?);
+        let endpoint = loop {
+            let event = events.next().await.map_err(|_| {
+                CallError::Protocol(
+                    "the server closed the stream before it named its endpoint".into(),
+                )
+            })?;
+            if event.name == "endpoint" {
+                break self.endpoint(&event.data)?;
+            }
+        };
+        let route = Route::before_handshake(Protocol::Sse { endpoint });
+        self.route.send_replace(Arc::new(route));
+        let wire = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let reason = match wire.hear_out(&mut events).await {
+                Ok(_) => Closed::ByServer,
+                Err(closed) => closed,
+            };
+            wire.close(reason);
+        });
+        Ok(())
+    }
+
+    /// Credentials go there: it must be where they were meant for.
+    fn endpoint(&self, data: &[u8]) -> Result<Url, CallError> {
+        let named = std::str::from_utf8(data).ok().and_then(|text| self.url.join(text.trim()).ok());
+        let endpoint = named.ok_or_else(|| {
+            CallError::Protocol("the server names an endpoint that is no address".to_owned())
+        })?;
+        if endpoint.origin() != self.url.origin() {
+            return Err(CallError::Protocol(format!(
+                "the server names an endpoint at another origin: {}",
+                endpoint.origin().ascii_serialization()
+            )));
+        }
+        Ok(endpoint)
+    }
+}

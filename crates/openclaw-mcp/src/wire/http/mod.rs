@@ -1,0 +1,124 @@
+//! A connection over HTTP: every message is a POST of its own, and what comes back is its answer, or a
+//! stream of events with the answer among them.
+//!
+//! There is no reader and no writer. A call reads its own answer, so that it costs no task and no queue;
+//! what else comes with it (requests of the server, notifications) is handed to `rmcp`. Beside the calls
+//! there is at most one stream that stays open: for what the server says by itself, or, on the transport
+//! of 2024-11-05, for everything.
+
+mod body;
+mod call;
+mod exchange;
+mod headers;
+mod listen;
+mod post;
+mod reach;
+mod route;
+mod session;
+mod slow_lane;
+mod sse;
+mod stream;
+mod tasks;
+
+pub(super) use call::{call_tool, request};
+pub(crate) use headers::RESERVED;
+pub(crate) use reach::NoSuchHost;
+pub(crate) use session::agreed_version;
+pub(crate) use slow_lane::{Greeting, HttpSlowLane};
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use reqwest::Client;
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+use url::Url;
+
+use super::Closed;
+use super::calls::{Answer, Calls};
+use super::deliver::{Message, Waiters, deliver};
+use super::ending::Ending;
+use route::Route;
+use tasks::Tasks;
+
+/// What both lanes of a connection share.
+pub(crate) struct HttpWire {
+    client: Client,
+    url: Url,
+    /// Whether a proxy stands between: it may be what fails.
+    is_proxied: bool,
+    /// How messages are sent at present.
+    route: watch::Sender<Arc<Route>>,
+    /// The parameters of the `initialize` that the server accepted, to say it again.
+    introduction: OnceLock<Bytes>,
+    /// Held by whoever renews the session.
+    renewal: tokio::sync::Mutex<()>,
+    calls: Mutex<Calls>,
+    to_rmcp: mpsc::Sender<Message>,
+    /// The requests of `rmcp` that wait, by number.
+    requests: Mutex<HashMap<u64, AbortHandle>>,
+    tasks: Tasks,
+    ending: Ending,
+}
+
+impl HttpWire {
+    fn new(client: Client, url: Url, is_proxied: bool, to_rmcp: mpsc::Sender<Message>) -> Self {
+        Self {
+            client,
+            url,
+            is_proxied,
+            route: watch::Sender::new(Arc::new(Route::modern())),
+            introduction: OnceLock::new(),
+            renewal: tokio::sync::Mutex::default(),
+            calls: Mutex::default(),
+            to_rmcp,
+            requests: Mutex::default(),
+            tasks: Tasks::default(),
+            ending: Ending::default(),
+        }
+    }
+
+    /// Locked for a moment only, and never across an `await`.
+    pub(super) fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn requests(&self) -> MutexGuard<'_, HashMap<u64, AbortHandle>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn route(&self) -> Arc<Route> {
+        Arc::clone(&self.route.borrow())
+    }
+
+    pub(super) fn closed(&self) -> Option<&Closed> {
+        self.ending.reason()
+    }
+
+    pub(super) async fn until_closed(&self) -> Closed {
+        self.ending.until().await
+    }
+
+    pub(super) fn session_id(&self) -> Option<String> {
+        self.route().session.as_ref()?.to_str().ok().map(str::to_owned)
+    }
+
+    /// Whoever waits for an answer learns that none will come. The first reason counts.
+    fn close(&self, reason: Closed) {
+        self.ending.set(reason);
+        self.calls().clear();
+    }
+
+    /// Brings a message to whoever waits for it.
+    async fn deliver(&self, message: &[u8], wanted: Option<u64>) -> Result<Option<Answer>, Closed> {
+        let delivered = deliver(message, wanted, self, &self.to_rmcp).await;
+        delivered.map_err(|_| self.closed().cloned().unwrap_or(Closed::ByUs))
+    }
+}
+
+impl Waiters for HttpWire {
+    fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T {
+        act(&mut self.calls())
+    }
+}

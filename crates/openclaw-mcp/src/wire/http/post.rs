@@ -1,0 +1,227 @@
+//! One HTTP request, and what its status says.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::{Method, Request, Response, StatusCode};
+use url::{Origin, Url};
+
+use super::body::{self, beginning, printable, refuse_compressed};
+use super::headers::{self, Subject};
+use super::route::{Protocol, Route};
+use super::{HttpWire, reach};
+use crate::wire::call_error::CallError;
+use crate::wire::peek::{Line, peek};
+
+/// How often a request may be sent on within its origin.
+const MAX_REDIRECTS: usize = 5;
+/// A longer challenge is none.
+const MAX_CHALLENGE: usize = 4 * 1024;
+
+/// A message on its way out.
+#[derive(Debug, Clone)]
+pub(super) struct Outgoing<'a> {
+    pub(super) subject: Subject<'a>,
+    pub(super) body: Bytes,
+}
+
+/// Why a POST was not accepted.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// The server does not know our session (any more).
+    SessionLost,
+    Failed(CallError),
+}
+
+impl From<CallError> for Refusal {
+    fn from(error: CallError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl HttpWire {
+    /// Posts a message. The answer has a status of success, and has not been read.
+    pub(super) async fn post(
+        &self,
+        route: &Route,
+        message: &Outgoing<'_>,
+    ) -> Result<Response, Refusal> {
+        let url = match &route.protocol {
+            Protocol::Sse { endpoint } => endpoint,
+            Protocol::Modern | Protocol::Streamable => &self.url,
+        };
+        let headers = headers::of_post(route, message.subject);
+        let response = self.send(Method::POST, url, headers, Some(&message.body)).await?;
+        if response.status().is_success() {
+            refuse_compressed(&response)?;
+            return Ok(response);
+        }
+        if response.status() == StatusCode::NOT_FOUND && route.session.is_some() {
+            // Read, so that the connection can be used again.
+            beginning(response, body::MAX_FAILURE).await;
+            return Err(Refusal::SessionLost);
+        }
+        Err(failure(response).await.into())
+    }
+
+    /// Opens a stream by GET, or goes on with one.
+    pub(super) async fn get(
+        &self,
+        route: &Route,
+        last_event: Option<&str>,
+    ) -> Result<Response, CallError> {
+        let headers = headers::of_get(route, last_event);
+        let response = self.send(Method::GET, &self.url, headers, None).await?;
+        if !response.status().is_success() {
+            return Err(failure(response).await);
+        }
+        refuse_compressed(&response)?;
+        match body::form(&response) {
+            body::Form::Events => Ok(response),
+            body::Form::Json => {
+                Err(CallError::Protocol("the server gave JSON instead of a stream".to_owned()))
+            }
+            body::Form::Other(kind) => {
+                Err(CallError::Protocol(format!("the server gave {kind:?} instead of a stream")))
+            }
+        }
+    }
+
+    /// Ends a session. Whether the server cares is its own affair.
+    pub(super) async fn delete(&self, route: &Route) {
+        let _ = self.send(Method::DELETE, &self.url, headers::of_delete(route), None).await;
+    }
+
+    /// One request, sent on within its origin if the server says so. Credentials never leave it.
+    async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<Response, CallError> {
+        let mut url = url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let mut request = Request::new(method.clone(), url.clone());
+            *request.headers_mut() = headers.clone();
+            *request.body_mut() = body.map(|body| body.clone().into());
+            let response = self.client.execute(request).await;
+            let response = response.map_err(|error| reach::unreachable(&error, self.is_proxied))?;
+            match self.sent_on(&method, &url, &response)? {
+                Some(target) => url = target,
+                None => return Ok(response),
+            }
+        }
+        Err(CallError::Protocol(format!("the server redirects more than {MAX_REDIRECTS} times")))
+    }
+
+    /// Where the server sends a request on to, if it does.
+    fn sent_on(
+        &self,
+        method: &Method,
+        url: &Url,
+        response: &Response,
+    ) -> Result<Option<Url>, CallError> {
+        let status = response.status();
+        let Some(location) = response.headers().get(LOCATION).filter(|_| status.is_redirection())
+        else {
+            return Ok(None);
+        };
+        let target = location.to_str().ok().and_then(|location| url.join(location).ok());
+        let Some(target) = target else {
+            return Err(CallError::Protocol("the server redirects to what is no address".into()));
+        };
+        if target.origin() != self.url.origin() {
+            return Err(CallError::Redirected { to: origin(&target) });
+        }
+        // Only these two keep the method. The others would turn the message into a GET.
+        let keeps =
+            matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        if method == Method::POST && !keeps {
+            return Err(CallError::Redirected { to: without_query(&target) });
+        }
+        Ok(Some(target))
+    }
+
+    /// What to say when a connection breaks.
+    pub(super) fn broken(&self) -> impl Fn(&reqwest::Error) -> CallError + use<> {
+        let is_proxied = self.is_proxied;
+        move |error| reach::unreachable(error, is_proxied).into()
+    }
+}
+
+/// What a status that is no success means.
+async fn failure(response: Response) -> CallError {
+    let status = response.status();
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let challenge = header(WWW_AUTHENTICATE).filter(|it| it.len() <= MAX_CHALLENGE);
+    let challenge = challenge.map(str::to_owned);
+    let retry_after = header(RETRY_AFTER).and_then(until);
+    let error = match status {
+        StatusCode::UNAUTHORIZED => CallError::NeedsAuth { challenge },
+        StatusCode::FORBIDDEN => CallError::Forbidden { challenge },
+        StatusCode::TOO_MANY_REQUESTS => CallError::RateLimited { retry_after },
+        StatusCode::SERVICE_UNAVAILABLE if retry_after.is_some() => {
+            CallError::RateLimited { retry_after }
+        }
+        _ => {
+            let body = beginning(response, body::MAX_FAILURE).await;
+            return match peek(&body) {
+                Line::Answer(_, Err(error))
+                | Line::ToRmcp(_, Err(error))
+                | Line::Nameless(error) => CallError::Rpc(error.to_owned()),
+                _ => CallError::Http { status: status.as_u16(), body: printable(&body) },
+            };
+        }
+    };
+    beginning(response, body::MAX_FAILURE).await;
+    error
+}
+
+/// RFC 9110, section 10.2.3: seconds, or a date.
+fn until(retry_after: &str) -> Option<Duration> {
+    if let Ok(seconds) = retry_after.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(retry_after.trim()).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+/// The origin of an address, to be shown.
+fn origin(url: &Url) -> String {
+    match url.origin() {
+        origin @ Origin::Tuple(..) => origin.ascii_serialization(),
+        Origin::Opaque(_) => format!("a {}: address", url.scheme()),
+    }
+}
+
+fn without_query(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    let _ = url.set_password(None);
+    let _ = url.set_username("");
+    url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn when_to_come_back_is_said_in_seconds_or_as_a_date() {
+        assert_eq!(until(" 120"), Some(Duration::from_secs(120)));
+        assert_eq!(until("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO), "long ago");
+        assert!(until("Fri, 21 Oct 2412 07:28:00 GMT").unwrap() > Duration::from_secs(3600));
+        assert_eq!(until("soon"), None);
+    }
+
+    #[test]
+    fn origins_are_shown_without_what_could_be_secret() {
+        let url = |text| Url::parse(text).unwrap();
+        assert_eq!(origin(&url("https://u:p@a.example:8443/x?key=1")), "https://a.example:8443");
+        assert_eq!(origin(&url("file:///etc/passwd")), "a file: address");
+        assert_eq!(without_query(&url("https://u:p@a.example/x?key=1#y")), "https://a.example/x");
+    }
+}

@@ -1,0 +1,158 @@
+//! Sessions: the handshake at the wire, and the one that renews a lost session for all callers (T3).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::HeaderValue;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use super::HttpWire;
+use super::headers::{Object, SESSION, Subject};
+use super::post::{Outgoing, Refusal};
+use super::route::{Protocol, Route};
+use crate::wire::call_error::CallError;
+use crate::wire::{Closed, frame};
+
+/// How long renewing a session may take.
+const RENEWAL: Duration = Duration::from_secs(30);
+/// How long a server may take to forget a session that is over.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+#[derive(Deserialize)]
+struct Agreed {
+    #[serde(rename = "protocolVersion")]
+    version: String,
+}
+
+/// The version that a server agreed to.
+pub(crate) fn agreed_version(result: &RawValue) -> Option<String> {
+    serde_json::from_str::<Agreed>(result.get()).ok().map(|agreed| agreed.version)
+}
+
+impl HttpWire {
+    /// From now on the server is spoken to as before 2026-07-28.
+    pub(crate) fn speak_legacy(&self) {
+        let route = Route::before_handshake(Protocol::Streamable);
+        self.route.send_replace(Arc::new(route));
+    }
+
+    /// From now on the server is spoken to as since 2026-07-28.
+    pub(crate) fn speak_modern(&self) {
+        self.route.send_replace(Arc::new(Route::modern()));
+    }
+
+    /// Shakes hands over Streamable HTTP: `params` are those of `initialize`. The session and the version
+    /// that come of it count from now on. Gives the server's result.
+    pub(crate) async fn shake_hands(
+        self: &Arc<Self>,
+        params: &RawValue,
+    ) -> Result<Box<RawValue>, CallError> {
+        let (result, session) = self.introduce(params).await?;
+        let version = agreed_version(&result).unwrap_or_default();
+        self.route.send_modify(|route| *route = Arc::new(route.after_handshake(session, &version)));
+        let _ = self.introduction.set(Bytes::copy_from_slice(params.get().as_bytes()));
+        Ok(result)
+    }
+
+    /// What follows a handshake that did not take the way above: there is no session to be renewed.
+    pub(crate) fn agreed(&self, version: &str) {
+        self.route.send_modify(|route| *route = Arc::new(route.after_handshake(None, version)));
+    }
+
+    /// Sends `initialize`, outside of any session.
+    async fn introduce(
+        self: &Arc<Self>,
+        params: &RawValue,
+    ) -> Result<(Box<RawValue>, Option<HeaderValue>), CallError> {
+        let (id, _answer) = self.calls().open().ok_or(CallError::Busy)?;
+        // Only its number is needed: the answer is read here.
+        self.calls().close(id);
+        let mut body = Vec::with_capacity(256 + params.get().len());
+        frame::request(&mut body, id.number(), "initialize", params);
+        let subject = Subject { method: "initialize", object: Object::None };
+        let message = Outgoing { subject, body: body.into() };
+        let outside = Route::before_handshake(Protocol::Streamable);
+        let response = match self.post(&outside, &message).await {
+            Ok(response) => response,
+            Err(Refusal::Failed(error)) => return Err(error),
+            // It cannot be: there is none.
+            Err(Refusal::SessionLost) => {
+                return Err(CallError::Http { status: 404, body: String::new() });
+            }
+        };
+        let session = response.headers().get(SESSION).cloned();
+        match self.answer(id.number(), &outside, response).await? {
+            Some(Ok(result)) => Ok((result, session)),
+            Some(Err(error)) => Err(CallError::Rpc(error)),
+            None => Err(CallError::Protocol("the server took note and did not answer".to_owned())),
+        }
+    }
+
+    /// Begins a new session in the place of a lost one. Whoever comes first does it, the others wait and
+    /// find it done. Should the first be cancelled meanwhile, the next begins anew.
+    pub(super) async fn renew(self: &Arc<Self>, lost: &Route) -> Result<(), CallError> {
+        let _held = self.renewal.lock().await;
+        if let Some(closed) = self.closed() {
+            return Err(closed.clone().into());
+        }
+        if self.route().generation != lost.generation {
+            return Ok(());
+        }
+        let renewed = timeout(RENEWAL, self.begin_session()).await;
+        let cause = match renewed {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer after {} s", RENEWAL.as_secs()),
+        };
+        // For all that wait: none of them would fare better.
+        let reason = Closed::Lost(format!("it forgot the session, and a new one failed: {cause}"));
+        self.close(reason.clone());
+        Err(reason.into())
+    }
+
+    async fn begin_session(self: &Arc<Self>) -> Result<(), CallError> {
+        let params = self.introduction.get().and_then(|params| serde_json::from_slice(params).ok());
+        let params: Box<RawValue> = params.ok_or_else(|| {
+            CallError::Protocol("the server lost a session before it began".to_owned())
+        })?;
+        let (result, session) = self.introduce(&params).await?;
+        let version = agreed_version(&result).unwrap_or_default();
+        let route = Arc::new(self.route().after_handshake(session, &version));
+        let subject = Subject { method: "notifications/initialized", object: Object::None };
+        let message = Outgoing { subject, body: Bytes::from_static(INITIALIZED) };
+        match self.post(&route, &message).await {
+            Ok(_) => {
+                // Only now: nobody may use the session before it has begun.
+                self.route.send_replace(route);
+                tracing::info!("the server had forgotten the session; a new one has begun");
+                Ok(())
+            }
+            Err(Refusal::Failed(error)) => Err(error),
+            Err(Refusal::SessionLost) => {
+                Err(CallError::Protocol("the server forgets its sessions at once".to_owned()))
+            }
+        }
+    }
+
+    /// Ends the connection: calls fail, tasks end, the server may forget the session. When this returns,
+    /// nothing of it is left.
+    pub(crate) async fn shut_down(&self) {
+        self.close(Closed::ByUs);
+        self.tasks.end().await;
+        let route = self.route();
+        if route.session.is_some() {
+            let _ = timeout(FAREWELL, self.delete(&route)).await;
+        }
+    }
+
+    /// The same without a farewell, where there is no time for one.
+    pub(super) fn abandon(&self) {
+        self.close(Closed::ByUs);
+        self.tasks.abort();
+    }
+}

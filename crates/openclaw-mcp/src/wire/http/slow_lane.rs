@@ -1,0 +1,248 @@
+//! The lane for everything but calls: `rmcp`'s `Transport` over HTTP.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Client;
+use rmcp::RoleClient;
+use rmcp::service::TxJsonRpcMessage;
+use rmcp::transport::Transport;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use url::Url;
+
+use super::HttpWire;
+use super::body::{MAX_FAILURE, beginning};
+use super::headers::{Object, Subject};
+use super::post::Outgoing;
+use crate::wire::call_error::CallError;
+use crate::wire::calls::Answer;
+use crate::wire::deliver::{Message, hand_over};
+use crate::wire::peek::number;
+use crate::wire::{FastLane, SLOW_LANE_BOUND};
+
+/// How long a message that wants no answer may take.
+const NOTICE: Duration = Duration::from_secs(30);
+
+/// What a server has said already to what `rmcp` is going to ask.
+#[derive(Debug)]
+pub(crate) struct Greeting {
+    /// `initialize` or `server/discover`.
+    pub(crate) method: &'static str,
+    /// The server's result.
+    pub(crate) result: Box<RawValue>,
+}
+
+/// What `rmcp` sends and receives through. It owns the connection: with it, both lanes end.
+pub(crate) struct HttpSlowLane {
+    wire: Arc<HttpWire>,
+    from_server: mpsc::Receiver<Message>,
+    greeting: Option<Greeting>,
+}
+
+impl HttpSlowLane {
+    /// Sends nothing yet: first it must be found out how the server wants to be spoken to.
+    pub(crate) fn open(client: Client, url: Url, is_proxied: bool) -> Self {
+        let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
+        let wire = Arc::new(HttpWire::new(client, url, is_proxied, to_rmcp));
+        Self { wire, from_server, greeting: None }
+    }
+
+    /// What the server said to a greeting is told to `rmcp` when it says the same, so that the server
+    /// is greeted once.
+    pub(crate) fn greeted(mut self, greeting: Option<Greeting>) -> Self {
+        self.greeting = greeting;
+        self
+    }
+
+    /// What both lanes share.
+    pub(crate) fn wire(&self) -> &Arc<HttpWire> {
+        &self.wire
+    }
+
+    /// The lane for calls.
+    pub(crate) fn fast_lane(&self) -> FastLane {
+        FastLane::over_http(Arc::clone(&self.wire))
+    }
+}
+
+impl std::fmt::Debug for HttpSlowLane {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpSlowLane").field("closed", &self.wire.closed()).finish_non_exhaustive()
+    }
+}
+
+/// As much of a message of `rmcp` as must be known.
+#[derive(Deserialize)]
+struct Sent<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Cancelled<'a> {
+    #[serde(borrow, rename = "requestId")]
+    request: &'a RawValue,
+}
+
+impl Transport<RoleClient> for HttpSlowLane {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let wire = Arc::clone(&self.wire);
+        let line = serde_json::to_vec(&message);
+        let greeting = match &line {
+            Ok(line) if self.greeting.is_some() => {
+                let method = serde_json::from_slice::<Sent<'_>>(line).ok().and_then(|it| it.method);
+                self.greeting.take_if(|greeting| method.as_deref() == Some(greeting.method))
+            }
+            _ => None,
+        };
+        async move { wire.send_for_rmcp(line?, greeting).await }
+    }
+
+    // Safe to cancel: a message that was not received stays in the channel.
+    async fn receive(&mut self) -> Option<Message> {
+        tokio::select! {
+            biased;
+            message = self.from_server.recv() => message,
+            _ = self.wire.until_closed() => None,
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.wire.shut_down().await;
+        Ok(())
+    }
+}
+
+impl Drop for HttpSlowLane {
+    fn drop(&mut self) {
+        self.wire.abandon();
+    }
+}
+
+impl HttpWire {
+    async fn send_for_rmcp(
+        self: &Arc<Self>,
+        line: Vec<u8>,
+        greeting: Option<Greeting>,
+    ) -> io::Result<()> {
+        if let Some(closed) = self.closed() {
+            return Err(io::Error::other(closed.clone()));
+        }
+        let sent: Sent<'_> = serde_json::from_slice(&line)?;
+        match (sent.id.and_then(number), sent.method.as_deref()) {
+            (Some(id), Some(_)) => {
+                match greeting {
+                    Some(greeting) => self.answer_rmcp(id, Ok(greeting.result)).await,
+                    None => self.ask_for_rmcp(id, line),
+                }
+                Ok(())
+            }
+            (_, method) => {
+                if method == Some("notifications/cancelled") {
+                    let params = sent.params.map_or("{}", RawValue::get);
+                    let cancelled = serde_json::from_str::<Cancelled<'_>>(params).ok();
+                    self.stop_for_rmcp(cancelled.and_then(|cancelled| number(cancelled.request)));
+                    // Since 2026-07-28 that closes the stream, which says it all.
+                    if self.route().is_modern() {
+                        return Ok(());
+                    }
+                }
+                let is_ready = method == Some("notifications/initialized");
+                self.notify(method.unwrap_or_default(), &line).await.map_err(io::Error::other)?;
+                if is_ready {
+                    self.start_listening();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends a request of `rmcp`; its answer, whatever it is, is handed over when it comes. It may be long
+    /// in coming (a subscription), so it has a task of its own.
+    fn ask_for_rmcp(self: &Arc<Self>, id: u64, line: Vec<u8>) {
+        let wire = Arc::clone(self);
+        // Registered while it is locked: the task ends its own entry, and must not do so too early.
+        let mut requests = self.requests();
+        let task = self.tasks.spawn(async move {
+            let body: bytes::Bytes = line.into();
+            let sent: Option<Sent<'_>> = serde_json::from_slice(&body).ok();
+            let method = sent.as_ref().and_then(|sent| sent.method.as_deref()).unwrap_or_default();
+            let params = sent.as_ref().and_then(|sent| sent.params);
+            let object = params.map_or(Object::None, Object::Params);
+            let message = Outgoing { subject: Subject { method, object }, body: body.clone() };
+            match wire.exchange(id, &message).await {
+                Ok(Some(answer)) => wire.answer_rmcp(id, answer).await,
+                // It comes on the stream that is open.
+                Ok(None) => {}
+                Err(error) => wire.answer_rmcp(id, Err(as_rpc(error))).await,
+            }
+            wire.requests().remove(&id);
+        });
+        if let Some(task) = task {
+            requests.insert(id, task);
+        }
+    }
+
+    fn stop_for_rmcp(&self, id: Option<u64>) {
+        let task = id.and_then(|id| self.requests().remove(&id));
+        if let Some(task) = task {
+            task.abort();
+        }
+    }
+
+    async fn answer_rmcp(&self, id: u64, answer: Answer) {
+        let (member, content) = match &answer {
+            Ok(result) => ("result", result),
+            Err(error) => ("error", error),
+        };
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":{content}}}"#);
+        // If it is gone, so is its question.
+        let _ = hand_over(line.as_bytes(), &self.to_rmcp).await;
+    }
+
+    /// Sends what wants no answer.
+    async fn notify(self: &Arc<Self>, method: &str, line: &[u8]) -> Result<(), CallError> {
+        let subject = Subject { method, object: Object::None };
+        let message = Outgoing { subject, body: bytes::Bytes::copy_from_slice(line) };
+        let posted = timeout(NOTICE, async {
+            let (_, response) = self.post_in_session(&message).await?;
+            // Read, so that the connection can be used again.
+            beginning(response, MAX_FAILURE).await;
+            Ok(())
+        });
+        posted.await.unwrap_or(Err(CallError::TimedOut(NOTICE)))
+    }
+
+    /// Tells the server that nobody waits for a call any more.
+    pub(super) async fn notify_cancelled(self: &Arc<Self>, line: Vec<u8>) {
+        if let Err(error) = self.notify("notifications/cancelled", &line).await {
+            tracing::debug!(%error, "the server could not be told of a cancellation");
+        }
+    }
+}
+
+/// The error that `rmcp` is given where there was none of the server's own.
+fn as_rpc(error: CallError) -> Box<RawValue> {
+    match error {
+        CallError::Rpc(error) => error,
+        error => {
+            let error = json!({ "code": -32000, "message": error.to_string() });
+            serde_json::value::to_raw_value(&error).unwrap_or_else(|_| RawValue::NULL.to_owned())
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The events of an answer, as they come.
+
+use reqwest::Response;
+
+use super::sse::{Event, Parser};
+use crate::wire::MAX_MESSAGE;
+use crate::wire::call_error::CallError;
+
+/// An open stream of events.
+#[derive(Debug)]
+pub(super) struct Events {
+    response: Response,
+    parser: Parser,
+}
+
+/// Why there is no further event.
+#[derive(Debug)]
+pub(super) enum End {
+    /// The stream has ended or broke.
+    Over(Option<reqwest::Error>),
+    /// An event is too long.
+    TooLong,
+}
+
+impl Events {
+    pub(super) fn new(response: Response) -> Self {
+        // Besides the data, an event has a few lines of its own.
+        Self { response, parser: Parser::new(MAX_MESSAGE + 64 * 1024) }
+    }
+
+    /// The next event. Safe to cancel: what has come is kept.
+    pub(super) async fn next(&mut self) -> Result<Event, End> {
+        loop {
+            if let Some(event) = self.parser.next() {
+                return Ok(event);
+            }
+            match self.response.chunk().await {
+                Ok(Some(piece)) => self.parser.feed(&piece).map_err(|_| End::TooLong)?,
+                Ok(None) => return Err(End::Over(None)),
+                Err(error) => return Err(End::Over(Some(error))),
+            }
+        }
+    }
+
+    /// Goes on with another response where this one ended.
+    pub(super) fn go_on(&mut self, response: Response) {
+        let (last_id, retry) = (self.parser.last_id.take(), self.parser.retry);
+        *self = Self::new(response);
+        (self.parser.last_id, self.parser.retry) = (last_id, retry);
+    }
+
+    pub(super) fn last_id(&self) -> Option<&str> {
+        self.parser.last_id.as_deref()
+    }
+
+    pub(super) fn retry(&self) -> Option<std::time::Duration> {
+        self.parser.retry
+    }
+
+    /// Whether the stream ends, looked at without waiting.
+    pub(super) fn is_over(&mut self) -> bool {
+        use futures_util::FutureExt as _;
+        !matches!(self.response.chunk().now_or_never(), None | Some(Ok(Some(_))))
+    }
+
+    /// Reads on to the end, within bounds, so that the connection can be used again.
+    pub(super) async fn drain(mut self, bound: usize) {
+        let mut read = 0;
+        while let Ok(Some(piece)) = self.response.chunk().await {
+            read += piece.len();
+            if read > bound {
+                return;
+            }
+        }
+    }
+}
+
+impl From<End> for CallError {
+    fn from(end: End) -> Self {
+        Self::Protocol(match end {
+            End::Over(None) => "the server closed the stream before it answered".to_owned(),
+            End::Over(Some(_)) => "the stream broke before the server answered".to_owned(),
+            End::TooLong => {
+                format!("the server sent an event of more than {} MiB", MAX_MESSAGE / 1024 / 1024)
+            }
+        })
+    }
+}

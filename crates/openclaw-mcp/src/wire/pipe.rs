@@ -1,0 +1,76 @@
+//! A call over the pipes of a process.
+
+use std::time::Instant;
+
+use serde_json::value::RawValue;
+
+use super::call_error::CallError;
+use super::calls::CallId;
+use super::fast_lane::Limits;
+use super::queue::Queue;
+use super::{Closed, frame};
+
+/// Writes a call and waits for its answer. Dropping the future tells the server.
+pub(super) async fn send(
+    queue: &Queue,
+    limits: Limits,
+    write: impl FnOnce(&mut Vec<u8>, u64),
+) -> Result<Box<RawValue>, CallError> {
+    queue.room().await?;
+    let opened = queue.push(|state| {
+        let (id, answer) = state.calls.open()?;
+        write(&mut state.out, id.number());
+        state.out.push(b'\n');
+        Some((id, answer))
+    });
+    let (id, mut answer) = opened.ok_or(CallError::Busy)?;
+    let mut call = Call { queue, id, is_over: false };
+    // After the call was opened: had the connection closed before, nobody would end the call.
+    if let Some(closed) = queue.closed() {
+        call.is_over = true;
+        queue.state().calls.close(id);
+        return Err(closed.clone().into());
+    }
+    let started = Instant::now();
+    let mut patience = limits.timeout;
+    loop {
+        match tokio::time::timeout(patience, &mut answer).await {
+            Ok(answer) => {
+                call.is_over = true;
+                return match answer {
+                    Ok(Ok(result)) => Ok(result),
+                    Ok(Err(error)) => Err(CallError::Rpc(error)),
+                    Err(_) => Err(queue.closed().cloned().unwrap_or(Closed::ByUs).into()),
+                };
+            }
+            Err(_) => {
+                let progress = queue.state().calls.last_progress(id);
+                patience = limits
+                    .left(started, progress)
+                    .ok_or_else(|| CallError::TimedOut(started.elapsed()))?;
+            }
+        }
+    }
+}
+
+/// A call that waits. Unless it is over when this is dropped, the server is told to stop.
+struct Call<'a> {
+    queue: &'a Queue,
+    id: CallId,
+    is_over: bool,
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let id = self.id;
+        self.queue.push(|state| {
+            if state.calls.close(id).is_some() {
+                frame::cancelled(&mut state.out, id.number());
+                state.out.push(b'\n');
+            }
+        });
+    }
+}

@@ -1,0 +1,124 @@
+//! Calls over HTTP, and what a server may answer to them.
+
+use std::time::Duration;
+
+use openclaw_mcp::wire::{CallError, Closed, Limits};
+use openclaw_testkit::{Ask, Script};
+
+use crate::support::{Connection, LIMITS};
+
+#[tokio::test]
+async fn answers_come_as_json_and_as_streams() {
+    for script in [
+        Script::new().legacy(),
+        Script::new().legacy().sse_answers(),
+        Script::new().legacy().no_sessions().no_get(),
+        Script::new().modern().sse_answers(),
+        Script::new().legacy().sse_answers().batch_answers(),
+        Script::new().legacy().string_ids(),
+        Script::new().legacy().sse_answers().log_notifications(),
+    ] {
+        let connection = Connection::open(script.clone()).await;
+        for text in ["hello\n\u{2028}\"x\"", "again"] {
+            assert_eq!(connection.echo(text).await, text, "{script:?}");
+        }
+        assert_eq!(connection.lane().in_flight(), 0);
+        connection.close().await;
+    }
+}
+
+#[tokio::test]
+async fn many_calls_at_once_each_get_their_own_answer() {
+    for script in [Script::new().modern(), Script::new().legacy_sse_only()] {
+        let connection = Connection::open(script).await;
+        let texts: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        let answers = texts.iter().map(|text| connection.echo(text));
+        assert_eq!(futures_util::future::join_all(answers).await, texts);
+        connection.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_the_server_is_passed_on_as_it_is() {
+    for script in [Script::new().legacy(), Script::new().modern(), Script::new().legacy_sse_only()]
+    {
+        let connection = Connection::open(script.unknown_tool("echo")).await;
+        let error = connection.failure().await;
+        assert!(matches!(&error, CallError::Rpc(raw) if raw.get().contains("echo")), "{error:?}");
+        connection.close().await;
+    }
+}
+
+#[tokio::test]
+async fn requests_of_the_server_are_answered_while_a_call_waits() {
+    for script in [
+        Script::new().legacy(),
+        Script::new().legacy().sse_answers(),
+        Script::new().legacy_sse_only(),
+    ] {
+        let connection = Connection::open(script.ask(Ask::Ping)).await;
+        assert!(connection.call("echo", r#"{"text":"x"}"#, LIMITS).await.is_ok());
+        connection.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_cancelled_by_a_message_or_by_closing_its_stream() {
+    let hurry = Limits { timeout: Duration::from_millis(300), ..LIMITS };
+    for script in [Script::new().legacy().sse_answers(), Script::new().legacy_sse_only()] {
+        let connection = Connection::open(script).await;
+        let error = connection.call("sleep", r#"{"ms":60000}"#, hurry).await.unwrap_err();
+        assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
+        let told = |line: &serde_json::Value| line["body"]["method"] == "notifications/cancelled";
+        assert!(connection.received(told).await);
+        assert_eq!(connection.echo("still there").await, "still there");
+        connection.close().await;
+    }
+    let connection = Connection::open(Script::new().modern().sse_answers()).await;
+    let error = connection.call("sleep", r#"{"ms":60000}"#, hurry).await.unwrap_err();
+    assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
+    assert!(connection.received(|line| !line["closed"].is_null()).await);
+    assert!(connection.recording.of_method("notifications/cancelled").is_empty());
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn progress_prolongs_a_call_up_to_the_cap() {
+    let connection = Connection::open(Script::new().legacy().sse_answers()).await;
+    let patient = Limits { timeout: Duration::from_secs(2), cap: Duration::from_secs(60) };
+    assert!(connection.call("sleep", r#"{"ms":4000,"every":100}"#, patient).await.is_ok());
+    let capped = Limits { timeout: Duration::from_secs(2), cap: Duration::from_secs(3) };
+    let endless = connection.call("sleep", r#"{"ms":60000,"every":100}"#, capped).await;
+    assert!(matches!(endless, Err(CallError::TimedOut(_))), "{endless:?}");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn closing_fails_the_calls_that_wait_at_once() {
+    for script in [Script::new().legacy(), Script::new().modern(), Script::new().legacy_sse_only()]
+    {
+        let mut connection = Connection::open(script).await;
+        let lane = connection.lane().clone();
+        let waiting = tokio::spawn(async move {
+            let params = serde_json::value::RawValue::from_string(
+                r#"{"name":"sleep","arguments":{"ms":600000}}"#.to_owned(),
+            );
+            lane.request("tools/call", &params.unwrap(), LIMITS).await
+        });
+        let asked = |line: &serde_json::Value| line["body"]["params"]["name"] == "sleep";
+        assert!(connection.received(asked).await);
+        let _ = connection.opened.rmcp.close().await;
+        let error = waiting.await.unwrap().unwrap_err();
+        // A modern server refuses this one before it waits: it holds no `_meta`.
+        assert!(matches!(error, CallError::Closed(Closed::ByUs) | CallError::Rpc(_)), "{error:?}");
+        connection.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_the_one_stream_is_the_end_of_the_connection() {
+    let connection = Connection::open(Script::new().legacy_sse_only()).await;
+    let lane = connection.lane().clone();
+    connection.server.kill();
+    assert_eq!(lane.until_closed().await, Closed::ByServer);
+}

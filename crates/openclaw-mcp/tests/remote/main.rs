@@ -1,0 +1,7 @@
+//! Remote servers, which misbehave on command.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod calls;
+mod opening;
+mod support;

@@ -1,0 +1,213 @@
+//! How a server wants to be spoken to is found out by asking it.
+
+use std::time::Duration;
+
+use openclaw_config::HttpFlavour;
+use openclaw_mcp::era::Era;
+use openclaw_mcp::remote::{Flavour, Known, RemoteError, Step};
+use openclaw_mcp::wire::ReachProblem;
+use openclaw_testkit::{Discover, Fault, On, Script, TestServer};
+
+use crate::support::{Connection, open, plan, refused};
+
+const MODERN: Known = Known { era: Era::Modern, flavour: Flavour::Streamable };
+const STREAMABLE: Known = Known { era: Era::Legacy, flavour: Flavour::Streamable };
+const SSE: Known = Known { era: Era::Legacy, flavour: Flavour::Sse };
+
+#[tokio::test]
+async fn a_modern_server_is_asked_once_and_spoken_to_without_handshake() {
+    let connection = Connection::open(Script::new().modern()).await;
+    assert_eq!(connection.opened.known, MODERN);
+    assert_eq!(connection.opened.version.as_deref(), Some("2026-07-28"));
+    assert_eq!(connection.echo("hello").await, "hello");
+    assert!(!connection.opened.rmcp.list_all_tools().await.unwrap().is_empty());
+    assert_eq!(connection.lane().session_id(), None);
+    let recording = connection.recording.clone();
+    assert_eq!(recording.of_method("server/discover").len(), 1);
+    assert!(recording.of_method("initialize").is_empty());
+    for post in recording.http("POST") {
+        assert_eq!(post["headers"]["mcp-protocol-version"], "2026-07-28", "{post}");
+        assert_eq!(post["headers"]["mcp-method"], post["body"]["method"], "{post}");
+    }
+    let call = recording.http("POST").into_iter().find(|it| it["body"]["method"] == "tools/call");
+    assert_eq!(call.unwrap()["headers"]["mcp-name"], "echo");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_modern_connection_opens_no_stream_and_deletes_no_session() {
+    let connection = Connection::open(Script::new().modern()).await;
+    connection.echo("x").await;
+    let recording = connection.close().await;
+    assert!(recording.http("GET").is_empty() && recording.http("DELETE").is_empty());
+}
+
+#[tokio::test]
+async fn every_version_with_a_handshake_is_spoken_with_its_session_and_header() {
+    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let connection = Connection::open(Script::new().versions([version])).await;
+        assert_eq!(connection.opened.known, STREAMABLE, "{version}");
+        assert_eq!(connection.opened.version.as_deref(), Some(version));
+        assert_eq!(connection.echo("hello").await, "hello");
+        let session = connection.lane().session_id().unwrap();
+        let recording = connection.close().await;
+        assert_eq!(recording.of_method("initialize").len(), 1, "{version}");
+        let call =
+            recording.http("POST").into_iter().find(|it| it["body"]["method"] == "tools/call");
+        let headers = call.unwrap()["headers"].take();
+        assert_eq!(headers["mcp-session-id"], session.as_str());
+        assert_eq!(headers["accept"], "application/json, text/event-stream");
+        let named = headers["mcp-protocol-version"].as_str();
+        assert_eq!(named, Some(version).filter(|version| *version >= "2025-06-18"));
+        assert_eq!(recording.http("DELETE").len(), 1, "the server may forget the session");
+    }
+}
+
+#[tokio::test]
+async fn whatever_an_old_server_says_to_the_modern_question_it_is_then_asked_the_old_way() {
+    for answer in [Discover::MethodNotFound, Discover::InvalidParams] {
+        let connection = Connection::open(Script::new().legacy().discover(answer)).await;
+        assert_eq!(connection.opened.known, STREAMABLE, "{answer:?}");
+        connection.close().await;
+    }
+    for status in [400, 404, 405, 500] {
+        let fault = Fault::status(status).on(On::Handshake).times(1);
+        let connection = Connection::open(Script::new().legacy().fault(fault)).await;
+        assert_eq!(connection.opened.known, STREAMABLE, "{status}");
+        connection.close().await;
+    }
+}
+
+#[tokio::test]
+async fn silence_to_the_modern_question_is_taken_for_a_no() {
+    let silent = Script::new().legacy().discover(Discover::Silence);
+    let connection = Connection::open(silent).await;
+    assert_eq!(connection.opened.known, STREAMABLE);
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn what_is_known_is_not_asked_again() {
+    let known = |plan: &mut openclaw_mcp::remote::RemotePlan| plan.known = Some(STREAMABLE);
+    let connection = Connection::open_with(Script::new().legacy(), known).await;
+    let recording = connection.close().await;
+    assert!(recording.of_method("server/discover").is_empty());
+}
+
+#[tokio::test]
+async fn what_was_known_may_have_changed() {
+    for (known, script, now) in [
+        (MODERN, Script::new().legacy(), STREAMABLE),
+        (STREAMABLE, Script::new().modern(), MODERN),
+        (SSE, Script::new().legacy().no_get(), STREAMABLE),
+        (STREAMABLE, Script::new().legacy_sse_only(), SSE),
+    ] {
+        let connection = Connection::open_with(script, |plan| plan.known = Some(known)).await;
+        assert_eq!(connection.opened.known, now, "from {known:?}");
+        assert_eq!(connection.echo("x").await, "x");
+        connection.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_rejects_new_versions_is_offered_older_ones() {
+    let script = Script::new()
+        .versions(["2025-03-26"])
+        .reject_version("2025-11-25")
+        .reject_version("2025-06-18");
+    let connection = Connection::open(script).await;
+    assert_eq!(connection.opened.version.as_deref(), Some("2025-03-26"));
+    assert_eq!(connection.echo("x").await, "x");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_version_that_nobody_knows_is_refused() {
+    let error = refused(&Script::new().legacy().answer_version("2031-01-01")).await;
+    assert!(
+        matches!(&error, RemoteError::UnknownVersion { version } if version == "2031-01-01"),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_transport_of_2024_is_found_where_posts_are_refused() {
+    let connection = Connection::open(Script::new().legacy_sse_only()).await;
+    assert_eq!(connection.opened.known, SSE);
+    assert_eq!(connection.echo("hello").await, "hello");
+    assert!(!connection.opened.rmcp.list_all_tools().await.unwrap().is_empty());
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn the_transport_of_2024_is_used_where_it_is_configured() {
+    let server = TestServer::http(&Script::new());
+    let mut plan = plan(&server.sse_url());
+    plan.config.flavour = HttpFlavour::Sse;
+    let mut opened = open(plan).await.unwrap();
+    assert_eq!(opened.known, SSE);
+    let _ = opened.rmcp.close().await;
+}
+
+#[tokio::test]
+async fn an_endpoint_at_another_origin_gets_nothing() {
+    let script = Script::new().legacy_sse_only().sse_endpoint("http://elsewhere.invalid/messages");
+    let server = TestServer::http(&script);
+    let mut plan = plan(server.url());
+    plan.config.flavour = HttpFlavour::Sse;
+    let error = open(plan).await.unwrap_err();
+    assert!(error.to_string().contains("http://elsewhere.invalid"), "{error}");
+}
+
+#[tokio::test]
+async fn authorization_is_asked_for_with_the_challenge_and_a_way_out() {
+    let error = refused(&Script::new().bearer("token", Some("Bearer realm=\"x\""))).await;
+    let RemoteError::NeedsAuth { challenge, .. } = &error else { panic!("{error:?}") };
+    assert_eq!(challenge.as_deref(), Some("Bearer realm=\"x\""));
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("apiKey") && hint.contains("openclaw mcp auth remote"), "{hint}");
+}
+
+#[tokio::test]
+async fn configured_headers_go_with_every_request() {
+    let script = Script::new().legacy().bearer("sesame", None);
+    let connection = Connection::open_with(script, |plan| {
+        plan.headers.insert("Authorization".to_owned(), "Bearer sesame".to_owned().into());
+        plan.headers.insert("Accept".to_owned(), "text/html".to_owned().into());
+    })
+    .await;
+    assert_eq!(connection.echo("x").await, "x");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_page_for_people_is_not_an_mcp_server() {
+    let page = Fault::status(200).header("content-type", "text/html").body("<html>hi</html>");
+    let error = refused(&Script::new().fault(page)).await;
+    assert!(matches!(error, RemoteError::NotMcp { .. }), "{error:?}");
+    assert!(error.to_string().contains("text/html"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_nowhere_is_said_to_be_so() {
+    let server = TestServer::http(&Script::new());
+    let url = server.url().to_owned();
+    server.kill();
+    let error = open(plan(&url)).await.unwrap_err();
+    let RemoteError::Unreachable(unreachable) = &error else { panic!("{error:?}") };
+    assert_eq!(unreachable.problem, ReachProblem::Connect, "{unreachable}");
+
+    let error = open(plan("https://nobody.invalid/mcp")).await.unwrap_err();
+    let RemoteError::Unreachable(unreachable) = &error else { panic!("{error:?}") };
+    assert_eq!(unreachable.problem, ReachProblem::Dns, "{unreachable}");
+    assert!(error.hint().is_some());
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_given_up_at_the_step_where_it_hung() {
+    let server = TestServer::http(&Script::new().legacy().initialize_silence());
+    let mut plan = plan(server.url());
+    plan.timeout = Duration::from_secs(3);
+    let error = open(plan).await.unwrap_err();
+    assert!(matches!(error, RemoteError::TimedOut { step: Step::Initializing, .. }), "{error:?}");
+}

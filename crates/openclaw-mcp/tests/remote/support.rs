@@ -1,0 +1,142 @@
+//! A connection to an HTTP server of the testkit.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use openclaw_config::{HttpFlavour, HttpServer, OAuthSettings, ProxySetting, TlsSettings};
+use openclaw_mcp::remote::{self, Network, Opened, RemoteError, RemotePlan};
+use openclaw_mcp::wire::{CallError, FastLane, Limits, ToolCall};
+use openclaw_testkit::{Recording, Script, TestServer};
+use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use url::Url;
+
+/// Enough for a busy machine.
+pub(crate) const LIMITS: Limits =
+    Limits { timeout: Duration::from_secs(120), cap: Duration::from_secs(300) };
+
+/// What stands in the `_meta` of a modern call.
+pub(crate) const MODERN_META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}"#;
+
+pub(crate) fn client() -> ClientConfig {
+    ClientConfig::new(ClientCapabilities::default(), Implementation::new("test", "0"))
+        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+}
+
+pub(crate) fn plan(url: &str) -> RemotePlan {
+    RemotePlan {
+        server: "remote".to_owned(),
+        config: HttpServer {
+            url: Url::parse(url).unwrap().into(),
+            flavour: HttpFlavour::Streamable,
+            headers: BTreeMap::new(),
+            api_key: None,
+            oauth: OAuthSettings::default(),
+            tls: TlsSettings { ca_file: None, client_cert: None, client_key: None, verify: true },
+            proxy: ProxySetting::Environment,
+        },
+        headers: BTreeMap::new(),
+        network: Network::default(),
+        client: client(),
+        known: None,
+        timeout: Duration::from_secs(60),
+    }
+}
+
+pub(crate) async fn open(plan: RemotePlan) -> Result<Opened<ClientConfig>, RemoteError> {
+    remote::open(plan, client()).await
+}
+
+/// Why there is no connection to such a server.
+pub(crate) async fn refused(script: &Script) -> RemoteError {
+    let server = TestServer::http(script);
+    open(plan(server.url())).await.unwrap_err()
+}
+
+/// A server, a connection to it, and what it has received.
+pub(crate) struct Connection {
+    pub(crate) opened: Opened<ClientConfig>,
+    pub(crate) recording: Recording,
+    pub(crate) server: openclaw_testkit::HttpServer,
+    folder: tempfile::TempDir,
+}
+
+impl Connection {
+    pub(crate) async fn open(script: Script) -> Self {
+        Self::open_with(script, |_| {}).await
+    }
+
+    pub(crate) async fn open_with(script: Script, adjust: impl FnOnce(&mut RemotePlan)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = Recording::at(folder.path().join("record"));
+        let server = TestServer::http(&script.record(recording.path()));
+        let mut plan = plan(server.url());
+        adjust(&mut plan);
+        let opened = open(plan).await.unwrap();
+        Self { opened, recording, server, folder }
+    }
+
+    pub(crate) fn lane(&self) -> &FastLane {
+        &self.opened.lane
+    }
+
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: &str,
+        limits: Limits,
+    ) -> Result<Value, CallError> {
+        let is_modern = self.opened.version.as_deref() == Some("2026-07-28");
+        let meta = if is_modern { MODERN_META } else { "" };
+        let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
+        let call = ToolCall { tool, arguments: &arguments, meta, more: "", headers: &[] };
+        let result = self.lane().call_tool(call, limits).await?;
+        Ok(serde_json::from_str(result.get()).unwrap())
+    }
+
+    pub(crate) async fn try_echo(&self, text: &str) -> Result<String, CallError> {
+        let arguments = serde_json::json!({ "text": text }).to_string();
+        let result = self.call("echo", &arguments, LIMITS).await?;
+        Ok(result["content"][0]["text"].as_str().unwrap().to_owned())
+    }
+
+    pub(crate) async fn echo(&self, text: &str) -> String {
+        self.try_echo(text).await.unwrap()
+    }
+
+    /// Why an ordinary call fails.
+    pub(crate) async fn failure(&self) -> CallError {
+        self.try_echo("x").await.unwrap_err()
+    }
+
+    /// Waits for a request that may still be on its way.
+    pub(crate) async fn received(&self, wanted: impl Fn(&Value) -> bool + Send + 'static) -> bool {
+        let recording = self.recording.clone();
+        let waited = tokio::task::spawn_blocking(move || {
+            recording.wait_for(Duration::from_secs(30), wanted).is_some()
+        });
+        waited.await.unwrap()
+    }
+
+    pub(crate) async fn close(mut self) -> Ended {
+        let _ = self.opened.rmcp.close().await;
+        assert!(self.opened.lane.closed().is_some());
+        self.server.kill();
+        Ended { recording: self.recording, _folder: self.folder }
+    }
+}
+
+/// What a server had received when the connection was over.
+pub(crate) struct Ended {
+    recording: Recording,
+    _folder: tempfile::TempDir,
+}
+
+impl std::ops::Deref for Ended {
+    type Target = Recording;
+
+    fn deref(&self) -> &Recording {
+        &self.recording
+    }
+}
