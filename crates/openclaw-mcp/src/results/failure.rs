@@ -186,7 +186,7 @@ mod tests {
             (
                 CallError::TimedOut(Duration::from_millis(29_960)),
                 Failure::TimedOut,
-                "MCP server 'files' did not answer in time: timed out after 30 s.",
+                "The call timed out after 29960 ms. MCP server 'files' was told to stop;",
             ),
             (
                 CallError::Closed(Closed::ByServer),
