@@ -48,8 +48,8 @@ Exit codes: 0 added, 1 it is there already, 2 wrong usage, 78 the configuration 
 
 Their files are only read. Looked at are the files of the user and those in the current folder.
 
-Exit codes: 0 all went well, 1 something could not be added, 2 wrong usage, 78 the configuration has
-errors.")]
+Exit codes: 0 all went well, 1 a server that was picked cannot be added, 2 wrong usage, 78 the
+configuration has errors. `--all` leaves out what cannot be added, and says so.")]
     Import(ImportArgs),
 }
 

@@ -5,8 +5,8 @@ mod show;
 
 use std::path::Path;
 
-use openclaw_config::Paths;
 use openclaw_config::import::{App, BrokenFile, FoundServer, Judgement, Standing};
+use openclaw_config::{Document, Paths};
 use serde_json::Value;
 
 use super::write::{NewServer, Written, put, tell_added};
@@ -92,7 +92,7 @@ fn run(
     };
     if args.dry_run || picked.is_empty() {
         let added = (!args.dry_run).then_some(&[][..]);
-        finish(candidates, broken, &picked, added, output);
+        finish(candidates, broken, &picked, added, &[], output);
         if !output.json && args.dry_run && is_asked {
             show::would_add(&picked, &paths.config, output);
         }
@@ -100,7 +100,8 @@ fn run(
     }
     let servers: Vec<NewServer> = picked.iter().filter_map(|it| new_server(it)).collect();
     let written = put(&servers, paths, edge, output)?;
-    finish(candidates, broken, &picked, Some(&servers), output);
+    let diagnostics = diagnostics(&servers, &written);
+    finish(candidates, broken, &picked, Some(&servers), &diagnostics, output);
     if !output.json {
         tell(&servers, &written, paths, output);
     }
@@ -118,12 +119,22 @@ fn tell(servers: &[NewServer], written: &Written, paths: &Paths, output: &mut Ou
     }
 }
 
+/// What there is to say about the servers that were added.
+fn diagnostics(servers: &[NewServer], written: &Written) -> Vec<Value> {
+    let about = |server: &NewServer| {
+        let about = written.report.about(&Document::server_path(&server.name)).to_json();
+        about.as_array().cloned().unwrap_or_default()
+    };
+    servers.iter().flat_map(about).collect()
+}
+
 /// The whole answer for programs.
 fn finish(
     candidates: &[Candidate],
     broken: &[BrokenFile],
     picked: &[&Candidate],
     added: Option<&[NewServer]>,
+    diagnostics: &[Value],
     output: &mut Output,
 ) {
     if !output.json {
@@ -138,6 +149,7 @@ fn finish(
         "brokenFiles": broken.iter().map(show::broken_json).collect::<Value>(),
         "picked": names(picked.collect()),
         "added": added,
+        "diagnostics": diagnostics,
     }));
 }
 

@@ -31,7 +31,7 @@ pub(super) fn by_name<'c>(
     force: bool,
     output: &mut Output,
 ) -> Result<Vec<&'c Candidate>, Exit> {
-    let mut picked = Vec::new();
+    let mut picked: Vec<&Candidate> = Vec::new();
     for name in names {
         let is_called = |it: &&Candidate| {
             it.found.written_name == *name
@@ -54,11 +54,15 @@ pub(super) fn by_name<'c>(
             output.problem(&message, Some("say whose: `--from APP`"));
             return Err(Exit::Failed);
         }
-        if is_wanted(first, force, output)? {
-            picked.push(first);
+        let namesake = picked.iter().find(|other| other.found.name == first.found.name);
+        match namesake {
+            // Somebody may name a server twice, also once by each of its names.
+            Some(other) if other.equals(first) => {}
+            Some(_) => return Err(refuse_namesakes(first, output)),
+            None if is_wanted(first, force, output)? => picked.push(first),
+            None => {}
         }
     }
-    picked.dedup_by_key(|it| it.found.name.clone());
     Ok(picked)
 }
 
@@ -89,9 +93,7 @@ pub(super) fn ask<'c>(
             let mut picked: Vec<&Candidate> = Vec::new();
             for candidate in numbers.iter().map(|number| &candidates[number - 1]) {
                 if picked.iter().any(|other| other.found.name == candidate.found.name) {
-                    let name = &candidate.found.written_name;
-                    output.problem(&format!("two of these are called `{name}`"), None);
-                    return Err(Exit::Failed);
+                    return Err(refuse_namesakes(candidate, output));
                 }
                 if is_wanted(candidate, force, output)? {
                     picked.push(candidate);
@@ -105,6 +107,13 @@ pub(super) fn ask<'c>(
             Err(Exit::Usage)
         }
     }
+}
+
+/// Two servers cannot have one name, though they may have been written differently elsewhere.
+fn refuse_namesakes(candidate: &Candidate, output: &mut Output) -> Exit {
+    let name = candidate.found.name.as_ref().map_or_else(Default::default, ToString::to_string);
+    output.problem(&format!("two of these would be called `{name}` here"), Some("pick one"));
+    Exit::Failed
 }
 
 /// Whether a server that was asked for is still to be added; says why it cannot be.
