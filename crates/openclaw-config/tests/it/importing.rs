@@ -29,7 +29,7 @@ fn find_on(platform: Platform, variables: &[(&str, &str)], files: Files<'_>) -> 
     };
     let machine = Machine {
         home: Some(Path::new("/home/user")),
-        cwd: Path::new("/work/app"),
+        cwd: Path::new("/srv/app"),
         platform,
         variable: &lookup,
         read: &read,
@@ -87,9 +87,9 @@ fn claude_code_has_servers_for_all_and_for_each_project() {
 
 #[test]
 fn claude_code_has_servers_in_the_project_too() {
-    let servers = found("/work/app/.mcp.json", fixture!("claude-project.json"));
+    let servers = found("/srv/app/.mcp.json", fixture!("claude-project.json"));
     let events = named(&servers, "events");
-    assert_eq!(events.project.as_deref(), Some("/work/app"));
+    assert_eq!(events.project.as_deref(), Some("/srv/app"));
     let url = "${EVENTS_URL:-https://events.example.com/sse}";
     assert_becomes(events, &json!({ "transport": "sse", "url": url }));
 }
@@ -128,7 +128,7 @@ fn cursor_has_placeholders_and_logins() {
 
 #[test]
 fn vs_code_asks_for_things_and_has_comments() {
-    let servers = found("/work/app/.vscode/mcp.json", fixture!("vscode.json"));
+    let servers = found("/srv/app/.vscode/mcp.json", fixture!("vscode.json"));
     let search = named(&servers, "search");
     assert_becomes(
         search,
@@ -141,7 +141,7 @@ fn vs_code_asks_for_things_and_has_comments() {
     let here = named(&servers, "here");
     assert_becomes(
         here,
-        &json!({ "command": "node", "args": ["/work/app/server.js"], "cwd": "/work/app/tools" }),
+        &json!({ "command": "node", "args": ["/srv/app/server.js"], "cwd": "/srv/app/tools" }),
     );
     assert_eq!(here.notes, ["`dev` was left out: it has no meaning here"]);
 }
@@ -218,8 +218,8 @@ fn a_broken_file_is_named_and_does_not_stop_the_others() {
                 "/home/user/.cursor/mcp.json",
                 r#"{ "mcpServers": { "bad": 1, "good": { "command": "x" } } }"#,
             ),
-            ("/work/app/.vscode/mcp.json", "[]"),
-            ("/work/app/.mcp.json", r#"{ "mcpServers": [] }"#),
+            ("/srv/app/.vscode/mcp.json", "[]"),
+            ("/srv/app/.mcp.json", r#"{ "mcpServers": [] }"#),
             ("/home/user/.codeium/windsurf/mcp_config.json", ""),
         ],
     );
