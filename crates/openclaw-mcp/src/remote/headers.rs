@@ -31,3 +31,53 @@ pub async fn headers(
     }
     Ok(headers)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use openclaw_config::{Surroundings, Transport, load_text};
+    use openclaw_secrets::{Environment, Redactor, Settings};
+
+    use super::*;
+
+    async fn resolved(entry: &str) -> Result<Vec<(String, String)>, ResolveError> {
+        let text = format!("{{ mcp: {{ servers: {{ x: {entry} }} }} }}");
+        let surroundings = Surroundings { variable: &|_| None, home: None };
+        let config = load_text(Path::new("openclaw.json"), &text, surroundings).config.unwrap();
+        let Transport::Http(server) = &config.agents[0].mcp.servers["x"].transport else {
+            unreachable!()
+        };
+        let host: Environment = [("TOKEN", "sesame-open")].into_iter().collect();
+        let resolver = Resolver::new(Settings::default(), host, Redactor::new());
+        let headers = headers(server, &resolver).await?;
+        Ok(headers.into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect())
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[tokio::test]
+    async fn secrets_are_resolved_and_the_key_becomes_a_bearer_token() {
+        let entry =
+            "{ url: 'https://a.example/mcp', apiKey: 'secret://env/TOKEN', headers: { X: 'y' } }";
+        let expected = pairs(&[("Authorization", "Bearer sesame-open"), ("X", "y")]);
+        assert_eq!(resolved(entry).await.unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_header_that_says_who_is_calling_counts_before_the_key() {
+        let entry = "{ url: 'https://a.example/mcp', apiKey: 'secret://env/TOKEN', \
+                     headers: { authorization: 'Basic secret://env/TOKEN' } }";
+        let expected = pairs(&[("authorization", "Basic sesame-open")]);
+        assert_eq!(resolved(entry).await.unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_cannot_be_had_is_named() {
+        let entry = "{ url: 'https://a.example/mcp', apiKey: 'secret://env/NOPE' }";
+        let error = resolved(entry).await.unwrap_err();
+        assert_eq!(error.reference().to_string(), "secret://env/NOPE");
+    }
+}

@@ -85,11 +85,16 @@ pub async fn open<H: ClientHandler>(
     handler: H,
 ) -> Result<Opened<H>, RemoteError> {
     let deadline = Instant::now() + plan.timeout;
-    let made = client::make(&plan).await?;
+    let made = Box::pin(client::make(&plan)).await?;
     let opening =
         HttpSlowLane::open(made.client, plan.config.url.expose().clone(), made.is_proxied);
     let mut step = Step::Discovering;
-    let met = timeout_at(deadline, handshake::meet(&opening, &plan, &mut step)).await;
+    let met = timeout_at(
+        deadline,
+        // Boxed: it is large, and done with soon.
+        Box::pin(handshake::meet(&opening, &plan, &mut step)),
+    )
+    .await;
     let late = |step| RemoteError::TimedOut { step, after: plan.timeout };
     let met = match met {
         Ok(Ok(met)) => met,
@@ -105,7 +110,8 @@ pub async fn open<H: ClientHandler>(
         },
     };
     let (lane, wire) = (opening.fast_lane(), std::sync::Arc::clone(opening.wire()));
-    let served = serve_client_with_lifecycle(handler, opening.greeted(met.greeting), lifecycle);
+    let served =
+        Box::pin(serve_client_with_lifecycle(handler, opening.greeted(met.greeting), lifecycle));
     let cause = match timeout_at(deadline, served).await {
         Ok(Ok(rmcp)) => {
             let version = rmcp.peer_info().map(|info| info.protocol_version.to_string());

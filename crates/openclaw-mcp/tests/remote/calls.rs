@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use openclaw_mcp::wire::{CallError, Closed, Limits};
+use openclaw_mcp::param_headers;
+use openclaw_mcp::wire::{CallError, Closed, Limits, ToolCall};
 use openclaw_testkit::{Ask, Script};
+use serde_json::json;
+use serde_json::value::RawValue;
 
-use crate::support::{Connection, LIMITS};
+use crate::support::{Connection, LIMITS, MODERN_META};
 
 #[tokio::test]
 async fn answers_come_as_json_and_as_streams() {
@@ -25,6 +28,27 @@ async fn answers_come_as_json_and_as_streams() {
         assert_eq!(connection.lane().in_flight(), 0);
         connection.close().await;
     }
+}
+
+#[tokio::test]
+async fn marked_arguments_are_told_in_headers_too() {
+    let schema = json!({ "type": "object", "properties": {
+        "text": { "type": "string", "x-mcp-header": "Text" },
+    } });
+    let headers = param_headers::of_schema(schema.as_object().unwrap()).unwrap();
+    let connection = Connection::open(Script::new().modern()).await;
+    let arguments = RawValue::from_string(r#"{"text":"plain"}"#.to_owned()).unwrap();
+    let call = ToolCall {
+        tool: "echo",
+        arguments: &arguments,
+        meta: MODERN_META,
+        more: "",
+        headers: &headers,
+    };
+    connection.lane().call_tool(call, LIMITS).await.unwrap();
+    let ended = connection.close().await;
+    let call = ended.http("POST").into_iter().find(|it| it["body"]["method"] == "tools/call");
+    assert_eq!(call.unwrap()["headers"]["mcp-param-text"], "plain");
 }
 
 #[tokio::test]
@@ -64,7 +88,8 @@ async fn requests_of_the_server_are_answered_while_a_call_waits() {
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_cancelled_by_a_message_or_by_closing_its_stream() {
-    let hurry = Limits { timeout: Duration::from_millis(300), ..LIMITS };
+    let (timeout, cap) = (Duration::from_millis(300), Duration::from_millis(300));
+    let hurry = Limits { timeout, cap };
     for script in [Script::new().legacy().sse_answers(), Script::new().legacy_sse_only()] {
         let connection = Connection::open(script).await;
         let error = connection.call("sleep", r#"{"ms":60000}"#, hurry).await.unwrap_err();
@@ -100,9 +125,8 @@ async fn closing_fails_the_calls_that_wait_at_once() {
         let mut connection = Connection::open(script).await;
         let lane = connection.lane().clone();
         let waiting = tokio::spawn(async move {
-            let params = serde_json::value::RawValue::from_string(
-                r#"{"name":"sleep","arguments":{"ms":600000}}"#.to_owned(),
-            );
+            let params =
+                RawValue::from_string(r#"{"name":"sleep","arguments":{"ms":600000}}"#.to_owned());
             lane.request("tools/call", &params.unwrap(), LIMITS).await
         });
         let asked = |line: &serde_json::Value| line["body"]["params"]["name"] == "sleep";

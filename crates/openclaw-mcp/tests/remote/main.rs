@@ -3,5 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod calls;
+mod network;
 mod opening;
+mod sessions;
 mod support;
+mod tls;
+mod trouble;

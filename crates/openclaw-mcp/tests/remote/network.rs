@@ -1,0 +1,97 @@
+//! Proxies: which connections go through one.
+
+use openclaw_config::ProxySetting;
+use openclaw_mcp::remote::{Network, RemoteError, RemotePlan};
+use openclaw_mcp::wire::ReachProblem;
+use openclaw_testkit::{Script, TestServer};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use url::Url;
+
+use crate::support::{open, plan};
+
+/// A proxy that sends everything to one port, or refuses, and tells what it was asked for.
+struct Proxy {
+    url: String,
+    asked: mpsc::Receiver<String>,
+    _tasks: JoinSet<()>,
+}
+
+impl Proxy {
+    async fn start(to: Option<u16>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
+        let (tell, asked) = mpsc::channel(64);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn(serve(stream, to, tell.clone()));
+            }
+        });
+        Self { url, asked, _tasks: tasks }
+    }
+}
+
+async fn serve(mut stream: TcpStream, to: Option<u16>, tell: mpsc::Sender<String>) {
+    let mut head = vec![0; 4096];
+    let Ok(read) = stream.read(&mut head).await else { return };
+    let text = String::from_utf8_lossy(&head[..read]).into_owned();
+    let _ = tell.send(text.lines().next().unwrap_or_default().to_owned()).await;
+    let Some(port) = to else {
+        let refusal = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        let _ = stream.write_all(refusal).await;
+        return;
+    };
+    let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)).await else { return };
+    // The server is asked for the path alone.
+    let forwarded = text.replacen("http://mcp.invalid", "", 1);
+    if server.write_all(forwarded.as_bytes()).await.is_ok() {
+        let _ = copy_bidirectional(&mut stream, &mut server).await;
+    }
+}
+
+async fn problem(plan: RemotePlan) -> ReachProblem {
+    let error = open(plan).await.unwrap_err();
+    let RemoteError::Unreachable(unreachable) = error else { panic!("{error:?}") };
+    unreachable.problem
+}
+
+#[tokio::test]
+async fn a_configured_proxy_is_asked_for_every_connection() {
+    let server = TestServer::http(&Script::new());
+    let mut proxy = Proxy::start(Some(server.port())).await;
+    let mut plan = plan("http://mcp.invalid/mcp");
+    plan.config.proxy = ProxySetting::Url(Url::parse(&proxy.url).unwrap().into());
+    // The server sees absolute addresses from the second request of a connection on, and takes them.
+    let _ = open(plan).await;
+    assert_eq!(proxy.asked.recv().await.unwrap(), "POST http://mcp.invalid/mcp HTTP/1.1");
+}
+
+#[tokio::test]
+async fn the_proxy_of_the_environment_is_used_but_for_hosts_that_need_none() {
+    let mut proxy = Proxy::start(None).await;
+    let mut by_environment = plan("https://mcp.invalid/mcp");
+    by_environment.network = Network { https_proxy: Some(proxy.url.clone()), ..Network::default() };
+    let mut excepted = by_environment.clone();
+    assert_eq!(problem(by_environment.clone()).await, ReachProblem::Proxy);
+    assert_eq!(proxy.asked.recv().await.unwrap(), "CONNECT mcp.invalid:443 HTTP/1.1");
+
+    excepted.network.no_proxy = Some("mcp.invalid".to_owned());
+    assert_eq!(problem(excepted).await, ReachProblem::Dns);
+    by_environment.config.proxy = ProxySetting::Direct;
+    assert_eq!(problem(by_environment).await, ReachProblem::Dns);
+    assert!(proxy.asked.try_recv().is_err(), "nobody asked the proxy again");
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_not_there_is_said_to_be_the_problem() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let gone = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
+    drop(listener);
+    let mut plan = plan("https://mcp.invalid/mcp");
+    plan.config.proxy = ProxySetting::Url(Url::parse(&gone).unwrap().into());
+    assert_eq!(problem(plan).await, ReachProblem::Proxy);
+}

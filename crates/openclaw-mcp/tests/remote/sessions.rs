@@ -1,0 +1,112 @@
+//! Sessions that are lost, and streams that break.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use openclaw_mcp::wire::{CallError, Closed};
+use openclaw_testkit::{DropStream, Fault, On, Script};
+
+use crate::support::{Connection, LIMITS};
+
+#[tokio::test]
+async fn a_lost_session_is_renewed_once_for_all_callers_and_every_call_is_made() {
+    let script = Script::new().legacy().session_lost_after_calls(1);
+    let connection = Connection::open(script).await;
+    let first = connection.lane().session_id();
+    connection.echo("before").await;
+    let texts: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+    let answers = texts.iter().map(|text| connection.echo(text));
+    assert_eq!(futures_util::future::join_all(answers).await, texts);
+    assert_ne!(connection.lane().session_id(), first);
+    let tools = connection.opened.rmcp.list_all_tools().await.unwrap();
+    assert!(!tools.is_empty(), "rmcp goes on in the new session");
+    let recording = connection.close().await;
+    assert_eq!(recording.of_method("initialize").len(), 2, "the first, and one for all");
+    assert_eq!(recording.of_method("notifications/initialized").len(), 2);
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_renewed_is_a_lost_connection() {
+    let lost = Fault::status(404).on(On::Call);
+    let no_more = Fault::status(500).on(On::Handshake).after(2);
+    let script = Script::new().legacy().fault(lost).fault(no_more);
+    let connection = Connection::open(script).await;
+    let error = connection.failure().await;
+    assert!(matches!(error, CallError::Closed(Closed::Lost(_))), "{error:?}");
+    assert!(matches!(connection.lane().until_closed().await, Closed::Lost(_)));
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_call_is_replayed_once_and_not_for_ever() {
+    let script = Script::new().legacy().fault(Fault::status(404).on(On::Call));
+    let connection = Connection::open(script).await;
+    let error = connection.failure().await;
+    assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
+    let recording = connection.close().await;
+    assert_eq!(recording.of_method("tools/call").len(), 2);
+}
+
+#[tokio::test]
+async fn a_dropped_stream_is_resumed_where_it_ended() {
+    for abrupt in [false, true] {
+        let drop = DropStream { abrupt, ..DropStream::default() };
+        let script = Script::new().legacy().drop_stream(drop).retry_ms(50);
+        let connection = Connection::open(script).await;
+        assert_eq!(connection.echo("hello").await, "hello", "abrupt: {abrupt}");
+        let recording = connection.close().await;
+        let resumed = recording.http("GET");
+        let resumed = resumed.iter().filter(|get| get["headers"]["last-event-id"].is_string());
+        assert_eq!(resumed.count(), 1);
+        assert_eq!(recording.of_method("tools/call").len(), 1, "a call is not made twice");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_resumed_fails_its_call() {
+    let drop = DropStream { resumable: false, ..DropStream::default() };
+    let script = Script::new().legacy().drop_stream(drop).retry_ms(20);
+    let connection = Connection::open(script).await;
+    let error = connection.failure().await;
+    assert!(error.to_string().contains("cannot be resumed"), "{error:?}");
+    assert_eq!(connection.lane().closed(), None, "the connection is another matter");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_modern_call_whose_stream_ends_fails_at_once() {
+    let script = Script::new().modern().drop_stream(DropStream::default()).retry_ms(20);
+    let connection = Connection::open(script).await;
+    let error = connection.call("sleep", r#"{"ms":300}"#, LIMITS).await.unwrap_err();
+    assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
+    assert!(connection.close().await.http("GET").is_empty());
+}
+
+#[tokio::test]
+async fn a_session_is_listened_to_and_a_new_one_as_well() {
+    let script = Script::new().legacy().session_lost_after_calls(1);
+    let connection = Connection::open(script).await;
+    assert!(connection.received(|line| line["method"] == "GET").await);
+    connection.echo("before").await;
+    connection.echo("after").await;
+    let session = connection.lane().session_id().unwrap();
+    let of_the_new = move |line: &serde_json::Value| {
+        line["method"] == "GET" && line["headers"]["mcp-session-id"] == session.as_str()
+    };
+    assert!(connection.received(of_the_new).await);
+    let gets = connection.close().await.http("GET");
+    let sessions: BTreeSet<String> =
+        gets.iter().map(|get| get["headers"]["mcp-session-id"].to_string()).collect();
+    assert_eq!(sessions.len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_goes_away_for_good_is_lost() {
+    let mut connection = Connection::open(Script::new().legacy()).await;
+    let lane = connection.lane().clone();
+    assert!(connection.received(|line| line["method"] == "GET").await);
+    connection.server.kill();
+    let closed = tokio::time::timeout(Duration::from_secs(60), lane.until_closed()).await;
+    assert!(matches!(closed.unwrap(), Closed::Lost(_)));
+    let _ = connection.opened.rmcp.close().await;
+}

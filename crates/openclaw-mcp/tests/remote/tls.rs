@@ -1,0 +1,141 @@
+//! Certificates: whom to trust, and what to say if one is not trusted.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openclaw_mcp::remote::{RemoteError, RemotePlan};
+use openclaw_mcp::wire::ReachProblem;
+use openclaw_testkit::{HttpServer, Script, TestServer};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+use crate::support::{open, plan};
+
+/// A server behind TLS, with a certificate of an authority that nobody knows.
+struct Secured {
+    url: String,
+    ca_file: PathBuf,
+    _folder: tempfile::TempDir,
+    _server: HttpServer,
+    _tasks: JoinSet<()>,
+}
+
+impl Secured {
+    /// With a certificate for this host, changed as the test needs it.
+    async fn start(host: &str, adjust: impl FnOnce(&mut CertificateParams)) -> Self {
+        let ca_key = KeyPair::generate().unwrap();
+        let mut ca = CertificateParams::new(Vec::new()).unwrap();
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let ca_pem = ca.self_signed(&ca_key).unwrap().pem();
+        let issuer = Issuer::new(ca, ca_key);
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new([host.to_owned()]).unwrap();
+        adjust(&mut params);
+        let certificate = params.signed_by(&key, &issuer).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+            )
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+
+        let server = TestServer::http(&Script::new());
+        let behind = server.port();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://127.0.0.1:{}/mcp", listener.local_addr().unwrap().port());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut tunnels = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                tunnels.spawn(tunnel(acceptor.clone(), stream, behind));
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let ca_file = folder.path().join("ca.pem");
+        std::fs::write(&ca_file, ca_pem).unwrap();
+        Self { url, ca_file, _folder: folder, _server: server, _tasks: tasks }
+    }
+
+    fn trusted(&self) -> RemotePlan {
+        let mut plan = plan(&self.url);
+        plan.config.tls.ca_file = Some(self.ca_file.clone());
+        plan
+    }
+}
+
+async fn tunnel(acceptor: TlsAcceptor, stream: TcpStream, behind: u16) -> io::Result<()> {
+    let mut stream = acceptor.accept(stream).await?;
+    let mut server = TcpStream::connect(("127.0.0.1", behind)).await?;
+    copy_bidirectional(&mut stream, &mut server).await.map(|_| ())
+}
+
+async fn works(plan: RemotePlan) {
+    let mut opened = open(plan).await.unwrap();
+    assert!(!opened.rmcp.list_all_tools().await.unwrap().is_empty());
+    let _ = opened.rmcp.close().await;
+}
+
+async fn problem(plan: RemotePlan) -> ReachProblem {
+    let error = open(plan).await.unwrap_err();
+    assert!(error.hint().is_some());
+    let RemoteError::Unreachable(unreachable) = error else { panic!("{error:?}") };
+    unreachable.problem
+}
+
+#[tokio::test]
+async fn an_authority_of_ones_own_is_trusted_where_it_is_configured() {
+    let secured = Secured::start("127.0.0.1", |_| {}).await;
+    works(secured.trusted()).await;
+    assert_eq!(problem(plan(&secured.url)).await, ReachProblem::UnknownIssuer);
+
+    let mut by_environment = plan(&secured.url);
+    by_environment.network.cert_file = Some(secured.ca_file.clone());
+    works(by_environment).await;
+
+    let mut unchecked = plan(&secured.url);
+    unchecked.config.tls.verify = false;
+    works(unchecked).await;
+}
+
+#[tokio::test]
+async fn a_certificate_for_another_host_or_another_time_is_refused_and_said_to_be_so() {
+    let other = Secured::start("elsewhere.example", |_| {}).await;
+    assert_eq!(problem(other.trusted()).await, ReachProblem::WrongName);
+    let old = Secured::start("127.0.0.1", |params| {
+        params.not_before = rcgen::date_time_ymd(2001, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2002, 1, 1);
+    });
+    assert_eq!(problem(old.await.trusted()).await, ReachProblem::Expired);
+}
+
+#[tokio::test]
+async fn a_port_without_tls_is_said_to_be_so() {
+    let server = TestServer::http(&Script::new());
+    let url = server.url().replace("http://", "https://");
+    assert_eq!(problem(plan(&url)).await, ReachProblem::Tls);
+}
+
+#[tokio::test]
+async fn files_that_hold_no_certificates_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.pem");
+    std::fs::write(&empty, "nothing").unwrap();
+    for file in [empty, folder.path().join("missing.pem")] {
+        let mut plan = plan("https://nobody.invalid/mcp");
+        plan.config.tls.ca_file = Some(file.clone());
+        let error = open(plan).await.unwrap_err();
+        assert!(matches!(error, RemoteError::Setting { .. }), "{error:?}");
+        assert!(error.to_string().contains("tls.caFile"), "{error}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Statuses, redirects, and answers that make no sense or have no end.
+
+use std::time::Duration;
+
+use openclaw_mcp::remote::RemoteError;
+use openclaw_mcp::wire::{CallError, Limits};
+use openclaw_testkit::{Fault, On, Script};
+
+use crate::support::{Connection, LIMITS, refused};
+
+/// Why a call fails that is answered so. The server is fine before and after.
+async fn failure(fault: Fault) -> CallError {
+    let script = Script::new().legacy().fault(fault.on(On::Call).times(1));
+    let connection = Connection::open(script).await;
+    let error = connection.failure().await;
+    assert_eq!(connection.echo("still there").await, "still there", "after {error:?}");
+    assert_eq!(connection.lane().in_flight(), 0);
+    connection.close().await;
+    error
+}
+
+#[tokio::test]
+async fn statuses_are_told_apart() {
+    let error = failure(Fault::status(401).header("www-authenticate", "Bearer a=\"b\"")).await;
+    assert!(
+        matches!(&error, CallError::NeedsAuth { challenge: Some(it) } if it == "Bearer a=\"b\""),
+        "{error:?}"
+    );
+    let error = failure(Fault::status(401)).await;
+    assert!(matches!(error, CallError::NeedsAuth { challenge: None }), "{error:?}");
+    let error = failure(Fault::status(403).header("www-authenticate", "x")).await;
+    assert!(matches!(error, CallError::Forbidden { challenge: Some(_) }), "{error:?}");
+
+    let error = failure(Fault::status(429).header("retry-after", "7")).await;
+    let CallError::RateLimited { retry_after } = error else { panic!("{error:?}") };
+    assert_eq!(retry_after, Some(Duration::from_secs(7)));
+    let error = failure(Fault::status(429)).await;
+    assert!(matches!(error, CallError::RateLimited { retry_after: None }), "{error:?}");
+    let error = failure(Fault::status(503).header("retry-after", "1")).await;
+    assert!(matches!(error, CallError::RateLimited { .. }), "{error:?}");
+
+    let long = format!("no \u{1b}[31mway{}", "x".repeat(100_000));
+    let error = failure(Fault::status(500).body(long)).await;
+    let CallError::Http { status: 500, body } = &error else { panic!("{error:?}") };
+    assert!(body.starts_with("no ") && body.len() <= 200, "{body}");
+    assert!(!body.contains('\u{1b}'));
+
+    let rpc = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32020,"message":"header mismatch"}}"#;
+    let error = failure(Fault::status(400).body(rpc)).await;
+    assert!(matches!(&error, CallError::Rpc(raw) if raw.get().contains("-32020")), "{error:?}");
+}
+
+#[tokio::test]
+async fn answers_that_make_no_sense_fail_their_call_and_no_other() {
+    let html = Fault::status(200).header("content-type", "text/html").body("<html>");
+    let error = failure(html).await;
+    assert!(
+        matches!(&error, CallError::Protocol(cause) if cause.contains("text/html")),
+        "{error:?}"
+    );
+    let json = "application/json";
+    for body in ["{", "42", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#] {
+        let error = failure(Fault::status(200).header("content-type", json).body(body)).await;
+        assert!(matches!(error, CallError::Protocol(_)), "{body}: {error:?}");
+    }
+    let stream = Fault::status(200).header("content-type", "text/event-stream");
+    let error = failure(stream.body(": hello\n\ndata: {\n\n")).await;
+    assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
+    let error = failure(Fault::hang_up()).await;
+    assert!(matches!(error, CallError::Unreachable(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_bomb_is_not_unpacked() {
+    let connection = Connection::open(Script::new().legacy().gzip_bomb_mb(10_000)).await;
+    let error = connection.failure().await;
+    assert!(matches!(&error, CallError::Protocol(cause) if cause.contains("gzip")), "{error:?}");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_stream_without_end_ends_by_its_bytes_or_by_the_clock() {
+    let connection = Connection::open(Script::new().legacy().endless_stream()).await;
+    let error = connection.call("echo", r#"{"text":"x"}"#, LIMITS).await.unwrap_err();
+    assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
+    let hurry = Duration::from_millis(20);
+    let hurry = Limits { timeout: hurry, cap: hurry };
+    let error = connection.call("echo", r#"{"text":"x"}"#, hurry).await.unwrap_err();
+    assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_not_read_to_its_end() {
+    for script in [Script::new().legacy(), Script::new().legacy().sse_answers()] {
+        let connection = Connection::open(script).await;
+        let big = format!(r#"{{"bytes":{}}}"#, 66 * 1024 * 1024);
+        let error = connection.call("big", &big, LIMITS).await.unwrap_err();
+        assert!(error.to_string().contains("more than 64 MiB"), "{error:?}");
+        let fits = format!(r#"{{"bytes":{}}}"#, 5 * 1024 * 1024);
+        let result = connection.call("big", &fits, LIMITS).await.unwrap();
+        assert_eq!(result["content"][0]["text"].as_str().unwrap().len(), 5 * 1024 * 1024);
+        connection.close().await;
+    }
+}
+
+#[tokio::test]
+async fn credentials_follow_no_redirect_to_another_origin() {
+    for (target, shown) in [
+        ("https://elsewhere.invalid:8443/mcp?key=1", "https://elsewhere.invalid:8443"),
+        ("http://127.0.0.1:1/mcp", "http://127.0.0.1:1"),
+        ("file:///etc/passwd", "a file: address"),
+    ] {
+        let error = refused(&Script::new().redirect(target)).await;
+        let RemoteError::Redirected { to } = &error else { panic!("{target}: {error:?}") };
+        assert_eq!(to, shown);
+        assert!(error.hint().unwrap().contains("url"));
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_within_the_origin_is_followed_and_a_circle_ends() {
+    let once = Fault::status(307).on(On::Call).times(1).header("location", "/mcp?again");
+    let connection = Connection::open(Script::new().legacy().fault(once)).await;
+    assert_eq!(connection.echo("x").await, "x");
+    connection.close().await;
+
+    let error = refused(&Script::new().redirect("/mcp")).await;
+    assert!(error.to_string().contains("redirects more than"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_redirect_that_would_change_the_method_is_not_followed() {
+    let moved = Fault::status(302).header("location", "/elsewhere");
+    let connection = Connection::open(Script::new().legacy().fault(moved.on(On::Call))).await;
+    let error = connection.failure().await;
+    assert!(
+        matches!(&error, CallError::Redirected { to } if to.ends_with("/elsewhere")),
+        "{error:?}"
+    );
+    connection.close().await;
+}
