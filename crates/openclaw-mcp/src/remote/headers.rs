@@ -6,10 +6,8 @@ use futures_util::future::try_join_all;
 use openclaw_config::HttpServer;
 use openclaw_secrets::{ResolveError, Resolver, SecretString};
 
-const AUTHORIZATION: &str = "Authorization";
-
-/// Resolves the headers of a server, side by side. Its key becomes `Authorization`, unless that is among
-/// the headers already.
+/// Resolves the headers of a server, side by side. Its key becomes `Authorization`; that both are
+/// given is refused by the configuration.
 ///
 /// # Errors
 /// The first secret that cannot be had. The server must not be spoken to then.
@@ -23,11 +21,10 @@ pub async fn headers(
     });
     let mut headers: BTreeMap<String, SecretString> =
         try_join_all(own).await?.into_iter().collect();
-    let is_authorized = headers.keys().any(|name| name.eq_ignore_ascii_case(AUTHORIZATION));
-    if let Some(key) = server.api_key.as_ref().filter(|_| !is_authorized) {
+    if let Some(key) = &server.api_key {
         let key = resolver.resolve_credential(key).await?;
         let bearer = SecretString::from(format!("Bearer {}", key.expose()));
-        headers.insert(AUTHORIZATION.to_owned(), bearer);
+        headers.insert("Authorization".to_owned(), bearer);
     }
     Ok(headers)
 }
@@ -63,14 +60,6 @@ mod tests {
         let entry =
             "{ url: 'https://a.example/mcp', apiKey: 'secret://env/TOKEN', headers: { X: 'y' } }";
         let expected = pairs(&[("Authorization", "Bearer sesame-open"), ("X", "y")]);
-        assert_eq!(resolved(entry).await.unwrap(), expected);
-    }
-
-    #[tokio::test]
-    async fn a_header_that_says_who_is_calling_counts_before_the_key() {
-        let entry = "{ url: 'https://a.example/mcp', apiKey: 'secret://env/TOKEN', \
-                     headers: { authorization: 'Basic secret://env/TOKEN' } }";
-        let expected = pairs(&[("authorization", "Basic sesame-open")]);
         assert_eq!(resolved(entry).await.unwrap(), expected);
     }
 
