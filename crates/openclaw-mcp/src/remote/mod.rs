@@ -114,6 +114,7 @@ pub async fn open<H: ClientHandler>(
         Box::pin(serve_client_with_lifecycle(handler, opening.greeted(met.greeting), lifecycle));
     let cause = match timeout_at(deadline, served).await {
         Ok(Ok(rmcp)) => {
+            wire.until_listening().await;
             let version = rmcp.peer_info().map(|info| info.protocol_version.to_string());
             return Ok(Opened { lane, rmcp, version, known: met.known });
         }

@@ -2,8 +2,9 @@
 //! of 2024-11-05 (T4, T5).
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use url::Url;
 
 use super::HttpWire;
@@ -15,6 +16,8 @@ use crate::wire::call_error::CallError;
 
 /// So many times in a row a server may be out of reach before it counts as lost.
 const OUT_OF_REACH: u32 = 3;
+/// How long a server may take to open a stream of its own before calls are made without it.
+const SETTLING: Duration = Duration::from_secs(1);
 
 impl HttpWire {
     /// Listens to what the server says by itself, if it offers that. Every session has its own stream.
@@ -41,6 +44,15 @@ impl HttpWire {
         });
     }
 
+    /// Waits until the server has said whether it offers such a stream. What it asks before that, while
+    /// it answers a call, would be lost. Some say nothing until they have something to say.
+    pub(crate) async fn until_listening(&self) {
+        if self.route().protocol == Protocol::Streamable {
+            let mut settled = self.has_stream_settled.subscribe();
+            let _ = timeout(SETTLING, settled.wait_for(|has| *has)).await;
+        }
+    }
+
     /// Returns if the server offers no such stream.
     async fn listen(&self, route: &Route) {
         if route.protocol != Protocol::Streamable {
@@ -50,7 +62,9 @@ impl HttpWire {
         let (mut fruitless, mut out_of_reach) = (0, 0);
         loop {
             let last_id = events.as_ref().and_then(Events::last_id).map(str::to_owned);
-            match self.get(route, last_id.as_deref()).await {
+            let got = self.get(route, last_id.as_deref()).await;
+            self.has_stream_settled.send_replace(true);
+            match got {
                 Ok(response) => {
                     out_of_reach = 0;
                     match &mut events {

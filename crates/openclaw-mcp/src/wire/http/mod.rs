@@ -52,6 +52,8 @@ pub(crate) struct HttpWire {
     route: watch::Sender<Arc<Route>>,
     /// The parameters of the `initialize` that the server accepted, to say it again.
     introduction: OnceLock<Bytes>,
+    /// Whether the server has said if it offers a stream of its own.
+    has_stream_settled: watch::Sender<bool>,
     /// Held by whoever renews the session.
     renewal: tokio::sync::Mutex<()>,
     calls: Mutex<Calls>,
@@ -70,6 +72,7 @@ impl HttpWire {
             is_proxied,
             route: watch::Sender::new(Arc::new(Route::modern())),
             introduction: OnceLock::new(),
+            has_stream_settled: watch::Sender::new(false),
             renewal: tokio::sync::Mutex::default(),
             calls: Mutex::default(),
             to_rmcp,
