@@ -94,7 +94,8 @@ impl AgentTools {
                 }
             }
             Err(unusable) => {
-                let words = format!("This tool cannot be called, its schema is broken: {unusable}.");
+                let words =
+                    format!("This tool cannot be called, its schema is broken: {unusable}.");
                 return fail(Failure::Protocol, words);
             }
         }

@@ -1,7 +1,6 @@
 //! How a configured server is connected to, again and again: secrets, process or address, era,
 //! handshake, lists.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use crate::era::Era;
 use crate::guard::Guard;
 use crate::inventory::Inventory;
 use crate::launch::launch;
-use crate::local::{self, ConnectError};
+use crate::local::{self, ConnectError, Step};
 use crate::process::Patience;
 use crate::remote::{self, Flavour, Known, Network, RemoteError, RemotePlan};
 use crate::server_log::ServerLog;
@@ -130,8 +129,7 @@ impl ServerDial {
             ways.push((Some(Era::Legacy), oldest));
         }
         let mut first_error = None;
-        let mut ways = VecDeque::from(ways);
-        while let Some((known_era, offer)) = ways.pop_front() {
+        for (known_era, offer) in ways {
             let plan = local::Plan {
                 server: self.name.clone(),
                 launch: launch.clone(),
@@ -146,10 +144,6 @@ impl ServerDial {
                     self.offer = Some(offer);
                     return Ok(connection);
                 }
-                // Only a server that was not asked, or slow to answer, is taken for an old one.
-                Err(ConnectError::Modern) if known_era != Some(Era::Modern) => {
-                    ways = VecDeque::from([(Some(Era::Modern), offer)]);
-                }
                 Err(error) => {
                     let may_be_the_version = breaks_on_us(&error);
                     let first = first_error.get_or_insert(error);
@@ -160,7 +154,8 @@ impl ServerDial {
                 }
             }
         }
-        Err(first_error.unwrap_or(ConnectError::Modern))
+        Err(first_error
+            .unwrap_or(ConnectError::TimedOut { step: Step::Greeting, after: self.config.timeout }))
     }
 }
 
@@ -170,7 +165,7 @@ fn breaks_on_us(error: &ConnectError) -> bool {
         ConnectError::Refused { .. } => true,
         // One that says why it ends had a reason of its own.
         ConnectError::Ended { last_lines, .. } => last_lines.is_empty(),
-        ConnectError::Spawn(_) | ConnectError::TimedOut { .. } | ConnectError::Modern => false,
+        ConnectError::Spawn(_) | ConnectError::TimedOut { .. } => false,
     }
 }
 

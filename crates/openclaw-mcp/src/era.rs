@@ -2,22 +2,22 @@
 //! (2026-07-28).
 //!
 //! Nothing but asking tells. A modern server answers `server/discover`; an older one answers with an
-//! error, or not at all: so the question must be short, and its outcome worth remembering.
+//! error, or not at all. What was found out is worth remembering.
 
 use std::time::Duration;
 
 use rmcp::model::{ClientConfig, ProtocolVersion, RequestMetaObject};
-use rmcp::service::ClientInitializeError;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use crate::wire::{CallError, Closed, FastLane, Limits};
+use crate::wire::{CallError, FastLane, Greeting, Limits};
 
-/// How long a server may be silent before it is taken for an old one. A modern one that takes longer to
-/// start refuses the old way with an error that gives it away: it is then started once more, and known
-/// from then on.
+/// How long a server may be silent before it is asked the old way, too.
 pub const PROBE_TIMEOUT: Duration = Duration::from_millis(400);
+
+/// Whoever greets has a time-out for all of it.
+const PATIENT: Limits = Limits { timeout: Duration::from_secs(600), cap: Duration::from_secs(600) };
 
 /// An era of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]
@@ -27,25 +27,6 @@ pub enum Era {
     Legacy,
     /// Without.
     Modern,
-}
-
-/// What a server said when it was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finding {
-    /// It answered.
-    Era(Era),
-    /// Nothing, so far: it is treated as an old one, and nothing is remembered.
-    Silent,
-}
-
-impl Finding {
-    /// How to go on with this server.
-    pub fn era(self) -> Era {
-        match self {
-            Self::Era(era) => era,
-            Self::Silent => Era::Legacy,
-        }
-    }
 }
 
 /// Errors that only a modern server answers with: unsupported version, missing capability, header
@@ -59,40 +40,98 @@ pub(crate) struct Discovered {
     pub(crate) versions: Vec<String>,
 }
 
-/// Whether a server refused a handshake as only a modern one does.
-pub(crate) fn is_modern_refusal(error: &ClientInitializeError) -> bool {
-    let ClientInitializeError::JsonRpcError(error) = error else { return false };
-    MODERN_ERRORS.contains(&i64::from(error.code.0))
-}
-
 #[derive(Deserialize)]
 struct RpcError {
     code: i64,
 }
 
-/// Asks a server.
+/// A server that was greeted.
+#[derive(Debug)]
+pub(crate) struct Greeted {
+    /// The era that it speaks.
+    pub(crate) era: Era,
+    /// What it said, for `rmcp`; none if `rmcp` is to ask by itself.
+    pub(crate) greeting: Option<Greeting>,
+}
+
+/// Greets a server over a pipe.
+///
+/// Where it is not known which era it speaks, it is asked the new way, and if it stays silent the old
+/// way, too; whatever it answers first decides. So a server that ignores what it does not know is not
+/// waited for, and one that is only slow to start is not misunderstood.
 ///
 /// # Errors
-/// If the connection closes meanwhile.
-pub async fn probe(
+/// If it refuses, or the connection closes. The time-out is the caller's.
+pub(crate) async fn greet(
     lane: &FastLane,
     client: &ClientConfig,
-    timeout: Duration,
-) -> Result<Finding, Closed> {
-    let limits = Limits { timeout, cap: timeout };
-    match lane.request("server/discover", &question(client), limits).await {
+    offer: ProtocolVersion,
+    known: Option<Era>,
+) -> Result<Greeted, CallError> {
+    let (question, introduction) = (question(client), introduction(client, offer));
+    let discover = async { discovered(lane.ask("server/discover", &question, PATIENT).await) };
+    let initialize = async {
+        let result = lane.ask("initialize", &introduction, PATIENT).await?;
+        let greeting = Some(Greeting { method: "initialize", result });
+        Ok(Greeted { era: Era::Legacy, greeting })
+    };
+    match known {
+        Some(Era::Legacy) => initialize.await,
+        Some(Era::Modern) => match discover.await? {
+            Some(greeted) => Ok(greeted),
+            None => initialize.await,
+        },
+        None => both(discover, initialize).await,
+    }
+}
+
+/// Asks the new way, and after a while the old way, too.
+async fn both(
+    discover: impl Future<Output = Result<Option<Greeted>, CallError>>,
+    initialize: impl Future<Output = Result<Greeted, CallError>>,
+) -> Result<Greeted, CallError> {
+    tokio::pin!(discover, initialize);
+    match tokio::time::timeout(PROBE_TIMEOUT, &mut discover).await {
+        Ok(Ok(Some(greeted))) => return Ok(greeted),
+        Ok(Ok(None)) => return initialize.await,
+        Ok(Err(error)) => return Err(error),
+        Err(_) => {}
+    }
+    tokio::select! {
+        found = &mut discover => match found? {
+            Some(greeted) => Ok(greeted),
+            None => initialize.await,
+        },
+        greeted = &mut initialize => match greeted {
+            // It speaks only the new way, and is about to say so.
+            Err(CallError::Rpc(error)) if is_modern_error(&error) => {
+                discover.await?.ok_or(CallError::Rpc(error))
+            }
+            greeted => greeted,
+        },
+    }
+}
+
+/// What an answer to `server/discover` means: none for an old server.
+fn discovered(answer: Result<Box<RawValue>, CallError>) -> Result<Option<Greeted>, CallError> {
+    match answer {
         // Some old servers answer anything with an empty result.
         Ok(result) => {
             let is_modern = serde_json::from_str::<Discovered>(result.get()).is_ok();
-            Ok(Finding::Era(if is_modern { Era::Modern } else { Era::Legacy }))
+            let greeting = Some(Greeting { method: "server/discover", result });
+            Ok(is_modern.then_some(Greeted { era: Era::Modern, greeting }))
         }
-        Err(CallError::Rpc(error)) => {
-            let is_modern = code(&error).is_some_and(|code| MODERN_ERRORS.contains(&code));
-            Ok(Finding::Era(if is_modern { Era::Modern } else { Era::Legacy }))
+        // `rmcp` knows what to do with these.
+        Err(CallError::Rpc(error)) if is_modern_error(&error) => {
+            Ok(Some(Greeted { era: Era::Modern, greeting: None }))
         }
-        Err(CallError::Closed(closed)) => Err(closed),
-        Err(_) => Ok(Finding::Silent),
+        Err(CallError::Rpc(_)) => Ok(None),
+        Err(error) => Err(error),
     }
+}
+
+fn is_modern_error(error: &RawValue) -> bool {
+    code(error).is_some_and(|code| MODERN_ERRORS.contains(&code))
 }
 
 /// The code of an error.
@@ -118,4 +157,11 @@ pub(crate) fn request_meta(client: &ClientConfig) -> Map<String, Value> {
 pub(crate) fn question(client: &ClientConfig) -> Box<RawValue> {
     let params = serde_json::json!({ "_meta": request_meta(client) });
     to_raw_value(&params).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// The parameters of `initialize`.
+pub(crate) fn introduction(client: &ClientConfig, version: ProtocolVersion) -> Box<RawValue> {
+    let client = client.clone().with_protocol_version(version);
+    // Serializing plain data cannot fail; without it the server would refuse us, and say so.
+    to_raw_value(&client).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{ErrorData, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::client::Client;
 use crate::connection::{Connection, FarEnd, Opened};
-use crate::era::{self, Era, Finding};
+use crate::era::{self, Era, Greeted};
 use crate::guard::Guard;
 use crate::process::{Launch, Process, SpawnError};
 use crate::server_log::ServerLog;
 use crate::stderr::Stderr;
-use crate::wire;
+use crate::wire::{self, CallError};
 
 /// How long a server's last words are waited for once it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -63,9 +63,6 @@ pub enum ConnectError {
         /// After how long.
         after: Duration,
     },
-    /// It was asked the old way, and speaks only the new one: it was too slow to say so.
-    #[error("it speaks another version of the protocol")]
-    Modern,
     /// It answered, but not as a server should.
     #[error("{cause} while {step}")]
     Refused {
@@ -79,8 +76,8 @@ pub enum ConnectError {
 /// The steps of connecting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Finding out which protocol the server speaks.
-    FindingTheEra,
+    /// Finding out which protocol the server speaks, and introducing ourselves.
+    Greeting,
     /// The handshake.
     Initializing,
 }
@@ -88,7 +85,7 @@ pub enum Step {
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::FindingTheEra => "finding out which protocol it speaks",
+            Self::Greeting => "being greeted",
             Self::Initializing => "initializing",
         })
     }
@@ -101,39 +98,30 @@ impl std::fmt::Display for Step {
 pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError> {
     let deadline = Instant::now() + plan.timeout;
     let (mut process, pipes) = Process::spawn(&plan.launch, guard)?;
-    let mut stderr = Stderr::read(plan.server.clone(), pipes.stderr, plan.log);
+    let mut stderr = Stderr::read(plan.server.clone(), pipes.stderr, plan.log.clone());
     let opened = wire::open(pipes.stdin, pipes.stdout);
     let (lane, slow) = opened
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
 
-    let mut step = Step::FindingTheEra;
-    let mut refused_as_modern = false;
+    let mut step = Step::Greeting;
     let shaken = async {
-        let finding = match plan.known_era {
-            Some(era) => Finding::Era(era),
-            None => era::probe(&lane, plan.client.config(), era::PROBE_TIMEOUT)
-                .await
-                .map_err(|closed| closed.to_string())?,
-        };
+        let Plan { client, offer, known_era, .. } = &plan;
+        let greeted = era::greet(&lane, client.config(), offer.clone(), *known_era);
+        let Greeted { era, greeting } = greeted.await.map_err(|error| refusal(&error))?;
         step = Step::Initializing;
-        let era = finding.era();
         let lifecycle = match era {
             Era::Legacy => ClientLifecycleMode::Initialize,
             Era::Modern => ClientLifecycleMode::Discover {
                 preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             },
         };
-        let client = plan.client.offering(plan.offer);
-        let rmcp = serve_client_with_lifecycle(client, slow, lifecycle).await;
-        let rmcp = rmcp.map_err(|error| {
-            refused_as_modern = era == Era::Legacy && era::is_modern_refusal(&error);
-            plain(&error)
-        })?;
-        Ok(Opened { lane, rmcp, era })
+        let client = client.offering(offer.clone());
+        let rmcp = serve_client_with_lifecycle(client, slow.greeted(greeting), lifecycle).await;
+        let rmcp = rmcp.map_err(|error| plain(&error))?;
+        Ok(Opened { lane: lane.clone(), rmcp, era })
     };
     let outcome: Result<Result<Opened, String>, _> = timeout_at(deadline, shaken).await;
     match outcome {
-        Ok(Err(_)) if refused_as_modern => Err(ConnectError::Modern),
         Ok(Ok(opened)) => {
             let pid = process.pid();
             let process = Mutex::new(Some(process));
@@ -152,14 +140,25 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
     }
 }
 
+/// What a server said to a greeting, in words for people.
+fn refusal(error: &CallError) -> String {
+    let CallError::Rpc(error) = error else { return error.to_string() };
+    match serde_json::from_str::<ErrorData>(error.get()) {
+        Ok(error) => answered(&error),
+        Err(_) => "it answered with an error that cannot be read".to_owned(),
+    }
+}
+
+fn answered(error: &ErrorData) -> String {
+    let message = clean_line(Untrusted::new(&error.message), 200);
+    format!("it answered with error {}: {message}", error.code.0)
+}
+
 /// What `rmcp` says about a failed handshake, in words for people. What the server said comes from
 /// outside: one clean line of it.
 pub(crate) fn plain(error: &ClientInitializeError) -> String {
     match error {
-        ClientInitializeError::JsonRpcError(error) => {
-            let message = clean_line(Untrusted::new(&error.message), 200);
-            format!("it answered with error {}: {message}", error.code.0)
-        }
+        ClientInitializeError::JsonRpcError(error) => answered(error),
         ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
         ClientInitializeError::ExpectedInitResponse(_)
         | ClientInitializeError::ExpectedInitResult(_) => {

@@ -7,14 +7,13 @@
 use std::time::Duration;
 
 use openclaw_config::HttpFlavour;
-use rmcp::model::{ClientConfig, ProtocolVersion};
+use rmcp::model::ProtocolVersion;
 use serde::Deserialize;
-use serde_json::value::{RawValue, to_raw_value};
 
 use super::{Flavour, Known, RemoteError, RemotePlan, Step};
 use crate::era::{self, Era};
-use crate::wire::http::{Greeting, HttpSlowLane, agreed_version};
-use crate::wire::{CallError, Limits, ReachProblem};
+use crate::wire::http::{HttpSlowLane, agreed_version};
+use crate::wire::{CallError, Greeting, Limits, ReachProblem};
 
 /// How long a server may think about a question that it may never have heard.
 const PROBE: Duration = Duration::from_secs(2);
@@ -191,7 +190,7 @@ async fn initialize(
     opening.wire().speak_legacy();
     let mut first = None;
     for version in VERSIONS {
-        match opening.wire().shake_hands(&introduction(&plan.client, version)).await {
+        match opening.wire().shake_hands(&era::introduction(&plan.client, version)).await {
             Ok(result) => return Ok(Some(Greeting { method: "initialize", result })),
             Err(error) if may_like_an_older_version(&error) => first = first.or(Some(error)),
             Err(error) => return Err(first.unwrap_or(error)),
@@ -212,7 +211,7 @@ async fn over_sse(
     let limits = Limits { timeout: plan.timeout, cap: plan.timeout };
     let mut first = None;
     for version in VERSIONS {
-        match lane.request("initialize", &introduction(&plan.client, version), limits).await {
+        match lane.request("initialize", &era::introduction(&plan.client, version), limits).await {
             Ok(result) => {
                 opening.wire().agreed(&agreed_version(&result).unwrap_or_default());
                 return Ok(Some(Greeting { method: "initialize", result }));
@@ -232,11 +231,4 @@ fn may_like_an_older_version(error: &CallError) -> bool {
         CallError::Unreachable(unreachable) => unreachable.problem == ReachProblem::Broken,
         _ => false,
     }
-}
-
-/// The parameters of `initialize`.
-fn introduction(client: &ClientConfig, version: ProtocolVersion) -> Box<RawValue> {
-    let client = client.clone().with_protocol_version(version);
-    // Serializing plain data cannot fail; without it the server would refuse us, and say so.
-    to_raw_value(&client).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

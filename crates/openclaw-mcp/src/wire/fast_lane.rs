@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::call_error::CallError;
 use super::http::{self, HttpWire};
+use super::pipe::WhenDropped;
 use super::queue::Queue;
 use super::{Closed, frame, pipe};
 use crate::param_headers::ParamHeader;
@@ -117,7 +118,8 @@ impl FastLane {
     ) -> Result<Box<RawValue>, CallError> {
         match &self.way {
             Way::Pipe(queue) => {
-                pipe::send(queue, limits, |out, id| frame::tool_call(out, id, &call)).await
+                let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, &call);
+                pipe::send(queue, limits, WhenDropped::Cancel, frame).await
             }
             Way::Http(wire) => http::call_tool(wire, &call, limits).await,
         }
@@ -135,7 +137,24 @@ impl FastLane {
     ) -> Result<Box<RawValue>, CallError> {
         match &self.way {
             Way::Pipe(queue) => {
-                pipe::send(queue, limits, |out, id| frame::request(out, id, method, params)).await
+                let frame = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
+                pipe::send(queue, limits, WhenDropped::Cancel, frame).await
+            }
+            Way::Http(wire) => http::request(wire, method, params, limits).await,
+        }
+    }
+
+    /// The same before the handshake: a server whose answer nobody waits for any more is not told.
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        params: &RawValue,
+        limits: Limits,
+    ) -> Result<Box<RawValue>, CallError> {
+        match &self.way {
+            Way::Pipe(queue) => {
+                let frame = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
+                pipe::send(queue, limits, WhenDropped::Forget, frame).await
             }
             Way::Http(wire) => http::request(wire, method, params, limits).await,
         }

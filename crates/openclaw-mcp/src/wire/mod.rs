@@ -13,6 +13,7 @@ mod deliver;
 mod ending;
 mod fast_lane;
 mod frame;
+mod greeting;
 pub(crate) mod http;
 mod outlet;
 mod peek;
@@ -23,6 +24,7 @@ mod slow_lane;
 
 pub use call_error::{CallError, ReachProblem, Unreachable};
 pub use fast_lane::{FastLane, Limits, ToolCall};
+pub(crate) use greeting::Greeting;
 pub use slow_lane::SlowLane;
 
 use std::sync::Arc;

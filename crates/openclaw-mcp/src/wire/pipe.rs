@@ -10,10 +10,19 @@ use super::fast_lane::Limits;
 use super::queue::Queue;
 use super::{Closed, frame};
 
-/// Writes a call and waits for its answer. Dropping the future tells the server.
+/// What a server learns when nobody waits for its answer any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WhenDropped {
+    Cancel,
+    /// Nothing: for questions before the handshake, when a server may not expect to be told.
+    Forget,
+}
+
+/// Writes a call and waits for its answer.
 pub(super) async fn send(
     queue: &Queue,
     limits: Limits,
+    when_dropped: WhenDropped,
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Box<RawValue>, CallError> {
     queue.room().await?;
@@ -24,7 +33,7 @@ pub(super) async fn send(
         Some((id, answer))
     });
     let (id, mut answer) = opened.ok_or(CallError::Busy)?;
-    let mut call = Call { queue, id, is_over: false };
+    let mut call = Call { queue, id, when_dropped, is_over: false };
     // After the call was opened: had the connection closed before, nobody would end the call.
     if let Some(closed) = queue.closed() {
         call.is_over = true;
@@ -57,6 +66,7 @@ pub(super) async fn send(
 struct Call<'a> {
     queue: &'a Queue,
     id: CallId,
+    when_dropped: WhenDropped,
     is_over: bool,
 }
 
@@ -67,7 +77,7 @@ impl Drop for Call<'_> {
         }
         let id = self.id;
         self.queue.push(|state| {
-            if state.calls.close(id).is_some() {
+            if state.calls.close(id).is_some() && self.when_dropped == WhenDropped::Cancel {
                 frame::cancelled(&mut state.out, id.number());
                 state.out.push(b'\n');
             }

@@ -96,7 +96,7 @@ async fn a_server_that_never_answers_is_given_up_and_killed() {
         .name("openclaw-tag-silent");
     let plan = Plan { timeout: Duration::from_secs(1), ..plan(&script) };
     let error = local::open(plan, &Guard::none()).await.unwrap_err();
-    assert!(matches!(error, ConnectError::TimedOut { step: Step::Initializing, .. }), "{error:?}");
+    assert!(matches!(error, ConnectError::TimedOut { step: Step::Greeting, .. }), "{error:?}");
     assert_nothing_left("openclaw-tag-silent").await;
 }
 
@@ -106,6 +106,32 @@ async fn a_server_that_is_slow_to_start_and_silent_on_the_probe_is_connected_to(
     let connection = local::open(plan(&script), &Guard::none()).await.unwrap();
     assert_eq!(connection.era(), Era::Legacy);
     connection.close(Patience::default()).await;
+}
+
+#[tokio::test]
+async fn the_era_of_a_server_is_found_out_on_the_connection_that_is_then_used() {
+    let mut cases = vec![
+        (Script::new().modern(), Era::Modern),
+        (Script::new(), Era::Modern),
+        (Script::new().modern().start_delay_ms(900), Era::Modern),
+        (Script::new().start_delay_ms(900), Era::Modern),
+        (Script::new().legacy().discover(Discover::Silence), Era::Legacy),
+        (Script::new().legacy().discover(Discover::DelayMs(700)), Era::Legacy),
+    ];
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        for refusal in [Discover::MethodNotFound, Discover::InvalidParams] {
+            cases.push((Script::new().versions([version]).discover(refusal), Era::Legacy));
+        }
+    }
+    for (script, era) in cases {
+        let connection = local::open(plan(&script), &Guard::none()).await.unwrap();
+        // A slow server that speaks both may be met either way.
+        let may_differ = script == Script::new().start_delay_ms(900);
+        assert!(connection.era() == era || may_differ, "{script:?}");
+        let result = connection.call_tool("echo", &raw(r#"{"text":"hi"}"#), &[], LIMITS).await;
+        assert!(result.unwrap().get().contains("hi"), "{script:?}");
+        connection.close(Patience::default()).await;
+    }
 }
 
 #[tokio::test]

@@ -1,59 +1,11 @@
 //! Both lanes of a connection, against a real server that misbehaves on command.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use openclaw_mcp::era::{self, Era, Finding};
-use openclaw_mcp::guard::Guard;
-use openclaw_mcp::process::{Launch, Patience, Process};
-use openclaw_mcp::wire::{self, CallError, Closed, Limits};
-use openclaw_testkit::{Ask, Discover, Junk, Recording, Script, TestServer};
-use rmcp::model::ProtocolVersion;
-use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
+use openclaw_mcp::wire::{CallError, Closed, Limits};
+use openclaw_testkit::{Ask, Junk, Recording, Script};
 
-use crate::support::{Connection, LIMITS, client};
-
-/// What the probe finds out, and how the server goes on after it.
-async fn probed(script: &Script, patience: Duration) -> Finding {
-    let (program, args) = TestServer::stdio(script);
-    let program = program.to_str().unwrap().to_owned();
-    let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
-    let (process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
-    let (fast, slow) = wire::open(pipes.stdin, pipes.stdout).unwrap();
-    let finding = era::probe(&fast, &client(), patience).await.unwrap();
-    // Whatever the answer, the same connection serves for what follows.
-    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-    let lifecycle = match finding.era() {
-        Era::Modern => ClientLifecycleMode::Discover { preferred_versions },
-        Era::Legacy => ClientLifecycleMode::Initialize,
-    };
-    let mut rmcp = serve_client_with_lifecycle(client(), slow, lifecycle).await.unwrap();
-    assert!(!rmcp.list_all_tools().await.unwrap().is_empty(), "{script:?}");
-    let _ = rmcp.close().await;
-    process.shut_down(None, Patience::default()).await;
-    finding
-}
-
-#[tokio::test]
-async fn the_era_of_a_server_is_found_out_on_the_connection_that_is_then_used() {
-    // Who answers is waited for as long as it takes: the machine may be busy.
-    let patient = Duration::from_secs(30);
-    let legacy = Finding::Era(Era::Legacy);
-    let modern = Finding::Era(Era::Modern);
-    assert_eq!(probed(&Script::new().modern(), patient).await, modern);
-    assert_eq!(probed(&Script::new(), patient).await, modern);
-    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        for refusal in [Discover::MethodNotFound, Discover::InvalidParams] {
-            let server = Script::new().versions([version]).discover(refusal);
-            assert_eq!(probed(&server, patient).await, legacy);
-        }
-    }
-    let silent = Script::new().legacy().discover(Discover::Silence);
-    assert_eq!(probed(&silent, era::PROBE_TIMEOUT).await, Finding::Silent);
-    let late = Script::new().legacy().discover(Discover::DelayMs(700));
-    let found = probed(&late, era::PROBE_TIMEOUT).await;
-    assert_eq!(found, Finding::Silent, "a late answer disturbs nobody");
-}
+use crate::support::{Connection, LIMITS};
 
 #[tokio::test]
 async fn calls_and_rmcp_share_one_connection() {

@@ -2,7 +2,7 @@
 
 use openclaw_mcp::status::ServerState;
 use openclaw_testkit::{Cursor, Junk, Script, Tool};
-use openclaw_tools::Failure;
+use openclaw_tools::{Content, Failure};
 use serde_json::json;
 
 use crate::support::{assert_nothing_left, call, entry, servers, start, tools};
@@ -53,9 +53,9 @@ async fn servers_whose_names_collide_keep_their_tools_apart() {
 #[tokio::test]
 async fn strange_results_become_words() {
     let fleet = start(&servers(
-        json!({ "y": entry(&Script::new().bad_base64()), "x": entry(&Script::new().tools([
+        json!({ "y": entry(&Script::new().bad_base64()), "x": entry(&Script::new().legacy().tools([
         Tool::new("nothing").result(&json!({ "content": [] })),
-        Tool::new("number").raw_result("42"),
+        Tool::new("number").raw_result(r#"{"content":42}"#),
         Tool::new("text").raw_result(r#"{"content":"not a list"}"#),
         Tool::new("infinite").raw_result(r#"{"content":[{"type":"text","text":"ok"}],"structuredContent":{"n":1e999}}"#),
     ])) }),
@@ -65,7 +65,8 @@ async fn strange_results_become_words() {
     let parts = call(&tools, "mcp_y_parts", json!({ "n": 1_000 })).await;
     assert!(!parts.is_error, "{parts:?}");
     let image = call(&tools, "mcp_y_image", json!({})).await;
-    assert!(image.text().contains("base64"), "{}", image.text());
+    let is_text = |part: &Content| matches!(part, Content::Text(_));
+    assert!(image.content.iter().all(is_text) && image.text().contains("damaged"), "{image:?}");
     let nothing = call(&tools, "mcp_x_nothing", json!({})).await;
     assert!(!nothing.is_error && !nothing.text().is_empty(), "an empty result says so");
     for invalid in ["mcp_x_number", "mcp_x_text"] {

@@ -24,7 +24,7 @@ pub(super) use call::{call_tool, request};
 pub(crate) use headers::RESERVED;
 pub(crate) use reach::NoSuchHost;
 pub(crate) use session::agreed_version;
-pub(crate) use slow_lane::{Greeting, HttpSlowLane};
+pub(crate) use slow_lane::HttpSlowLane;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -23,20 +23,12 @@ use super::post::Outgoing;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::Answer;
 use crate::wire::deliver::{Message, hand_over};
+use crate::wire::greeting::Greeting;
 use crate::wire::peek::number;
 use crate::wire::{FastLane, SLOW_LANE_BOUND};
 
 /// How long a message that wants no answer may take.
 const NOTICE: Duration = Duration::from_secs(30);
-
-/// What a server has said already to what `rmcp` is going to ask.
-#[derive(Debug)]
-pub(crate) struct Greeting {
-    /// `initialize` or `server/discover`.
-    pub(crate) method: &'static str,
-    /// The server's result.
-    pub(crate) result: Box<RawValue>,
-}
 
 /// What `rmcp` sends and receives through. It owns the connection: with it, both lanes end.
 pub(crate) struct HttpSlowLane {
