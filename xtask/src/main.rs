@@ -20,7 +20,7 @@ Tasks:
   test [ARGS]    Install what the tests need into target/peers, then run all of them.
                  ARGS go to `cargo test`, as in `cargo xtask test -p openclaw-config`.
   bench [NAME]   Run the benchmarks: ours and the comparison side by side, as a ratio.
-                 Names: content, call
+                 Names: content, call, http
   conformance [FILTER] [--client COMMAND]
                  Run the official MCP conformance suite against our client (or COMMAND), each
                  scenario alone, and compare with the reference. Leave the machine alone meanwhile.
@@ -65,8 +65,11 @@ fn test(args: &[&str]) -> Result<(), Failure> {
 /// Runs the benchmarks.
 fn bench(names: &[&str]) -> Result<(), Failure> {
     // Name, package, bench target.
-    const BENCHES: &[(&str, &str, &str)] =
-        &[("content", "openclaw-content", "wrap"), ("call", "openclaw-mcp", "call")];
+    const BENCHES: &[(&str, &str, &str)] = &[
+        ("content", "openclaw-content", "wrap"),
+        ("call", "openclaw-mcp", "call"),
+        ("http", "openclaw-mcp", "http"),
+    ];
     if let Some(name) = names.iter().find(|name| !BENCHES.iter().any(|(known, ..)| known == *name))
     {
         return Err(Failure::new(format!("there is no benchmark `{name}`")));

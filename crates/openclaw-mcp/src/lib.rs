@@ -1,10 +1,9 @@
 //! A fleet of MCP servers becomes tools, resources and prompts.
 //!
-//! Being built. From the bottom up: the bytes of a connection ([`wire`]); the processes of local
-//! servers ([`launch`], [`process`], [`guard`], [`stderr`]); which protocol a server speaks ([`era`]);
-//! the tools that it lists ([`listing`]) and their names ([`naming`]). [`local`] joins these to a
-//! connection, [`supervisor`] keeps one alive, [`backoff`] says when to try again. Remote servers, the
-//! catalogue and the bridge to an agent follow.
+//! From the top down: a [`fleet`] holds the servers of all agents; what an [`agent`] sees of them is a
+//! [`catalogue`] of tools, called through the [`bridge`], and a [`library`] of resources and prompts. A
+//! [`server`] is kept alive by its [`supervisor`]: [`dial`] connects, [`attached`] is what is connected.
+//! A [`connection`] is made by [`local`] (a process) or [`remote`] (HTTP), and its bytes are [`wire`]'s.
 
 pub mod agent;
 pub mod attached;

@@ -16,6 +16,8 @@ use crate::wire::peek::{Line, peek};
 
 /// How often a request may be sent on within its origin.
 const MAX_REDIRECTS: usize = 5;
+/// Whoever wants a longer pause is asked again after this one.
+const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 /// A longer challenge is none.
 const MAX_CHALLENGE: usize = 4 * 1024;
 
@@ -181,11 +183,14 @@ async fn failure(response: Response) -> CallError {
 
 /// RFC 9110, section 10.2.3: seconds, or a date.
 fn until(retry_after: &str) -> Option<Duration> {
-    if let Ok(seconds) = retry_after.trim().parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(retry_after.trim()).ok()?;
-    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+    let after = match retry_after.trim().parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let date = httpdate::parse_http_date(retry_after.trim()).ok()?;
+            date.duration_since(SystemTime::now()).unwrap_or_default()
+        }
+    };
+    Some(after.min(LONGEST_PAUSE))
 }
 
 /// The origin of an address, to be shown.
@@ -213,7 +218,8 @@ mod tests {
     fn when_to_come_back_is_said_in_seconds_or_as_a_date() {
         assert_eq!(until(" 120"), Some(Duration::from_secs(120)));
         assert_eq!(until("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO), "long ago");
-        assert!(until("Sun, 21 Oct 2412 07:28:00 GMT").unwrap() > Duration::from_secs(3600));
+        assert_eq!(until("Sun, 21 Oct 2412 07:28:00 GMT"), Some(LONGEST_PAUSE));
+        assert_eq!(until("18446744073709551615"), Some(LONGEST_PAUSE));
         assert_eq!(until("soon"), None);
     }
 
