@@ -211,3 +211,39 @@ async fn a_server_that_never_answers_is_given_up_at_the_step_where_it_hung() {
     let error = open(plan).await.unwrap_err();
     assert!(matches!(error, RemoteError::TimedOut { step: Step::Initializing, .. }), "{error:?}");
 }
+
+/// Waits until no task is left. Connections that were kept for later end a moment after their client.
+async fn nothing_is_left() {
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let gone = async {
+        while metrics.num_alive_tasks() > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let gone = tokio::time::timeout(Duration::from_secs(30), gone).await;
+    assert!(gone.is_ok(), "{} tasks are left", metrics.num_alive_tasks());
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_connection_that_was_closed_failed_or_was_given_up() {
+    for script in [Script::new().modern(), Script::new().legacy(), Script::new().legacy_sse_only()]
+    {
+        let connection = Connection::open(script.clone()).await;
+        connection.echo("x").await;
+        drop(connection.close().await);
+        nothing_is_left().await;
+
+        let connection = Connection::open(script).await;
+        drop(connection);
+        nothing_is_left().await;
+    }
+    // The stream of the old transport is open when this one fails.
+    let failing = Script::new().legacy_sse_only().answer_version("2031-01-01");
+    refused(&failing).await;
+    nothing_is_left().await;
+
+    let server = TestServer::http(&Script::new().legacy_sse_only().initialize_silence());
+    let waiting = open(plan(server.url()));
+    assert!(tokio::time::timeout(Duration::from_secs(1), Box::pin(waiting)).await.is_err());
+    nothing_is_left().await;
+}
