@@ -89,11 +89,11 @@ impl Scenario {
             Self::OneOfEach => {
                 call(tools, "test_headers", &json!({})).await?;
                 for resource in tools.resources() {
-                    succeeded(tools.read(&resource.server, &resource.entry.uri).await)?;
+                    succeeded(&tools.read(&resource.server, &resource.entry.uri).await)?;
                 }
                 for prompt in tools.prompts() {
                     let of = prompt.prompt;
-                    succeeded(tools.prompt(&of.server, &of.entry.name, &BTreeMap::new()).await)?;
+                    succeeded(&tools.prompt(&of.server, &of.entry.name, &BTreeMap::new()).await)?;
                 }
             }
         }
@@ -109,9 +109,9 @@ async fn call(tools: &AgentTools, tool: &str, arguments: &Value) -> Result<(), P
     let name = listed.spec.name.as_str();
     let call =
         Call { name, arguments: &arguments, who: "conformance", session: None, approved: true };
-    succeeded(tools.call(call).await)
+    succeeded(&tools.call(call).await)
 }
 
-fn succeeded(outcome: ToolOutcome) -> Result<(), Problem> {
+fn succeeded(outcome: &ToolOutcome) -> Result<(), Problem> {
     if outcome.is_error { Err(outcome.text().into()) } else { Ok(()) }
 }

@@ -2,12 +2,13 @@
 //! its health is watched (L8).
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
 use crate::client::Changes;
 use crate::connection::Connection;
+use crate::health::{self, Patient};
 use crate::process::Patience;
 use crate::shelf::Shelf;
 use crate::supervisor::{Live, Trouble};
@@ -15,14 +16,8 @@ use crate::wire::{CallError, Limits};
 
 /// A server may say many times in a row that a list has changed: it is asked once it is quiet.
 const DEBOUNCE: Duration = Duration::from_millis(200);
-/// How often a server is asked for a sign of life.
-const PING_EVERY: Duration = Duration::from_secs(30);
-/// How long it may take.
+/// How long a sign of life may take.
 const PING: Limits = Limits { timeout: Duration::from_secs(15), cap: Duration::from_secs(15) };
-/// How often in a row it may fail to give one.
-const MISSED_PINGS: u32 = 2;
-/// If so much more time has passed than was waited for, the machine was asleep.
-const ASLEEP: Duration = Duration::from_secs(20);
 
 /// A server that is connected and listed.
 #[derive(Debug)]
@@ -88,33 +83,15 @@ impl Attached {
             Err(error) => tracing::warn!(%server, %error, "its lists cannot be read again"),
         }
     }
+}
 
-    /// Returns when the server gives no sign of life any more; says so.
-    async fn watch_health(&self) -> String {
-        let mut missed = 0;
-        loop {
-            let (clock, wall) = (Instant::now(), SystemTime::now());
-            sleep(PING_EVERY).await;
-            // The monotonic clock stands still while the machine sleeps, the wall's does not.
-            let passed = wall.elapsed().unwrap_or_default();
-            let was_asleep = passed > clock.elapsed() + ASLEEP;
-            // A server at work may be too busy to answer; the calls have their own time-outs.
-            if self.connection.in_flight() > 0 && !was_asleep {
-                continue;
-            }
-            match self.connection.ping(PING).await {
-                Ok(()) => missed = 0,
-                Err(CallError::TimedOut(_)) => missed += 1,
-                // A closed connection is found out elsewhere; all else is for callers to see.
-                Err(_) => {}
-            }
-            if was_asleep && missed > 0 {
-                return "no answer after the machine slept".to_owned();
-            }
-            if missed >= MISSED_PINGS {
-                return format!("no sign of life ({missed} pings without an answer)");
-            }
-        }
+impl Patient for Attached {
+    async fn ping(&self) -> Result<(), CallError> {
+        self.connection.ping(PING).await
+    }
+
+    fn is_busy(&self) -> bool {
+        self.connection.in_flight() > 0
     }
 }
 
@@ -133,7 +110,7 @@ impl Live for Attached {
         };
         let message = tokio::select! {
             cause = self.connection.until_closed() => cause,
-            cause = self.watch_health() => cause,
+            cause = health::watch(self) => cause,
             never = keep_fresh => never,
         };
         Trouble { message, hint: None, last_lines: self.connection.last_lines() }

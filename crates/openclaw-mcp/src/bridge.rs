@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use crate::agent::AgentTools;
 use crate::audit::{Audit, AuditOutcome, CallRecord};
 use crate::catalogue::CatalogueTool;
+use crate::client::Changes;
 use crate::limiter::{AskedBy, RetryAfter};
 use crate::pins::{Pin, Pins};
 use crate::results::{self, Origin, ResultLimits};
@@ -22,6 +23,11 @@ use crate::wire::CallError;
 
 /// How long a server is left alone that wants fewer calls and does not say for how long.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// A result of so many bytes is read elsewhere.
+const LARGE: usize = 256 * 1024;
+/// What a server answers if the headers of a call do not fit its arguments (2026-07-28).
+const HEADER_MISMATCH: i64 = -32020;
 
 /// What watches over calls.
 #[derive(Debug, Clone)]
@@ -114,12 +120,19 @@ impl AgentTools {
         let connection = attached.connection();
         let headers = tool.headers();
         let name = &tool.listed.name;
-        let result = connection.call_tool(name, call.arguments, headers, server.limits).await;
+        let mut result = connection.call_tool(name, call.arguments, headers, server.limits).await;
+        if result.as_ref().is_err_and(|error| has_code(error, HEADER_MISMATCH)) {
+            // The tool has changed meanwhile: which arguments go into headers is looked up anew.
+            attached.list_again(Changes { tools: 1, ..Changes::default() }).await;
+            let catalogue = self.catalogue();
+            let headers = catalogue.get(call.name).map_or(headers, |tool| tool.headers());
+            result = connection.call_tool(name, call.arguments, headers, server.limits).await;
+        }
         let duration = started.elapsed();
         let outcome = match result {
             Ok(raw) => {
                 let limits = ResultLimits { max_chars: server.config().max_result_chars };
-                results::outcome(raw, origin, limits, self.office.spill.as_deref(), duration)
+                self.read_result(raw, origin, limits, duration).await
             }
             Err(error) => {
                 if is_unknown_tool(&error) {
@@ -140,6 +153,30 @@ impl AgentTools {
         };
         server.stats.record(duration, outcome.is_error);
         outcome
+    }
+
+    /// The outcome of a result. A large one takes its time, and perhaps a file: that is done elsewhere,
+    /// so that other calls need not wait.
+    async fn read_result(
+        &self,
+        raw: Box<RawValue>,
+        origin: Origin<'_>,
+        limits: ResultLimits,
+        duration: Duration,
+    ) -> ToolOutcome {
+        let spill = self.office.spill.clone();
+        if raw.get().len() < LARGE {
+            return results::outcome(raw, origin, limits, spill.as_deref(), duration);
+        }
+        let (server, tool) = (origin.server.to_owned(), origin.tool.to_owned());
+        let reading = tokio::task::spawn_blocking(move || {
+            let origin = Origin { server: &server, tool: &tool };
+            results::outcome(raw, origin, limits, spill.as_deref(), duration)
+        });
+        reading.await.unwrap_or_else(|_| {
+            let words = "The result could not be read.".to_owned();
+            results::failure(Failure::InvalidResponse, words, Some(origin))
+        })
     }
 
     /// A tool that says something else about itself than when it was approved needs another look.
@@ -249,16 +286,25 @@ impl Drop for Recorder<'_> {
     }
 }
 
+#[derive(serde::Deserialize)]
+struct RpcError {
+    code: i64,
+    #[serde(default)]
+    message: String,
+}
+
+fn rpc(error: &CallError) -> Option<RpcError> {
+    let CallError::Rpc(raw) = error else { return None };
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn has_code(error: &CallError, code: i64) -> bool {
+    rpc(error).is_some_and(|error| error.code == code)
+}
+
 /// Whether a server says that it does not have the tool, in one of the ways in which servers do.
 fn is_unknown_tool(error: &CallError) -> bool {
-    #[derive(serde::Deserialize)]
-    struct RpcError {
-        code: i64,
-        #[serde(default)]
-        message: String,
-    }
-    let CallError::Rpc(raw) = error else { return false };
-    let Ok(error) = serde_json::from_str::<RpcError>(raw.get()) else { return false };
+    let Some(error) = rpc(error) else { return false };
     let message = error.message.to_ascii_lowercase();
     let says_so = message.contains("unknown tool")
         || message.contains("tool") && message.contains("not found");

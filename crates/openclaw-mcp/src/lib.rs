@@ -19,6 +19,7 @@ pub mod dial;
 pub mod era;
 pub mod fleet;
 pub mod guard;
+mod health;
 pub mod inventory;
 pub mod latency;
 pub mod launch;

@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use openclaw_config::{ServerConfig, Transport};
 use serde::{Deserialize, Serialize};
@@ -35,9 +36,11 @@ pub struct Remembered {
 }
 
 /// Where things about one server are remembered.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Memory {
     file: Option<PathBuf>,
+    /// The hash of what stands in the file: what is there already is not written again.
+    written: Mutex<Option<[u8; 32]>>,
 }
 
 impl Memory {
@@ -58,12 +61,13 @@ impl Memory {
             Transport::Http(http) => add(http.url.expose().as_str()),
         }
         let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }
+        let file = Some(folder.join(format!("{}.json", &hash[..32])));
+        Self { file, written: Mutex::default() }
     }
 
     /// Nothing is remembered.
     pub fn none() -> Self {
-        Self { file: None }
+        Self { file: None, written: Mutex::default() }
     }
 
     /// What is remembered; nothing if it cannot be read.
@@ -73,6 +77,7 @@ impl Memory {
             let is_small = fs::metadata(file).ok()?.len() <= MAX_BYTES;
             let bytes = if is_small { fs::read(file).ok()? } else { return None };
             let remembered: Remembered = serde_json::from_slice(&bytes).ok()?;
+            self.is_new(&bytes);
             (remembered.format == FORMAT).then_some(remembered)
         };
         read().unwrap_or_default()
@@ -83,19 +88,30 @@ impl Memory {
         let Some(file) = &self.file else { return };
         let remembered =
             Remembered { format: FORMAT, era: Some(era), flavour, inventory: inventory.clone() };
-        if let Err(error) = write(file, &remembered) {
+        // Serializing plain data cannot fail.
+        let bytes = serde_json::to_vec(&remembered).unwrap_or_default();
+        if !self.is_new(&bytes) {
+            return;
+        }
+        if let Err(error) = write(file, &bytes) {
             tracing::debug!(%error, "what was learnt about a server cannot be remembered");
         }
+    }
+
+    /// Whether something else stands in the file; from now on this does.
+    fn is_new(&self, bytes: &[u8]) -> bool {
+        let hash: [u8; 32] = Sha256::digest(bytes).into();
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.replace(hash) != Some(hash)
     }
 }
 
 /// By way of a file of its own: nobody ever reads a half.
-fn write(file: &Path, remembered: &Remembered) -> std::io::Result<()> {
+fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    let bytes = serde_json::to_vec(remembered)?;
     let mut draft = tempfile::NamedTempFile::new_in(folder)?;
-    draft.write_all(&bytes)?;
+    draft.write_all(bytes)?;
     draft.persist(file).map_err(|error| error.error)?;
     Ok(())
 }

@@ -156,7 +156,8 @@ impl FastLane {
                 let frame = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
                 pipe::send(queue, limits, WhenDropped::Forget, frame).await
             }
-            Way::Http(wire) => http::request(wire, method, params, limits).await,
+            // Large, and rare.
+            Way::Http(wire) => Box::pin(http::request(wire, method, params, limits)).await,
         }
     }
 }

@@ -27,8 +27,9 @@ pub(crate) fn entry(script: &Script) -> Value {
 /// The same with further keys.
 pub(crate) fn entry_with(script: &Script, more: Value) -> Value {
     let mut entry = entry(script);
-    for (key, value) in more.as_object().unwrap() {
-        entry[key] = value.clone();
+    let Value::Object(more) = more else { panic!("further keys are an object") };
+    for (key, value) in more {
+        entry[key] = value;
     }
     entry
 }
@@ -43,7 +44,9 @@ pub(crate) fn config(config: &Value) -> Config {
 }
 
 pub(crate) fn servers(servers: Value) -> Config {
-    config(&json!({ "mcp": { "servers": servers } }))
+    let mut whole = json!({ "mcp": {} });
+    whole["mcp"]["servers"] = servers;
+    config(&whole)
 }
 
 pub(crate) fn setup() -> Setup {

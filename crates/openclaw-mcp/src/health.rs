@@ -1,0 +1,117 @@
+//! Whether a server still lives, though it says nothing (L8).
+
+use std::time::{Duration, SystemTime};
+
+use tokio::time::{Instant, sleep};
+
+use crate::wire::CallError;
+
+/// How often a server is asked for a sign of life.
+const EVERY: Duration = Duration::from_secs(30);
+/// How often in a row it may fail to give one.
+const MISSED: u32 = 2;
+/// If so much more time has passed than was waited for, the machine was asleep.
+const ASLEEP: Duration = Duration::from_secs(20);
+
+/// What is watched.
+pub(crate) trait Patient {
+    /// Asks for a sign of life.
+    fn ping(&self) -> impl Future<Output = Result<(), CallError>> + Send;
+
+    /// Whether it is at work: then it may be too busy to answer, and its calls have their own time-outs.
+    fn is_busy(&self) -> bool;
+
+    /// The time on the wall, which goes on while the machine sleeps.
+    fn wall_clock(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// Returns when there is no sign of life any more; says so.
+pub(crate) async fn watch(patient: &impl Patient) -> String {
+    let mut missed = 0;
+    loop {
+        let (clock, wall) = (Instant::now(), patient.wall_clock());
+        sleep(EVERY).await;
+        let passed = patient.wall_clock().duration_since(wall).unwrap_or_default();
+        let was_asleep = passed > clock.elapsed() + ASLEEP;
+        if patient.is_busy() && !was_asleep {
+            continue;
+        }
+        match patient.ping().await {
+            Ok(()) => missed = 0,
+            Err(CallError::TimedOut(_)) if was_asleep => {
+                return "no answer after the machine slept".to_owned();
+            }
+            Err(CallError::TimedOut(_)) => missed += 1,
+            // A closed connection is found out elsewhere; all else is for callers to see.
+            Err(_) => {}
+        }
+        if missed >= MISSED {
+            return format!("no sign of life ({missed} pings without an answer)");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Answers the first so many pings; the wall's clock runs ahead by so much each time.
+    struct Scripted {
+        answers: usize,
+        busy: bool,
+        ahead: Duration,
+        pings: AtomicUsize,
+        wall: Mutex<SystemTime>,
+    }
+
+    impl Scripted {
+        fn new(answers: usize) -> Self {
+            let (pings, wall) = (AtomicUsize::new(0), Mutex::new(SystemTime::UNIX_EPOCH));
+            Self { answers, busy: false, ahead: EVERY, pings, wall }
+        }
+    }
+
+    impl Patient for Scripted {
+        async fn ping(&self) -> Result<(), CallError> {
+            let answers = self.pings.fetch_add(1, Ordering::SeqCst) < self.answers;
+            if answers { Ok(()) } else { Err(CallError::TimedOut(Duration::from_secs(15))) }
+        }
+
+        fn is_busy(&self) -> bool {
+            self.busy
+        }
+
+        fn wall_clock(&self) -> SystemTime {
+            let mut wall = self.wall.lock().unwrap();
+            let now = *wall;
+            *wall += self.ahead;
+            now
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_stops_answering_is_given_up_after_the_second_ping() {
+        let server = Scripted::new(3);
+        let said = watch(&server).await;
+        assert!(said.contains("2 pings"), "{said}");
+        assert_eq!(server.pings.load(Ordering::SeqCst), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_sleep_one_ping_is_enough_even_if_it_was_at_work() {
+        let server = Scripted { busy: true, ahead: Duration::from_secs(3600), ..Scripted::new(0) };
+        assert_eq!(watch(&server).await, "no answer after the machine slept");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_at_work_is_left_alone() {
+        let server = Scripted { busy: true, ..Scripted::new(0) };
+        let watched = tokio::time::timeout(Duration::from_secs(3600), watch(&server)).await;
+        assert!(watched.is_err() && server.pings.load(Ordering::SeqCst) == 0);
+    }
+}
