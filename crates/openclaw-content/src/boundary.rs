@@ -1,10 +1,12 @@
 //! The boundary around a text from outside.
 
-use crate::source::Source;
+use crate::source::{NOTICE_END, NOTICE_START, Source};
 
 const START: &str = "<<<EXTERNAL_UNTRUSTED_CONTENT id=\"";
 const END: &str = "<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"";
 const CLOSE: &str = "\">>>";
+/// How long an id is.
+const ID_CHARS: usize = 16;
 
 /// The operating system gave no random bytes, so no boundary can be made that a text could not guess.
 #[derive(Debug, thiserror::Error)]
@@ -75,4 +77,17 @@ impl Boundary {
     pub fn footer(&self) -> String {
         format!("\n{END}{}{CLOSE}", self.id)
     }
+}
+
+/// What stands between the header and the footer of one and the same boundary, if the text is nothing
+/// else. The lines about the source hold no line of dashes: each begins with a word and a colon.
+pub(crate) fn inside(wrapped: &str) -> Option<&str> {
+    let (notice, rest) = wrapped.split_once('\n')?;
+    let is_notice = notice.starts_with(NOTICE_START) && notice.ends_with(NOTICE_END);
+    let rest = rest.strip_prefix(START).filter(|_| is_notice)?;
+    let (id, rest) = rest.split_at_checked(ID_CHARS)?;
+    let is_id = id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let rest = rest.strip_prefix(CLOSE)?.strip_prefix('\n').filter(|_| is_id)?;
+    let (_, text) = rest.split_once("\n---\n")?;
+    text.strip_suffix(&Boundary { id: id.to_owned() }.footer())
 }

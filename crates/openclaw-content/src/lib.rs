@@ -33,6 +33,7 @@ mod scan;
 mod source;
 mod spelling;
 mod untrusted;
+mod unwrap;
 mod wrapped;
 
 pub use boundary::{Boundary, NoRandomness};
@@ -41,4 +42,5 @@ pub use label::clean_line;
 pub use sanitize::{Sanitized, sanitize};
 pub use source::Source;
 pub use untrusted::Untrusted;
+pub use unwrap::unwrap;
 pub use wrapped::{Wrapped, wrap, wrap_parts};

@@ -1,5 +1,6 @@
 //! The only place that looks at the process's surroundings: everything else is handed them.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use openclaw_config::import::{self, App, Findings, Machine, Platform};
@@ -49,6 +50,22 @@ impl Edge {
             .unwrap_or(path.to_owned())
     }
 
+    /// The folder that the user is in.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        std::env::current_dir().ok()
+    }
+
+    /// Whether somebody sits at a terminal who can be asked, and sees it.
+    pub(crate) fn has_person(&self) -> bool {
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+
+    /// Whether lines on stderr can be drawn over.
+    pub(crate) fn can_draw(&self) -> bool {
+        let is_dumb = variable("TERM").is_none_or(|terminal| terminal == "dumb");
+        std::io::stderr().is_terminal() && !is_dumb
+    }
+
     /// The servers that other programs on this machine use.
     pub(crate) fn servers_elsewhere(&self, only: Option<App>) -> std::io::Result<Findings> {
         let machine = Machine {
@@ -67,7 +84,6 @@ impl Edge {
 
     /// How to start the guard that ends servers should this program be killed (L5). None: this
     /// program does not know where it lies.
-    #[expect(dead_code, reason = "the fleet is handed it; it is not yet part of the binary")]
     pub(crate) fn guard_command(&self) -> Option<GuardCommand> {
         let program = std::env::current_exe().ok()?;
         Some(GuardCommand { program, args: vec![GUARD_ARGUMENT.to_owned()] })

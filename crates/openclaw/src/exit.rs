@@ -11,8 +11,16 @@ pub(crate) enum Exit {
     Failed = 1,
     /// The command line makes no sense. `clap` uses the same code.
     Usage = 2,
+    /// A server is not available.
+    Unavailable = 3,
+    /// It is not allowed.
+    Denied = 4,
+    /// It took too long.
+    TimedOut = 5,
     /// The configuration has errors (`EX_CONFIG` of sysexits.h).
     Config = 78,
+    /// Somebody pressed Ctrl-C, or asked the process to end (128 and the number of SIGINT).
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {

@@ -8,12 +8,10 @@ use tracing_subscriber::prelude::*;
 
 use crate::cli::{GlobalArgs, LogFormat};
 
-/// What is logged when nobody says otherwise. `rmcp` logs authorization codes at debug.
-const DEFAULT_LEVEL: &str = "warn";
-
-/// Starts logging as the command line (or `OPENCLAW_LOG`) says.
-pub(crate) fn start(args: &GlobalArgs, redactor: &Redactor) -> Result<(), String> {
-    let level = levels(args.log_level.as_deref().unwrap_or(DEFAULT_LEVEL))?;
+/// Starts logging as the command line (or `OPENCLAW_LOG`) says, or as usual. `rmcp` logs authorization
+/// codes at debug: that is never usual.
+pub(crate) fn start(args: &GlobalArgs, usual: &str, redactor: &Redactor) -> Result<(), String> {
+    let level = levels(args.log_level.as_deref().unwrap_or(usual))?;
     let redactor = redactor.clone();
     let writer = move || RedactingWriter::new(redactor.clone(), stderr());
     let registry = tracing_subscriber::registry();

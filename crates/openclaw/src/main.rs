@@ -26,7 +26,7 @@ fn main() -> std::process::ExitCode {
     logging::redact_panics(&redactor);
     let cli = Cli::parse();
     let mut output = Output::new(cli.global.json);
-    if let Err(error) = logging::start(&cli.global, &redactor) {
+    if let Err(error) = logging::start(&cli.global, cli.usual_log_level(), &redactor) {
         let hint = "error, warn, info, debug, trace or off; per module: info,openclaw_mcp=debug";
         output.problem(&error, Some(hint));
         return Exit::Usage.into();

@@ -53,6 +53,19 @@ impl Output {
         self.line(format_args!("{value:#}"));
     }
 
+    /// Text from outside, as it is; on a terminal it commands nothing. It ends with a line break.
+    pub(crate) fn outside(&mut self, text: &str) {
+        if io::stdout().is_terminal() {
+            let text = text.replace("\r\n", "\n").replace('\t', "    ");
+            self.raw(printable(&text).as_bytes());
+        } else {
+            self.raw(text.as_bytes());
+        }
+        if !text.ends_with('\n') {
+            self.raw(b"\n");
+        }
+    }
+
     /// Raw text, as it is.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         if self.failed.is_none() {
@@ -62,15 +75,33 @@ impl Output {
 
     /// Something went wrong, and perhaps a way out. Programs get it as JSON, too.
     pub(crate) fn problem(&mut self, message: &str, hint: Option<&str>) {
+        self.problem_of(message, hint, &[]);
+    }
+
+    /// The same, with the last words of the program that it went wrong with.
+    pub(crate) fn problem_of(&mut self, message: &str, hint: Option<&str>, last_words: &[String]) {
         if self.json {
-            self.value(&json!({ "ok": false, "error": message, "hint": hint }));
+            let mut value = json!({ "ok": false, "error": message, "hint": hint });
+            if !last_words.is_empty() {
+                value["lastLines"] = json!(last_words);
+            }
+            self.value(&value);
         }
         let message = printable(message);
         let mut stderr = anstream::stderr().lock();
         let _ = writeln!(stderr, "{ERROR}error{ERROR:#}: {message}");
-        if let Some(hint) = hint {
-            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {hint}");
+        for line in last_words {
+            let _ = writeln!(stderr, "  {FAINT}| {}{FAINT:#}", printable(line));
         }
+        if let Some(hint) = hint {
+            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {}", printable(hint));
+        }
+    }
+
+    /// Words of ours beside a result, which others may be reading from stdout.
+    pub(crate) fn note(&mut self, message: &str) {
+        let message = printable(message);
+        let _ = writeln!(anstream::stderr().lock(), "{HINT}note{HINT:#}: {message}");
     }
 
     /// The configuration has errors.
@@ -136,14 +167,20 @@ impl Output {
     }
 }
 
-/// Text without characters that would command the terminal.
+/// Text without characters that would command the terminal, or turn the direction of its text.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    let commands = |c: char| c.is_control() && c != '\n';
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let commands = |c: char| c.is_control() && c != '\n' || turns(c);
     if !text.contains(commands) {
         return text.into();
     }
-    let escape = |c: char| if commands(c) { c.escape_debug().collect() } else { c.to_string() };
+    let escape = |c: char| if commands(c) { c.escape_default().collect() } else { c.to_string() };
     text.chars().map(escape).collect::<String>().into()
+}
+
+/// "1 tool", "2 tools"
+pub(crate) fn plural(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
 /// "2 errors, 1 warning"

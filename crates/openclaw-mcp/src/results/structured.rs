@@ -11,8 +11,8 @@ use super::text::Token;
 /// Larger content is compared as it stands, and not by its meaning.
 const MAX_COMPARED: usize = 256 * 1024;
 
-/// Whether the texts say the same as the structured content: as a whole, or as its only member
-/// `result` (which libraries put around what is no object), or one by one as that member's items.
+/// Whether the texts say the same as the structured content: as a whole, or as its only member (which
+/// is put around what is no object), or one by one as that member's items.
 pub(super) fn is_said_by(texts: &[Token<'_>], structured: &RawValue) -> bool {
     if let [text] = texts {
         let text = text.decode();
@@ -26,7 +26,7 @@ pub(super) fn is_said_by(texts: &[Token<'_>], structured: &RawValue) -> bool {
     }
     let Ok(structured) = serde_json::from_str::<Value>(structured.get()) else { return false };
     let inner = structured.as_object().filter(|members| members.len() == 1);
-    let inner = inner.and_then(|members| members.get("result"));
+    let inner = inner.and_then(|members| members.values().next());
     match texts {
         [text] if says(*text, &structured) => true,
         [text] if inner.is_some_and(|inner| says(*text, inner)) => true,

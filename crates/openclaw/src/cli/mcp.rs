@@ -2,8 +2,37 @@
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
+use super::servers::{
+    CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs, RefreshArgs,
+    ResourcesArgs, ServersArgs, StatusArgs, ToolsArgs,
+};
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
+    /// Start all servers, and show how they are
+    Servers(ServersArgs),
+    /// Show the tools of servers
+    Tools(ToolsArgs),
+    /// Call a tool
+    Call(CallArgs),
+    /// Show the resources of servers
+    Resources(ResourcesArgs),
+    /// Read a resource
+    Read(ReadArgs),
+    /// Show the prompts of servers
+    Prompts(PromptsArgs),
+    /// Get a prompt, with its arguments filled in
+    Prompt(PromptArgs),
+    /// Find out why a server does not work
+    Doctor(DoctorArgs),
+    /// Show all that is to be known about a server
+    Status(StatusArgs),
+    /// Show what a server wrote to stderr
+    Logs(LogsArgs),
+    /// List what servers have anew, and show what has changed
+    Refresh(RefreshArgs),
+    /// Show which servers are configured
+    List(ListArgs),
     /// Add a server to the configuration file
     #[command(after_help = "Examples:
   openclaw mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/docs
@@ -11,7 +40,7 @@ pub(crate) enum McpCommand {
   openclaw mcp add mail --env MAIL_PASSWORD=secret://keychain/mail -- mail-mcp --verbose
 
 Comments, order and formatting of the file stay as they are. Nothing is written if the result would
-have errors.
+have errors. Once it is written, the server is tried; the entry stays, however that goes.
 
 Exit codes: 0 added, 1 there is one of that name, 2 wrong usage, 78 the configuration has errors.")]
     Add(AddArgs),
@@ -31,6 +60,8 @@ Exit codes: 0 removed, 1 there is none of that name, 78 the configuration has er
   openclaw mcp connect https://mcp.example.com/mcp
   openclaw mcp connect https://mcp.example.com/mcp --name search
 
+The server is tried; the entry stays, however that goes.
+
 Exit codes: 0 added, 1 it is there already, 2 wrong usage, 78 the configuration has errors.")]
     Connect {
         /// The address: https, or http on this machine
@@ -38,6 +69,9 @@ Exit codes: 0 added, 1 it is there already, 2 wrong usage, 78 the configuration 
         /// What to call it
         #[arg(long)]
         name: Option<String>,
+        /// Do not try to connect
+        #[arg(long)]
+        no_check: bool,
     },
     /// Add servers that other programs on this machine use
     #[command(after_help = "Examples:
@@ -88,6 +122,9 @@ pub(crate) struct AddArgs {
     /// Replace a server of the same name
     #[arg(long)]
     pub(crate) force: bool,
+    /// Do not try to connect
+    #[arg(long)]
+    pub(crate) no_check: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod mcp;
+mod servers;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
+pub(crate) use servers::{
+    CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs, RefreshArgs,
+    ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, ToolsArgs,
+};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -20,6 +25,8 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "openclaw", version, styles = STYLES, arg_required_else_help = true)]
 #[command(after_help = "Examples:
+  openclaw mcp servers                Start all MCP servers, and show how they are
+  openclaw mcp call demo add a=5 b=7  Call a tool
   openclaw mcp import                 Add the servers that other programs use
   openclaw mcp add time -- uvx mcp-server-time
   openclaw config validate            Check the configuration; all problems at once
@@ -27,12 +34,24 @@ const STYLES: Styles = Styles::styled()
   openclaw secrets check              Does every secret:// reference resolve?
   openclaw completions bash           Print completions for the shell
 
-Exit codes: 0 all went well, 1 it did not, 2 wrong usage, 78 the configuration has errors.")]
+Exit codes: 0 all went well, 1 it did not, 2 wrong usage, 78 the configuration has errors. Those of
+commands that talk to servers: `openclaw mcp --help`.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What is logged when nobody says otherwise. Commands that talk to servers tell themselves what
+    /// goes wrong with those, and better.
+    pub(crate) fn usual_log_level(&self) -> &'static str {
+        match self.command {
+            Command::Mcp(_) => "error",
+            _ => "warn",
+        }
+    }
 }
 
 /// What every command understands.
@@ -75,13 +94,18 @@ pub(crate) enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Add and remove MCP servers
+    /// MCP servers: add and remove them, look at them, call their tools
     #[command(
         subcommand,
         after_help = "Examples:
+  openclaw mcp servers
+  openclaw mcp tools
+  openclaw mcp call demo add a=5 b=7
+  openclaw mcp doctor
   openclaw mcp add time -- uvx mcp-server-time
-  openclaw mcp connect https://mcp.example.com/mcp
-  openclaw mcp import"
+
+Exit codes: 0 ok, 1 it failed, 2 wrong usage, 3 a server is not available, 4 not allowed, 5 timed out,
+78 the configuration has errors, 130 interrupted."
     )]
     Mcp(McpCommand),
     /// Look at the configuration

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{tell_if_missing, with_paths};
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, summary};
+use crate::output::{GOOD, Output, plural, summary};
 
 /// Checks the configuration, and says everything that is to be said about it.
 pub(crate) fn validate(
@@ -71,10 +71,6 @@ pub(crate) fn path(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exi
         }
         Exit::Ok
     })
-}
-
-fn plural(count: usize, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
 /// "3 MCP servers (1 disabled, 1 held back)", each counted once, whatever agents share it.

@@ -70,12 +70,22 @@ fn with_config(
     output: &mut Output,
     run: impl FnOnce(&Config, &mut Output) -> Exit,
 ) -> Exit {
+    with_state(flag, edge, output, |config, _, output| run(config, output))
+}
+
+/// The same, for a command that also keeps or looks for something in the state folder.
+fn with_state(
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+    run: impl FnOnce(&Config, &Paths, &mut Output) -> Exit,
+) -> Exit {
     with_paths(flag, edge, output, |paths, output| {
         let loaded = edge.load(&paths.config);
         match &loaded.config {
             Some(config) => {
                 tell_if_missing(paths, config, output);
-                run(config, output)
+                run(config, paths, output)
             }
             None => {
                 output.refuse(&loaded.report);

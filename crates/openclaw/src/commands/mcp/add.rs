@@ -5,6 +5,7 @@ use std::path::Path;
 use openclaw_config::Document;
 use serde_json::{Map, Value, json};
 
+use super::check::{Check, check};
 use super::server_name;
 use super::write::{NewServer, exists, put, refuse_existing, tell_added};
 use crate::cli::{AddArgs, TransportArg};
@@ -31,23 +32,40 @@ pub(super) fn add(args: &AddArgs, flag: Option<&Path>, edge: &Edge, output: &mut
             return refuse_existing(&name, "`--force` replaces it", paths, edge, output);
         }
         let server = NewServer { name, entry };
-        add_one(&server, replaced, paths, edge, output)
+        let server = Added { server: &server, replaced, is_tried: !args.no_check };
+        add_one(&server, paths, edge, output)
     })
 }
 
-/// Adds one server and tells so.
+/// A server that is to be added.
+pub(super) struct Added<'a> {
+    pub(super) server: &'a NewServer,
+    /// Whether it takes the place of another.
+    pub(super) replaced: bool,
+    /// Whether it is then tried.
+    pub(super) is_tried: bool,
+}
+
+/// Adds one server and tells so. The entry stays, however trying it goes.
 pub(super) fn add_one(
-    server: &NewServer,
-    replaced: bool,
+    added: &Added<'_>,
     paths: &openclaw_config::Paths,
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
+    let Added { server, replaced, is_tried } = *added;
     let written = match put(std::slice::from_ref(server), paths, edge, output) {
         Ok(written) => written,
         Err(exit) => return exit,
     };
     let path = Document::server_path(&server.name);
+    if !output.json {
+        tell_added(&server.name, &written, is_tried, paths, output);
+    }
+    let (check, exit) = match is_tried {
+        true => check(&server.name, &written.config, paths, edge, output),
+        false => (None, Exit::Ok),
+    };
     if output.json {
         output.value(&json!({
             "ok": true,
@@ -56,11 +74,12 @@ pub(super) fn add_one(
             "path": path,
             "replaced": replaced,
             "diagnostics": written.report.about(&path).to_json(),
+            "check": check.as_ref().map(Check::to_json),
         }));
-    } else {
-        tell_added(&server.name, &written, paths, output);
+    } else if let Some(check) = &check {
+        check.show(&server.name, output);
     }
-    Exit::Ok
+    exit
 }
 
 /// The entry as it will stand in the file. What cannot be right is said without the value: it may be a

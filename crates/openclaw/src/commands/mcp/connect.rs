@@ -5,7 +5,7 @@ use std::path::Path;
 use openclaw_config::{Config, ServerName, Transport};
 use serde_json::json;
 
-use super::add::add_one;
+use super::add::{Added, add_one};
 use super::server_name;
 use super::write::{NewServer, current, exists, refuse_existing};
 use crate::commands::with_paths;
@@ -19,6 +19,7 @@ const MAX_TWINS: usize = 99;
 pub(super) fn connect(
     url: &str,
     name: Option<&str>,
+    is_tried: bool,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
@@ -48,7 +49,8 @@ pub(super) fn connect(
             return Exit::Failed;
         };
         let server = NewServer { name, entry: json!({ "url": url }) };
-        add_one(&server, false, paths, edge, output)
+        let server = Added { server: &server, replaced: false, is_tried };
+        add_one(&server, paths, edge, output)
     })
 }
 

@@ -1,14 +1,29 @@
 //! `openclaw mcp …`: one module for each verb.
 
 mod add;
+mod answer;
+mod arguments;
+mod call;
+mod check;
 mod connect;
+mod doctor;
+mod form;
+mod host;
 mod import;
+mod library;
+mod list;
+mod logs;
+mod refresh;
 mod remove;
+mod save;
+mod servers;
+mod status;
+mod tools;
 mod write;
 
 use std::path::Path;
 
-use openclaw_config::{Config, ServerConfig, ServerName, Transport};
+use openclaw_config::{Config, Origin, ServerConfig, ServerName, Setting, Transport};
 
 use crate::cli::McpCommand;
 use crate::edge::Edge;
@@ -25,10 +40,22 @@ pub(crate) fn run(
     match command {
         McpCommand::Add(args) => add::add(args, flag, edge, output),
         McpCommand::Remove { name } => remove::remove(name, flag, edge, output),
-        McpCommand::Connect { url, name } => {
-            connect::connect(url, name.as_deref(), flag, edge, output)
+        McpCommand::Connect { url, name, no_check } => {
+            connect::connect(url, name.as_deref(), !no_check, flag, edge, output)
         }
         McpCommand::Import(args) => import::import(args, flag, edge, output),
+        McpCommand::List(args) => list::list(args, flag, edge, output),
+        McpCommand::Servers(args) => servers::servers(args, flag, edge, output),
+        McpCommand::Tools(args) => tools::tools(args, flag, edge, output),
+        McpCommand::Call(args) => call::call(args, flag, edge, output),
+        McpCommand::Resources(args) => library::resources(args, flag, edge, output),
+        McpCommand::Read(args) => library::read(args, flag, edge, output),
+        McpCommand::Prompts(args) => library::prompts(args, flag, edge, output),
+        McpCommand::Prompt(args) => library::prompt(args, flag, edge, output),
+        McpCommand::Doctor(args) => doctor::doctor(args, flag, edge, output),
+        McpCommand::Status(args) => status::status(args, flag, edge, output),
+        McpCommand::Logs(args) => logs::logs(args, flag, edge, output),
+        McpCommand::Refresh(args) => refresh::refresh(args, flag, edge, output),
     }
 }
 
@@ -57,4 +84,12 @@ fn gist(server: &ServerConfig) -> String {
 /// A server of that name, in whichever agent has it.
 fn find<'c>(config: &'c Config, name: &str) -> Option<&'c ServerConfig> {
     config.agents.iter().find_map(|agent| agent.mcp.servers.get(name))
+}
+
+/// The file and line that a server's settings come from.
+fn standing(settings: &[Setting]) -> Option<String> {
+    settings.iter().find_map(|setting| match &setting.origin {
+        Origin::File { location, .. } => Some(format!("{}:{}", location.file, location.line)),
+        _ => None,
+    })
 }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use openclaw_config::{Config, Origin, Paths};
+use openclaw_config::{Config, Paths};
 use serde_json::json;
 
+use super::standing;
 use super::write::{open, save};
 use crate::commands::with_paths;
 use crate::edge::Edge;
@@ -83,9 +84,5 @@ fn not_found(
 /// The file and line that a server comes from.
 fn origin(config: &Config, name: &str) -> Option<String> {
     let mut agents = config.agents.iter();
-    let settings = agents.find_map(|agent| agent.mcp.origins.servers.get(name))?;
-    settings.iter().find_map(|setting| match &setting.origin {
-        Origin::File { location, .. } => Some(format!("{}:{}", location.file, location.line)),
-        _ => None,
-    })
+    standing(agents.find_map(|agent| agent.mcp.origins.servers.get(name))?)
 }

@@ -103,7 +103,13 @@ pub(super) fn refuse_existing(
 }
 
 /// Tells what was added, what there is to say about it, and what to do next.
-pub(super) fn tell_added(name: &ServerName, written: &Written, paths: &Paths, output: &mut Output) {
+pub(super) fn tell_added(
+    name: &ServerName,
+    written: &Written,
+    is_tried: bool,
+    paths: &Paths,
+    output: &mut Output,
+) {
     let about = written.report.about(&Document::server_path(name));
     if !about.diagnostics().is_empty() {
         output.report(&about);
@@ -113,11 +119,14 @@ pub(super) fn tell_added(name: &ServerName, written: &Written, paths: &Paths, ou
     if !gist.is_empty() {
         output.line(format_args!("  {FAINT}{}{FAINT:#}", crate::output::printable(&gist)));
     }
-    after_added(name, &written.config, output);
+    // Trying it tells that, too.
+    if !is_tried {
+        tell_of_secrets(name, &written.config, output);
+    }
 }
 
-/// What to do next with a server that has just been added.
-fn after_added(name: &ServerName, config: &Config, output: &mut Output) {
+/// How to find out whether a server's secrets can be had.
+fn tell_of_secrets(name: &ServerName, config: &Config, output: &mut Output) {
     let prefix = format!("{name}.");
     let mut users = config.secret_references().into_values().flatten();
     if users.any(|user| user.starts_with(&prefix)) {

@@ -115,7 +115,7 @@ fn new_server(candidate: &Candidate) -> Option<NewServer> {
 
 fn tell(servers: &[NewServer], written: &Written, paths: &Paths, output: &mut Output) {
     for server in servers {
-        tell_added(&server.name, written, paths, output);
+        tell_added(&server.name, written, false, paths, output);
     }
 }
 

@@ -1,0 +1,227 @@
+//! The command line of the verbs that talk to servers.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Whose servers.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// The agent whose servers and rules count [default: the first]
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp list
+  openclaw mcp list --json | jq -r '.servers[].name'
+
+Nothing is started. `openclaw mcp servers` starts them, and tells how they are.")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp servers
+  openclaw mcp servers --json | jq '.servers[] | {name, state, tools}'
+
+Lazy servers are left alone, and shown as idle.
+
+Exit codes: 0 shown, 3 a server that is `required` is not ready, 78 the configuration has errors.")]
+pub(crate) struct ServersArgs {
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp tools
+  openclaw mcp tools demo --schema
+
+Exit codes: 0 listed, 2 there is no such server, 3 no server is available, 78 the configuration has
+errors.")]
+pub(crate) struct ToolsArgs {
+    /// Only the tools of this server
+    pub(crate) server: Option<String>,
+    /// Show what arguments each tool takes, as a JSON Schema
+    #[arg(long)]
+    pub(crate) schema: bool,
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "openclaw mcp call [OPTIONS] <SERVER> <TOOL> [ARGUMENT]...
+       openclaw mcp call [OPTIONS] <NAME> [ARGUMENT]...",
+    after_help = "Examples:
+  openclaw mcp call demo add a=5 b=7
+  openclaw mcp call demo add '{\"a\": 5, \"b\": 7}'
+  echo '{\"a\": 5, \"b\": 7}' | openclaw mcp call demo add -
+  openclaw mcp call mcp_demo_echo text=@letter.txt
+  openclaw mcp call files write path=a.json content:='\"[1, 2]\"'
+
+Arguments are key=value, with the type that the tool's schema asks for; key:=JSON is taken as JSON,
+key=@FILE is the text of a file. Or all of them are one JSON object, on the command line or, for `-`,
+on stdin.
+
+The tool's text goes to stdout. It comes from outside; `--raw` shows it as a model would see it.
+
+Exit codes: 0 ok, 1 the tool failed, 2 wrong usage, 3 the server is not available, 4 not allowed,
+5 timed out, 78 the configuration has errors."
+)]
+pub(crate) struct CallArgs {
+    /// The server; or the tool's whole name, as an agent knows it
+    #[arg(value_name = "SERVER")]
+    pub(crate) target: String,
+    /// The tool, as its server calls it, and its arguments
+    #[arg(value_name = "TOOL|ARGUMENT")]
+    pub(crate) rest: Vec<String>,
+    /// Approve a tool that says something else about itself than before
+    #[arg(long)]
+    pub(crate) approve: bool,
+    /// How long the call may take
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout: Option<NonZeroU64>,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+/// How what a server answers is shown.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Show exactly what a model would see
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Write pictures and sounds into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) save: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp resources
+  openclaw mcp resources demo --json
+
+Exit codes: 0 listed, 2 there is no such server, 3 no server is available.")]
+pub(crate) struct ResourcesArgs {
+    /// Only the resources of this server
+    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp read demo demo://notes
+  openclaw mcp read photos photo://today --save .
+
+Exit codes: 0 ok, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out.")]
+pub(crate) struct ReadArgs {
+    /// The server
+    pub(crate) server: String,
+    /// The resource's address, as `openclaw mcp resources` shows it
+    pub(crate) uri: String,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp prompts
+  openclaw mcp prompts demo
+
+Exit codes: 0 listed, 2 there is no such server, 3 no server is available.")]
+pub(crate) struct PromptsArgs {
+    /// Only the prompts of this server
+    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp prompt demo summarise-notes
+  openclaw mcp prompt demo summarise-notes language=French
+
+Exit codes: 0 ok, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out.")]
+pub(crate) struct PromptArgs {
+    /// The server
+    pub(crate) server: String,
+    /// The prompt, as `openclaw mcp prompts` shows it
+    pub(crate) name: String,
+    /// Its arguments, as key=value
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) arguments: Vec<String>,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  openclaw mcp status demo
+
+It is started, a lazy one, too. The counts of calls are those of this run.
+
+Exit codes: 0 it is ready, 2 there is no such server, 3 it is not available.")]
+pub(crate) struct StatusArgs {
+    /// The server
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp refresh
+  openclaw mcp refresh demo
+
+What a server had when it was last seen is remembered; this tells what has changed since.
+
+Exit codes: 0 done, 2 there is no such server, 3 a server is not available.")]
+pub(crate) struct RefreshArgs {
+    /// Only this server
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp logs demo
+  openclaw mcp logs demo -n 200
+
+What the server wrote to stderr, and what became of it. Nothing is started.
+
+Exit codes: 0 shown (there may be nothing), 1 it cannot be read, 2 there is no such server.")]
+pub(crate) struct LogsArgs {
+    /// The server
+    pub(crate) name: String,
+    /// How many lines
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
+    pub(crate) lines: usize,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp doctor
+  openclaw mcp doctor github
+
+Exit codes: 0 all is well, 1 something is not, 2 there is no such server, 78 the configuration has
+errors.")]
+pub(crate) struct DoctorArgs {
+    /// Only this server
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}

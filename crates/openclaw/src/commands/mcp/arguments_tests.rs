@@ -1,0 +1,97 @@
+//! What words on the command line become.
+
+use serde_json::json;
+
+use super::*;
+
+fn schema() -> Map<String, Value> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "count": {"type": "integer"},
+            "share": {"type": "number"},
+            "deep": {"type": "boolean"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "where": {"$ref": "#/$defs/place"},
+            "maybe": {"type": ["integer", "null"]},
+            "either": {"anyOf": [{"type": "string"}, {"type": "number"}]},
+            "level": {"enum": [1, 2, "3"]},
+            "loop": {"$ref": "#/$defs/loop"},
+            "anything": {},
+        },
+        "$defs": {"place": {"type": "object"}, "loop": {"$ref": "#/$defs/loop"}},
+    });
+    schema.as_object().unwrap().clone()
+}
+
+fn read_words(words: &[&str], stdin: &str) -> Result<Value, String> {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let file = |path: &Path| match path.to_str() {
+        Some("letter.txt") => Ok("Dear all\n".to_owned()),
+        Some("list.json") => Ok("[1, 2]".to_owned()),
+        _ => Err(io::Error::from(io::ErrorKind::NotFound)),
+    };
+    read(&words, &schema(), Sources { stdin, file: &file }).map(Value::Object)
+}
+
+#[test]
+fn a_value_gets_the_type_that_the_schema_asks_for() {
+    for (word, expected) in [
+        ("text=5", json!({"text": "5"})),
+        ("text=true", json!({"text": "true"})),
+        ("text=", json!({"text": ""})),
+        ("text=a=b", json!({"text": "a=b"})),
+        ("count=5", json!({"count": 5})),
+        ("count=-5", json!({"count": -5})),
+        ("share=0.5", json!({"share": 0.5})),
+        ("deep=true", json!({"deep": true})),
+        ("tags=[\"a\"]", json!({"tags": ["a"]})),
+        ("where={\"x\":1}", json!({"where": {"x": 1}})),
+        ("maybe=null", json!({"maybe": null})),
+        ("maybe=7", json!({"maybe": 7})),
+        ("either=7", json!({"either": 7})),
+        ("either=seven", json!({"either": "seven"})),
+        ("level=2", json!({"level": 2})),
+        ("level=3", json!({"level": "3"})),
+        ("loop=x", json!({"loop": "x"})),
+        ("anything=5", json!({"anything": "5"})),
+        ("unknown=5", json!({"unknown": "5"})),
+        ("text:=5", json!({"text": 5})),
+        ("anything:=[1]", json!({"anything": [1]})),
+        ("text=@letter.txt", json!({"text": "Dear all\n"})),
+        ("tags=@list.json", json!({"tags": [1, 2]})),
+    ] {
+        assert_eq!(read_words(&[word], ""), Ok(expected), "{word}");
+    }
+}
+
+#[test]
+fn all_arguments_may_be_one_object() {
+    let expected = json!({"count": 1, "text": "x"});
+    let text = expected.to_string();
+    assert_eq!(read_words(&[&text], ""), Ok(expected.clone()));
+    assert_eq!(read_words(&["-"], &text), Ok(expected.clone()));
+    assert_eq!(read_words(&["count=1", "text=x"], ""), Ok(expected));
+    assert_eq!(read_words(&[], ""), Ok(json!({})));
+}
+
+#[test]
+fn what_cannot_be_right_is_told() {
+    for (words, expected) in [
+        (&["count=many"][..], "`count` takes a whole number; `count:=…` takes it as JSON"),
+        (&["deep=perhaps"], "`deep` takes true or false"),
+        (&["tags=a"], "`tags` takes a list"),
+        (&["where=a"], "`where` takes an object"),
+        (&["count=1", "count=2"], "`count` is given twice"),
+        (&["count"], "`count` is not an argument"),
+        (&["=5"], "`=5` is not an argument"),
+        (&["text:=x"], "the value of `text` is not JSON"),
+        (&["text=@nowhere"], "nowhere cannot be read"),
+        (&["{"], "the argument is not JSON"),
+        (&["-"], "stdin is not a JSON object"),
+    ] {
+        let error = read_words(words, "[]").unwrap_err();
+        assert!(error.starts_with(expected), "{words:?}: {error}");
+    }
+}

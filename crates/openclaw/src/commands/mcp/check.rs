@@ -1,0 +1,77 @@
+//! A server that has just been added is tried: whether it works is best known now.
+
+use openclaw_config::{Config, Paths, ServerName};
+use openclaw_mcp::supervisor::Trouble;
+use serde_json::{Value, json};
+
+use super::host::{Need, run};
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::{BAD, FAINT, GOOD, Output, plural, printable};
+
+/// How a first try went.
+#[derive(Debug)]
+pub(super) enum Check {
+    /// It is ready, and has so many tools.
+    Ready(usize),
+    /// It is not; why.
+    Failed(Trouble),
+}
+
+/// Tries a server. None: there was nothing to be tried. The exit says whether somebody interrupted it.
+pub(super) fn check(
+    name: &ServerName,
+    config: &Config,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> (Option<Check>, Exit) {
+    let is_enabled = |server: &openclaw_config::ServerConfig| server.enabled;
+    let has =
+        |agent: &&openclaw_config::AgentConfig| agent.mcp.servers.get(name).is_some_and(is_enabled);
+    let Some(agent) = config.agents.iter().find(has) else { return (None, Exit::Ok) };
+    let need = Need { agent: Some(agent.id.as_str()), ..Need::default() };
+    let mut check = None;
+    let exit = run(config, paths, need, edge, output, async |session, _| {
+        let Some(server) = session.tools.server(name.as_str()) else { return Exit::Ok };
+        check = Some(match session.start(server).await {
+            Ok(()) => Check::Ready(server.shelf().inventory().tools.len()),
+            Err(unavailable) => {
+                let reason = unavailable.reason();
+                Check::Failed(unavailable.trouble.unwrap_or_else(|| Trouble::new(reason)))
+            }
+        });
+        Exit::Ok
+    });
+    (check, exit)
+}
+
+impl Check {
+    pub(super) fn show(&self, name: &ServerName, output: &mut Output) {
+        match self {
+            Self::Ready(tools) => {
+                let tools = plural(*tools, "tool");
+                output.line(format_args!("{GOOD}✓{GOOD:#} it works: {tools}"));
+            }
+            Self::Failed(trouble) => {
+                let message = printable(&trouble.message).into_owned();
+                output.line(format_args!("{BAD}✗{BAD:#} it does not work yet: {message}"));
+                for line in &trouble.last_lines {
+                    output.line(format_args!("  {FAINT}| {}{FAINT:#}", printable(line)));
+                }
+                let look = format!("`openclaw mcp doctor {name}` looks closer");
+                let hint = trouble.hint.as_deref().unwrap_or(&look);
+                output.line(format_args!("  {}", printable(hint)));
+            }
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        match self {
+            Self::Ready(tools) => json!({ "ok": true, "tools": tools }),
+            Self::Failed(trouble) => {
+                json!({ "ok": false, "error": trouble.message, "hint": trouble.hint })
+            }
+        }
+    }
+}

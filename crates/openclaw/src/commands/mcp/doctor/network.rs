@@ -1,0 +1,76 @@
+//! Whether a remote server's machine can be reached at all. What its service says is for the connection
+//! itself to find out.
+
+use std::time::Duration;
+
+use openclaw_config::{HttpServer, ProxySetting};
+use openclaw_secrets::Environment;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+
+use super::Check;
+
+/// How long each step may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The variables that name a proxy.
+const PROXIES: [&str; 6] =
+    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Looks the machine up, and knocks; not where a proxy does that for us.
+pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Vec<Check> {
+    let url = server.url.expose();
+    let mut checks = vec![Check::good(format!("its address is {}", server.url))];
+    if !server.tls.verify {
+        checks.push(Check::note("certificates are not checked (`tls.verify: false`)"));
+    }
+    if let Some(proxy) = proxy(&server.proxy, environment) {
+        checks.push(Check::note(proxy));
+        return checks;
+    }
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+        return checks;
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let found = timeout(PATIENCE, lookup_host((host, port))).await;
+    let addresses: Vec<_> = match found {
+        Ok(Ok(addresses)) => addresses.collect(),
+        Ok(Err(error)) => {
+            let advice = "check the address, and the network".to_owned();
+            checks.push(Check::bad(format!("there is no machine `{host}`: {error}"), Some(advice)));
+            return checks;
+        }
+        Err(_) => {
+            let advice = "check the network; is a proxy needed?".to_owned();
+            checks.push(Check::bad(format!("`{host}` cannot be looked up in time"), Some(advice)));
+            return checks;
+        }
+    };
+    checks.push(Check::good(format!("`{host}` is known")));
+    checks.push(match timeout(PATIENCE, TcpStream::connect(&addresses[..])).await {
+        Ok(Ok(_)) => Check::good(format!("it answers on port {port}")),
+        Ok(Err(error)) => Check::bad(
+            format!("nobody answers on port {port}: {error}"),
+            Some("is the service running, and the port right?".to_owned()),
+        ),
+        Err(_) => Check::bad(
+            format!("nobody answers on port {port} in time"),
+            Some("is there a firewall between, or a proxy needed?".to_owned()),
+        ),
+    });
+    checks
+}
+
+/// Where the way goes, if not directly. A proxy's address may hold a password: its name will do.
+fn proxy(setting: &ProxySetting, environment: &Environment) -> Option<String> {
+    match setting {
+        ProxySetting::Direct => None,
+        ProxySetting::Url(proxy) => Some(format!("it is reached by the proxy {proxy}")),
+        ProxySetting::Environment => {
+            let set = environment.for_child(PROXIES);
+            let name = PROXIES.iter().find(|name| set.get(**name).is_some_and(|it| !it.is_empty()));
+            name.map(|name| {
+                format!("it is reached by the proxy in {name}, unless NO_PROXY says no")
+            })
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The fields of a form that a server wants filled in, one question each (T11).
+
+use serde_json::{Number, Value};
+
+/// Nobody fills in more.
+const MAX_FIELDS: usize = 50;
+
+/// One field.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Field {
+    /// Its key in the answer.
+    pub(super) name: String,
+    title: Option<String>,
+    description: Option<String>,
+    kind: Kind,
+    default: Option<Value>,
+    required: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    Text,
+    Number {
+        whole: bool,
+    },
+    YesOrNo,
+    /// One of these: the value, and what it is called.
+    Choice(Vec<(String, String)>),
+    /// Several of these.
+    Choices(Vec<(String, String)>),
+}
+
+/// What becomes of a line that somebody typed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Filled {
+    /// This value.
+    Value(Value),
+    /// Nothing, and nothing is needed.
+    LeftOut,
+    /// Nothing, where something is needed.
+    Declined,
+    /// It does not fit; why.
+    Wrong(String),
+}
+
+impl Field {
+    /// The fields that a schema describes: an object of plain values.
+    pub(super) fn all(schema: &Value) -> Vec<Self> {
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| {
+            required.is_some_and(|names| names.iter().any(|known| known.as_str() == Some(name)))
+        };
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let properties = properties.into_iter().flatten().take(MAX_FIELDS);
+        let text = |schema: &Value, key| schema.get(key).and_then(Value::as_str).map(str::to_owned);
+        properties
+            .map(|(name, schema)| Self {
+                name: name.clone(),
+                title: text(schema, "title"),
+                description: text(schema, "description"),
+                kind: Kind::of(schema),
+                default: schema.get("default").cloned(),
+                required: is_required(name),
+            })
+            .collect()
+    }
+
+    /// What somebody is asked: `Size (how large; small | large) [small]`.
+    pub(super) fn question(&self) -> String {
+        let mut remarks: Vec<String> = self.description.iter().cloned().collect();
+        remarks.extend(self.kind.remark());
+        if !self.required && self.default.is_none() {
+            remarks.push("optional".to_owned());
+        }
+        let mut question = self.title.as_ref().unwrap_or(&self.name).clone();
+        if !remarks.is_empty() {
+            question += &format!(" ({})", remarks.join("; "));
+        }
+        if let Some(default) = &self.default {
+            let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+            question += &format!(" [{shown}]");
+        }
+        question
+    }
+
+    /// What a line means for this field.
+    pub(super) fn read(&self, line: &str) -> Filled {
+        if line.is_empty() {
+            return match (&self.default, self.required) {
+                (Some(default), _) => Filled::Value(default.clone()),
+                (None, true) => Filled::Declined,
+                (None, false) => Filled::LeftOut,
+            };
+        }
+        match self.kind.read(line) {
+            Ok(value) => Filled::Value(value),
+            Err(why) => Filled::Wrong(why),
+        }
+    }
+}
+
+impl Kind {
+    fn of(schema: &Value) -> Self {
+        if let Some(choices) = choices(schema) {
+            return Self::Choice(choices);
+        }
+        match schema.get("type").and_then(Value::as_str) {
+            Some("boolean") => Self::YesOrNo,
+            Some("integer") => Self::Number { whole: true },
+            Some("number") => Self::Number { whole: false },
+            Some("array") => match schema.get("items").and_then(choices) {
+                Some(choices) => Self::Choices(choices),
+                None => Self::Text,
+            },
+            _ => Self::Text,
+        }
+    }
+
+    fn remark(&self) -> Option<String> {
+        let shown = |choices: &[(String, String)]| {
+            let shown = choices.iter().map(|(value, title)| match value == title {
+                true => value.clone(),
+                false => format!("{value} = {title}"),
+            });
+            shown.collect::<Vec<_>>().join(" | ")
+        };
+        match self {
+            Self::Text => None,
+            Self::Number { whole: true } => Some("a whole number".to_owned()),
+            Self::Number { whole: false } => Some("a number".to_owned()),
+            Self::YesOrNo => Some("yes or no".to_owned()),
+            Self::Choice(choices) => Some(shown(choices)),
+            Self::Choices(choices) => Some(format!("some of {}, with commas", shown(choices))),
+        }
+    }
+
+    fn read(&self, line: &str) -> Result<Value, String> {
+        match self {
+            Self::Text => Ok(line.into()),
+            Self::YesOrNo => match line.to_ascii_lowercase().as_str() {
+                "y" | "yes" | "true" => Ok(true.into()),
+                "n" | "no" | "false" => Ok(false.into()),
+                _ => Err("yes or no?".to_owned()),
+            },
+            Self::Number { whole } => {
+                let number = line.parse::<Number>().ok();
+                let fits = |number: &Number| !whole || number.is_i64() || number.is_u64();
+                number.filter(fits).map(Value::Number).ok_or_else(|| {
+                    format!("that is not {}", if *whole { "a whole number" } else { "a number" })
+                })
+            }
+            Self::Choice(choices) => chosen(line, choices).map(Value::String),
+            Self::Choices(choices) => {
+                let words = line.split(',').map(str::trim).filter(|word| !word.is_empty());
+                let values = words.map(|word| chosen(word, choices).map(Value::String));
+                values.collect::<Result<_, _>>().map(Value::Array)
+            }
+        }
+    }
+}
+
+fn chosen(word: &str, choices: &[(String, String)]) -> Result<String, String> {
+    let found = choices.iter().find(|(value, title)| value == word || title == word);
+    found.map(|(value, _)| value.clone()).ok_or_else(|| format!("`{word}` is none of these"))
+}
+
+/// The values that a schema allows, in one of the ways in which servers write them.
+fn choices(schema: &Value) -> Option<Vec<(String, String)>> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        let titles = schema.get("enumNames").and_then(Value::as_array);
+        let title = |at: usize| titles.and_then(|titles| text(titles.get(at)?));
+        let values = values.iter().filter_map(text).enumerate();
+        return Some(values.map(|(at, v)| (v.clone(), title(at).unwrap_or(v))).collect());
+    }
+    let variants = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
+    let variant = |variant: &Value| {
+        let value = text(variant.get("const")?)?;
+        let title = variant.get("title").and_then(text).unwrap_or_else(|| value.clone());
+        Some((value, title))
+    };
+    variants.iter().map(variant).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn field(schema: &Value, required: bool) -> Field {
+        let required = if required { json!(["x"]) } else { json!([]) };
+        let form = json!({ "properties": { "x": schema }, "required": required });
+        Field::all(&form).remove(0)
+    }
+
+    #[test]
+    fn a_question_says_what_fits_and_what_enter_means() {
+        for (schema, required, question) in [
+            (json!({"type": "string"}), true, "x"),
+            (json!({"type": "string", "title": "Name"}), false, "Name (optional)"),
+            (json!({"type": "integer", "default": 5}), true, "x (a whole number) [5]"),
+            (
+                json!({"enum": ["s", "l"], "enumNames": ["small", "l"], "description": "size"}),
+                true,
+                "x (size; s = small | l)",
+            ),
+            (
+                json!({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}}),
+                true,
+                "x (some of a = A, with commas)",
+            ),
+        ] {
+            assert_eq!(field(&schema, required).question(), question);
+        }
+    }
+
+    #[test]
+    fn a_line_becomes_a_value_of_the_right_type() {
+        for (schema, line, expected) in [
+            (json!({"type": "string"}), "5", json!("5")),
+            (json!({"type": "integer"}), "5", json!(5)),
+            (json!({"type": "number"}), "-1.5", json!(-1.5)),
+            (json!({"type": "boolean"}), "Yes", json!(true)),
+            (json!({"oneOf": [{"const": "a", "title": "Alpha"}]}), "Alpha", json!("a")),
+            (json!({"type": "array", "items": {"enum": ["a", "b"]}}), "b, a", json!(["b", "a"])),
+        ] {
+            assert_eq!(field(&schema, true).read(line), Filled::Value(expected));
+        }
+        for (schema, line) in [
+            (json!({"type": "integer"}), "1.5"),
+            (json!({"type": "boolean"}), "perhaps"),
+            (json!({"enum": ["a"]}), "b"),
+        ] {
+            assert!(matches!(field(&schema, true).read(line), Filled::Wrong(_)), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_empty_line_is_the_default_or_nothing_or_a_refusal() {
+        let text = json!({"type": "string"});
+        assert_eq!(field(&text, true).read(""), Filled::Declined);
+        assert_eq!(field(&text, false).read(""), Filled::LeftOut);
+        let with_default = json!({"type": "boolean", "default": false});
+        assert_eq!(field(&with_default, true).read(""), Filled::Value(json!(false)));
+    }
+}

@@ -1,0 +1,78 @@
+//! What is kept in the state folder from one run to the next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use openclaw_mcp::audit::{Audit, AuditOptions};
+use openclaw_mcp::bridge::Office;
+use openclaw_mcp::pins::Pins;
+use openclaw_mcp::server::Folders;
+use openclaw_mcp::spill::{Spill, SpillLimits};
+use openclaw_secrets::Redactor;
+
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Where it is remembered what servers have.
+pub(super) fn catalogue(state: &Path) -> PathBuf {
+    state.join("mcp").join("catalogue")
+}
+
+/// Where servers' logs are.
+pub(in crate::commands::mcp) fn logs(state: &Path) -> PathBuf {
+    state.join("logs")
+}
+
+pub(super) fn folders(state: &Path) -> Folders {
+    Folders { catalogue: Some(catalogue(state)), logs: Some(logs(state)) }
+}
+
+/// What watches over calls. Approvals that cannot be read are a reason to stop: a tool that has changed
+/// would not be noticed. All else is worth a warning.
+pub(super) fn office(
+    state: &Path,
+    answers: bool,
+    redactor: &Redactor,
+    output: &mut Output,
+) -> Result<Office, Exit> {
+    let file = state.join("mcp").join("pins.json");
+    let pins = Pins::load(&file).map_err(|error| {
+        output.problem(&format!("approvals of tools cannot be read: {error}"), None);
+        Exit::Failed
+    })?;
+    if let Some(aside) = pins.set_aside() {
+        output.warning(&format!(
+            "approvals of tools could not be understood, and were moved to {}",
+            aside.display()
+        ));
+    }
+    let mut office = Office { pins: Some(Arc::new(pins)), ..Office::none() };
+    if !answers {
+        return Ok(office);
+    }
+    let made = private_folder(&state.join("mcp")).and_then(|()| private_folder(&logs(state)));
+    if let Err(error) = made {
+        let state = state.display();
+        output.warning(&format!("nothing can be kept in {state}: {error}"));
+        return Ok(office);
+    }
+    let options = AuditOptions { redactor: redactor.clone(), ..AuditOptions::default() };
+    match Audit::to_file(logs(state).join("audit.jsonl"), options) {
+        Ok(audit) => office.audit = audit,
+        Err(error) => output.warning(&format!("calls cannot be written down: {error}")),
+    }
+    match Spill::open(state.join("spill"), SpillLimits::default()) {
+        Ok(spill) => office.spill = Some(Arc::new(spill)),
+        Err(error) => output.warning(&format!("large results cannot be kept: {error}")),
+    }
+    Ok(office)
+}
+
+fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}

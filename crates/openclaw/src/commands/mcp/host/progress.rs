@@ -1,0 +1,183 @@
+//! While servers start, a terminal shows how far each has got. Nothing of it stays, and programs see
+//! nothing of it.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use openclaw_mcp::server::Server;
+use openclaw_mcp::supervisor::State;
+use tokio::time::{Instant, sleep};
+
+use crate::output::{BAD, FAINT, GOOD, STRONG, colour_wanted, plural, printable};
+
+/// What takes less is not worth a line.
+const QUIET: Duration = Duration::from_millis(300);
+/// How often the lines are drawn.
+const EVERY: Duration = Duration::from_millis(100);
+const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// The lines below the cursor's place. A clone draws on the same.
+#[derive(Debug, Clone)]
+pub(in crate::commands::mcp) struct Screen {
+    can_draw: bool,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Somebody is being asked something: the lines must not move.
+    is_asking: AtomicBool,
+    /// How many lines stand there.
+    lines: AtomicUsize,
+    drawing: Mutex<()>,
+}
+
+impl Screen {
+    pub(super) fn new(can_draw: bool) -> Self {
+        Self { can_draw, shared: Arc::default() }
+    }
+
+    /// Waits for something that servers are started for, and shows them meanwhile.
+    pub(super) async fn show_while<T>(
+        &self,
+        servers: &[Arc<Server>],
+        work: impl Future<Output = T>,
+    ) -> T {
+        if !self.can_draw || servers.is_empty() {
+            return work.await;
+        }
+        let mut starting: Vec<Starting> = servers.iter().map(Starting::new).collect();
+        let mut work = std::pin::pin!(work);
+        let mut pause = QUIET;
+        let mut turn = 0;
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => {
+                    self.clear();
+                    return done;
+                }
+                () = sleep(pause) => {
+                    let (width, height) = size();
+                    let lines = starting.iter_mut().map(|server| server.line(WHEEL[turn % WHEEL.len()]));
+                    self.draw(&lines.collect::<Vec<_>>(), width, height);
+                    pause = EVERY;
+                    turn += 1;
+                }
+            }
+        }
+    }
+
+    /// Takes the lines away, and keeps them away while somebody is asked.
+    pub(super) fn begin_asking(&self) {
+        self.shared.is_asking.store(true, Ordering::Release);
+        self.clear();
+    }
+
+    pub(super) fn end_asking(&self) {
+        self.shared.is_asking.store(false, Ordering::Release);
+    }
+
+    /// Takes the lines away.
+    pub(super) fn clear(&self) {
+        let _drawing = self.shared.drawing.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.shared.lines.swap(0, Ordering::AcqRel);
+        if lines > 0 {
+            let _ = write!(std::io::stderr(), "\x1b[{lines}A\x1b[J");
+        }
+    }
+
+    fn draw(&self, lines: &[Line], width: usize, height: usize) {
+        if self.shared.is_asking.load(Ordering::Acquire) {
+            return;
+        }
+        let _drawing = self.shared.drawing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.shared.lines.load(Ordering::Acquire);
+        let mut text = String::new();
+        if before > 0 {
+            let _ = write!(text, "\x1b[{before}A");
+        }
+        // More lines than the terminal has cannot be drawn over.
+        let fitting = height.saturating_sub(2).max(1);
+        for line in lines.iter().take(fitting) {
+            let _ = writeln!(text, "\x1b[2K{}", line.shown(width, colour_wanted()));
+        }
+        text.push_str("\x1b[J");
+        let mut stderr = std::io::stderr().lock();
+        let _ = stderr.write_all(text.as_bytes());
+        let _ = stderr.flush();
+        self.shared.lines.store(lines.len().min(fitting), Ordering::Release);
+    }
+}
+
+fn size() -> (usize, usize) {
+    let size = terminal_size::terminal_size_of(std::io::stderr());
+    size.map_or((80, 24), |(width, height)| (width.0.into(), height.0.into()))
+}
+
+/// A server on its way.
+struct Starting {
+    server: Arc<Server>,
+    since: Instant,
+    /// How long it took.
+    took: Option<Duration>,
+}
+
+struct Line {
+    mark: char,
+    style: anstyle::Style,
+    name: String,
+    rest: String,
+}
+
+impl Starting {
+    fn new(server: &Arc<Server>) -> Self {
+        Self { server: Arc::clone(server), since: Instant::now(), took: None }
+    }
+
+    fn line(&mut self, wheel: char) -> Line {
+        let snapshot = self.server.snapshots().borrow().clone();
+        let elapsed = self.since.elapsed();
+        if matches!(snapshot.state, State::Connecting) {
+            self.took = None;
+        }
+        let took = match snapshot.state {
+            State::Connecting => elapsed,
+            _ => *self.took.get_or_insert(elapsed),
+        };
+        let took = format!("{:.1} s", took.as_secs_f64());
+        let (mark, style, rest) = match snapshot.state {
+            State::Connecting => (wheel, FAINT, took),
+            State::Idle => ('·', FAINT, "idle".to_owned()),
+            State::Ready => {
+                let tools = self.server.shelf().inventory().tools.len();
+                ('✓', GOOD, format!("{} ({took})", plural(tools, "tool")))
+            }
+            State::NeedsAuth | State::Restarting | State::Failed | State::Closed => {
+                let why = snapshot.last_error.map(|trouble| trouble.message);
+                ('✗', BAD, why.unwrap_or_else(|| "not available".to_owned()))
+            }
+        };
+        Line { mark, style, name: self.server.name().to_string(), rest }
+    }
+}
+
+impl Line {
+    /// Cut, so that it takes one line of the terminal.
+    fn shown(&self, width: usize, colour: bool) -> String {
+        let Self { mark, style, name, rest } = self;
+        let room = width.saturating_sub(4);
+        let name: String = name.chars().take(room).collect();
+        let room = room.saturating_sub(name.chars().count() + 2);
+        let rest = printable(rest).replace('\n', " ");
+        let rest: String = rest.chars().take(room).collect();
+        if colour {
+            format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}  {FAINT}{rest}{FAINT:#}")
+        } else {
+            format!("{mark} {name}  {rest}")
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The servers of one agent, for as long as a command runs; and what is said when one is not there.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use openclaw_config::{AgentConfig, ServerName};
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::fleet::{Fleet, Tried};
+use openclaw_mcp::inventory::Inventory;
+use openclaw_mcp::memory::Memory;
+use openclaw_mcp::pins::Pins;
+use openclaw_mcp::server::{Server, Unavailable};
+use openclaw_mcp::supervisor::{State, Trouble};
+use openclaw_secrets::Resolver;
+
+use super::progress::Screen;
+use super::terminal::Terminal;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// The servers of one agent, for as long as a command runs.
+pub(in crate::commands::mcp) struct Session {
+    pub(in crate::commands::mcp) tools: Arc<AgentTools>,
+    /// Which tools were approved.
+    pub(in crate::commands::mcp) pins: Option<Arc<Pins>>,
+    pub(in crate::commands::mcp) resolver: Resolver,
+    /// Somebody to ask, if there is one.
+    pub(in crate::commands::mcp) terminal: Option<Terminal>,
+    /// The agent, as it is configured.
+    pub(in crate::commands::mcp) config: AgentConfig,
+    pub(super) screen: Screen,
+    /// Those that an agent would start only when they are used.
+    pub(super) lazy: BTreeSet<ServerName>,
+    pub(super) catalogue: PathBuf,
+}
+
+impl Session {
+    /// Waits until all servers that start by themselves were tried.
+    pub(in crate::commands::mcp) async fn tried(&self) -> Tried {
+        let servers = self.tools.servers();
+        let decided = join_all(servers.iter().map(|server| async {
+            let is_decided = |state| state != State::Connecting;
+            let mut snapshots = server.snapshots();
+            let state = snapshots.wait_for(|snapshot| is_decided(snapshot.state)).await;
+            state.map_or(State::Closed, |snapshot| snapshot.state)
+        }));
+        let states = self.screen.show_while(servers, decided).await;
+        let mut tried = Tried { of: servers.len(), ..Tried::default() };
+        for (server, state) in servers.iter().zip(states) {
+            match state {
+                State::Ready | State::Idle => tried.ready += 1,
+                _ if server.config().required => tried.missing.push(server.name().to_string()),
+                _ => {}
+            }
+        }
+        tried
+    }
+
+    /// Whether a server of this name is configured, whatever its state.
+    pub(in crate::commands::mcp) fn knows(&self, name: &str) -> bool {
+        self.config.mcp.origins.servers.contains_key(name)
+    }
+
+    /// The names of all servers.
+    pub(in crate::commands::mcp) fn names(&self) -> Vec<&str> {
+        self.config.mcp.origins.servers.keys().map(ServerName::as_str).collect()
+    }
+
+    /// What an agent would do without: the server starts when it is first used.
+    pub(in crate::commands::mcp) fn is_lazy(&self, server: &Server) -> bool {
+        self.lazy.contains(server.name())
+    }
+
+    /// What a server had when it was last seen.
+    pub(in crate::commands::mcp) fn remembered(&self, server: &Server) -> Inventory {
+        let memory = Memory::of(&self.catalogue, server.name().as_str(), server.config());
+        memory.recall().inventory
+    }
+
+    /// The server of a name; one that is not there, or does not run, is explained.
+    pub(in crate::commands::mcp) fn server(
+        &self,
+        name: &str,
+        output: &mut Output,
+    ) -> Result<&Arc<Server>, Exit> {
+        if let Some(server) = self.tools.server(name) {
+            return Ok(server);
+        }
+        let resting = self.tools.statuses().into_iter().find(|status| status.name == name);
+        match resting.map(|status| status.last_error) {
+            Some(Some(Trouble { message, hint, last_lines })) => {
+                let message = format!("`{name}` cannot be started: {message}");
+                output.problem_of(&message, hint.as_deref(), &last_lines);
+                Err(Exit::Unavailable)
+            }
+            Some(None) => {
+                let hint = "set `enabled: true` in its entry";
+                output.problem(&format!("`{name}` is switched off"), Some(hint));
+                Err(Exit::Unavailable)
+            }
+            None => Err(unknown_server(name, &self.names(), output)),
+        }
+    }
+
+    /// The server of a name, started and ready; or why not is told.
+    pub(in crate::commands::mcp) async fn ready(
+        &self,
+        name: &str,
+        output: &mut Output,
+    ) -> Result<&Arc<Server>, Exit> {
+        let server = self.server(name, output)?;
+        match self.start(server).await {
+            Ok(()) => Ok(server),
+            Err(unavailable) => Err(tell(&unavailable, output)),
+        }
+    }
+
+    /// Starts a server, and waits until it is ready.
+    pub(in crate::commands::mcp) async fn start(
+        &self,
+        server: &Arc<Server>,
+    ) -> Result<(), Unavailable> {
+        let ready = self.screen.show_while(std::slice::from_ref(server), server.ready()).await;
+        ready.map(|_| ())
+    }
+
+    /// Waits for something that these servers are started for, and shows them meanwhile.
+    pub(in crate::commands::mcp) async fn watching<T>(
+        &self,
+        servers: &[Arc<Server>],
+        work: impl Future<Output = T>,
+    ) -> T {
+        self.screen.show_while(servers, work).await
+    }
+
+    /// The servers that a list is wanted of: one, or all. Of all, a lazy one of which something is
+    /// known is not started for it, and one that is not available is told and left out.
+    pub(in crate::commands::mcp) async fn gather(
+        &self,
+        name: Option<&str>,
+        output: &mut Output,
+    ) -> Result<Vec<Arc<Server>>, Exit> {
+        if let Some(name) = name {
+            return Ok(vec![Arc::clone(self.ready(name, output).await?)]);
+        }
+        let is_known = |server: &Server| {
+            self.is_lazy(server) && *server.shelf().inventory() != Inventory::default()
+        };
+        let servers = self.tools.servers();
+        let all = join_all(servers.iter().map(|server| async {
+            if is_known(server) { Ok(()) } else { server.ready().await.map(|_| ()) }
+        }));
+        let ready = self.screen.show_while(servers, all).await;
+        let mut there = Vec::new();
+        for (server, ready) in servers.iter().zip(ready) {
+            match ready {
+                Ok(()) => there.push(Arc::clone(server)),
+                Err(unavailable) => output.warning(&unavailable.to_string()),
+            }
+        }
+        if there.is_empty() && !servers.is_empty() {
+            let hint = "`openclaw mcp doctor` looks closer";
+            output.problem("no server is available", Some(hint));
+            return Err(Exit::Unavailable);
+        }
+        Ok(there)
+    }
+
+    /// Ends all servers, and waits until they are gone.
+    pub(super) async fn stop(&self, fleet: &Fleet) {
+        fleet.stop().await;
+    }
+}
+
+/// Says why a server cannot be used.
+pub(in crate::commands::mcp) fn tell(unavailable: &Unavailable, output: &mut Output) -> Exit {
+    let name = &unavailable.server;
+    let look = format!("`openclaw mcp doctor {name}` looks closer");
+    let trouble = unavailable.trouble.as_ref();
+    let hint = trouble.and_then(|trouble| trouble.hint.clone()).unwrap_or(look);
+    let last_words = trouble.map_or(&[][..], |trouble| &trouble.last_lines);
+    output.problem_of(&unavailable.to_string(), Some(&hint), last_words);
+    Exit::Unavailable
+}
+
+/// Says that there is no server of this name, and which one may be meant.
+pub(in crate::commands::mcp) fn unknown_server(
+    name: &str,
+    known: &[&str],
+    output: &mut Output,
+) -> Exit {
+    let hint = match openclaw_config::nearest(name, known) {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None if known.is_empty() => "`openclaw mcp add` adds one".to_owned(),
+        None => format!("there are: {}", known.join(", ")),
+    };
+    output.problem(&format!("there is no server `{name}`"), Some(&hint));
+    Exit::Usage
+}

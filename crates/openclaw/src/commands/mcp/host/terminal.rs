@@ -1,0 +1,165 @@
+//! The person at the terminal: servers' questions are shown on stderr and answered on stdin (T11).
+
+use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use openclaw_mcp::client::{Answer, Person, Question, Wanted};
+use serde_json::{Map, Value};
+use tokio::sync::{Mutex, mpsc};
+
+use super::progress::Screen;
+use crate::commands::mcp::form::{Field, Filled};
+use crate::output::{FAINT, STRONG, printable};
+
+/// Nobody types more than this.
+const MAX_ANSWER_BYTES: u64 = 64 * 1024;
+/// How often somebody may try to fill in one field.
+const MAX_TRIES: usize = 5;
+/// How many lines may be typed ahead.
+const AHEAD: usize = 1;
+
+/// Somebody at a terminal. A clone is the same.
+#[derive(Clone)]
+pub(in crate::commands::mcp) struct Terminal {
+    screen: Screen,
+    /// What is typed, once somebody was asked; held for as long as a question takes.
+    typed: Arc<Mutex<Option<mpsc::Receiver<String>>>>,
+}
+
+/// Lines stay away while this lives.
+struct Asking<'a>(&'a Screen);
+
+impl<'a> Asking<'a> {
+    fn begin(screen: &'a Screen) -> Self {
+        screen.begin_asking();
+        Self(screen)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.end_asking();
+    }
+}
+
+type Typed = mpsc::Receiver<String>;
+
+impl Terminal {
+    pub(super) fn new(screen: Screen) -> Self {
+        Self { screen, typed: Arc::default() }
+    }
+
+    /// A question that is answered with yes or no; no answer means no.
+    pub(in crate::commands::mcp) async fn confirm(&self, question: &str) -> bool {
+        let mut typed = self.typed.lock().await;
+        let _asking = Asking::begin(&self.screen);
+        say(&format!("{question} [y/N] "));
+        let answer = next_line(&mut typed).await;
+        answer.is_some_and(|answer| is_yes(&answer))
+    }
+
+    async fn answer(&self, question: Question) -> Answer {
+        // One question at a time: two servers may ask at once.
+        let mut typed = self.typed.lock().await;
+        let _asking = Asking::begin(&self.screen);
+        let (server, message) = (printable(&question.server), printable(&question.message));
+        say(&format!("\n{STRONG}{server}{STRONG:#} asks: {message}\n"));
+        match question.wanted {
+            Wanted::Visit(url) => visit(&url, &mut typed).await,
+            Wanted::Form(schema) => fill_in(&schema, &mut typed).await,
+        }
+    }
+}
+
+impl Person for Terminal {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        Box::pin(self.answer(question))
+    }
+}
+
+/// Nothing is opened, and nothing is looked up: the person sees the whole address and decides.
+async fn visit(url: &str, typed: &mut Option<Typed>) -> Answer {
+    say(&format!(
+        "  It wants you to open this address in a browser:\n\n    {}\n\n",
+        printable(url)
+    ));
+    say("Open it yourself if you trust it. Tell the server that you agree? [y/N] ");
+    match next_line(typed).await {
+        None => Answer::Cancel,
+        Some(answer) if is_yes(&answer) => Answer::Accept(None),
+        Some(_) => Answer::Decline,
+    }
+}
+
+async fn fill_in(schema: &Value, typed: &mut Option<Typed>) -> Answer {
+    let fields = Field::all(schema);
+    let how = "Enter takes the default, or declines where something is needed; Ctrl-C ends it all.";
+    say(&format!("  {FAINT}{how} Never give a password here.{FAINT:#}\n"));
+    let mut values = Map::new();
+    for field in &fields {
+        match one_field(field, typed).await {
+            Ok(Some(value)) => drop(values.insert(field.name.clone(), value)),
+            Ok(None) => {}
+            Err(answer) => return answer,
+        }
+    }
+    if fields.is_empty() {
+        say("Agree? [y/N] ");
+        return match next_line(typed).await {
+            Some(answer) if is_yes(&answer) => Answer::Accept(Some(Value::Object(values))),
+            Some(_) => Answer::Decline,
+            None => Answer::Cancel,
+        };
+    }
+    Answer::Accept(Some(Value::Object(values)))
+}
+
+async fn one_field(field: &Field, typed: &mut Option<Typed>) -> Result<Option<Value>, Answer> {
+    for _ in 0..MAX_TRIES {
+        say(&printable(&format!("  {}: ", field.question())));
+        let Some(line) = next_line(typed).await else { return Err(Answer::Cancel) };
+        match field.read(line.trim()) {
+            Filled::Value(value) => return Ok(Some(value)),
+            Filled::LeftOut => return Ok(None),
+            Filled::Declined => return Err(Answer::Decline),
+            Filled::Wrong(why) => say(&format!("    {}\n", printable(&why))),
+        }
+    }
+    Err(Answer::Cancel)
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+fn say(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes());
+    let _ = stderr.flush();
+}
+
+/// The next line that is typed; none when the input ends. What was typed before the question is not an
+/// answer to it. Safe to cancel: a line that comes too late is dropped then.
+async fn next_line(typed: &mut Option<Typed>) -> Option<String> {
+    let typed = typed.get_or_insert_with(read_in_background);
+    while typed.try_recv().is_ok() {}
+    typed.recv().await
+}
+
+/// A thread that reads lines. It ends with the input, or when nobody is interested any more; a read that
+/// hangs is ended with the program.
+fn read_in_background() -> Typed {
+    let (lines, typed) = mpsc::channel(AHEAD);
+    let read = move || {
+        loop {
+            let mut line = String::new();
+            let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line);
+            if !read.is_ok_and(|bytes| bytes > 0) || lines.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    };
+    tokio::task::spawn_blocking(read);
+    typed
+}

@@ -1,0 +1,200 @@
+//! `openclaw mcp resources | read | prompts | prompt`: what servers have besides tools (B14, B15).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use comfy_table::{Attribute, Cell};
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::listing::ListedPrompt;
+use openclaw_mcp::server::Server;
+use serde_json::{Value, json};
+
+use super::host::{Need, with_session};
+use super::servers::cut;
+use super::{answer, arguments};
+use crate::cli::{PromptArgs, PromptsArgs, ReadArgs, ResourcesArgs};
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::{Output, printable};
+
+/// How much of a description is shown.
+const DESCRIPTION_CHARS: usize = 400;
+
+pub(super) fn resources(
+    args: &ResourcesArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    let need = Need { agent: args.whose.agent.as_deref(), ..Need::default() };
+    with_session(need, flag, edge, output, async |session, output| {
+        match session.gather(args.server.as_deref(), output).await {
+            Ok(servers) => show_resources(&servers, output),
+            Err(exit) => exit,
+        }
+    })
+}
+
+fn show_resources(servers: &[Arc<Server>], output: &mut Output) -> Exit {
+    if output.json {
+        let each = |of: fn(&Server) -> Vec<Value>| -> Vec<Value> {
+            servers.iter().flat_map(|server| owned(server, of(server))).collect()
+        };
+        output.value(&json!({
+            "resources": each(|server| listed(&server.shelf().inventory().resources)),
+            "templates": each(|server| listed(&server.shelf().inventory().templates)),
+        }));
+        return Exit::Ok;
+    }
+    let mut rows = Vec::new();
+    for server in servers {
+        let inventory = server.shelf().inventory();
+        for it in &inventory.resources {
+            let about = about(it.title.as_deref().unwrap_or(&it.name), it.description.as_deref());
+            rows.push([server.name().to_string(), it.uri.clone(), about]);
+        }
+        for it in &inventory.templates {
+            let about = about(&it.name, it.description.as_deref());
+            rows.push([server.name().to_string(), it.uri_template.clone(), about]);
+        }
+    }
+    show_rows(rows, "resources", output)
+}
+
+pub(super) fn prompts(
+    args: &PromptsArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    let need = Need { agent: args.whose.agent.as_deref(), ..Need::default() };
+    with_session(need, flag, edge, output, async |session, output| {
+        match session.gather(args.server.as_deref(), output).await {
+            Ok(servers) => show_prompts(&servers, output),
+            Err(exit) => exit,
+        }
+    })
+}
+
+fn show_prompts(servers: &[Arc<Server>], output: &mut Output) -> Exit {
+    if output.json {
+        let each = servers
+            .iter()
+            .flat_map(|server| owned(server, listed(&server.shelf().inventory().prompts)));
+        output.value(&json!({ "prompts": each.collect::<Vec<_>>() }));
+        return Exit::Ok;
+    }
+    let mut rows = Vec::new();
+    for server in servers {
+        for prompt in &server.shelf().inventory().prompts {
+            let title = prompt.title.as_deref().unwrap_or_default();
+            let about = about(title, prompt.description.as_deref());
+            rows.push([server.name().to_string(), signature(prompt), about]);
+        }
+    }
+    show_rows(rows, "prompts", output)
+}
+
+/// `summarise [language]`: what is in brackets may be left out.
+fn signature(prompt: &ListedPrompt) -> String {
+    let arguments = prompt.arguments.iter().map(|argument| match argument.required {
+        true => argument.name.clone(),
+        false => format!("[{}]", argument.name),
+    });
+    let words: Vec<String> = std::iter::once(prompt.name.clone()).chain(arguments).collect();
+    words.join(" ")
+}
+
+fn about(title: &str, description: Option<&str>) -> String {
+    match description {
+        Some(description) if title.is_empty() => description.to_owned(),
+        Some(description) => format!("{title}: {description}"),
+        None => title.to_owned(),
+    }
+}
+
+fn show_rows(rows: Vec<[String; 3]>, what: &str, output: &mut Output) -> Exit {
+    if rows.is_empty() {
+        output.line(format_args!("There are no {what}."));
+        return Exit::Ok;
+    }
+    let longest = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let width = usize::from(output.width());
+    let room = width.saturating_sub(longest(0) + longest(1) + 8).max(width / 3);
+    let shown = rows.into_iter().map(|[server, it, about]| {
+        let it = clean_line(Untrusted::new(&it), DESCRIPTION_CHARS);
+        let about = clean_line(Untrusted::new(&about), DESCRIPTION_CHARS);
+        vec![
+            Cell::new(server).add_attribute(Attribute::Dim),
+            Cell::new(printable(&it)),
+            Cell::new(cut(&about, room)),
+        ]
+    });
+    let shown: Vec<_> = shown.collect();
+    output.table(shown);
+    Exit::Ok
+}
+
+/// What a server lists, each with the server's name.
+fn owned(server: &Server, entries: Vec<Value>) -> impl Iterator<Item = Value> {
+    let name = server.name().to_string();
+    entries.into_iter().map(move |mut entry| {
+        entry["server"] = json!(name);
+        entry
+    })
+}
+
+fn listed<T: serde::Serialize>(entries: &[T]) -> Vec<Value> {
+    entries.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect()
+}
+
+pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+    let agent = args.whose.agent.as_deref();
+    let need = Need { agent, answers: true, ..Need::default() };
+    with_session(need, flag, edge, output, async |session, output| {
+        if let Err(exit) = session.ready(&args.server, output).await {
+            return exit;
+        }
+        let outcome = session.tools.read(&args.server, &args.uri).await;
+        answer::show(&outcome, &args.uri, &args.show, output)
+    })
+}
+
+pub(super) fn prompt(
+    args: &PromptArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    let arguments = match arguments::texts(&args.arguments) {
+        Ok(arguments) => arguments,
+        Err(problem) => {
+            output.problem(&problem, None);
+            return Exit::Usage;
+        }
+    };
+    let agent = args.whose.agent.as_deref();
+    let need = Need { agent, answers: true, ..Need::default() };
+    with_session(need, flag, edge, output, async |session, output| {
+        let server = match session.ready(&args.server, output).await {
+            Ok(server) => server,
+            Err(exit) => return exit,
+        };
+        let inventory = server.shelf().inventory();
+        if !inventory.prompts.iter().any(|prompt| prompt.name == args.name) {
+            let known: Vec<&str> =
+                inventory.prompts.iter().map(|prompt| prompt.name.as_str()).collect();
+            let hint = match openclaw_config::nearest(&args.name, &known) {
+                Some(similar) => {
+                    format!("did you mean `{}`?", clean_line(Untrusted::new(similar), 100))
+                }
+                None => format!("`openclaw mcp prompts {}` shows what it has", args.server),
+            };
+            let message = format!("`{}` has no prompt `{}`", args.server, args.name);
+            output.problem(&message, Some(&hint));
+            return Exit::Usage;
+        }
+        let outcome = session.tools.prompt(&args.server, &args.name, &arguments).await;
+        answer::show(&outcome, &args.name, &args.show, output)
+    })
+}

@@ -1,0 +1,134 @@
+//! `openclaw mcp servers`: all servers, started, and how they are.
+
+use std::path::Path;
+
+use openclaw_mcp::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use serde_json::json;
+
+use super::host::{Need, with_session};
+use crate::cli::ServersArgs;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG, printable};
+
+/// The names' column is at least as wide as this, and no wider than that.
+const NAME_COLUMN: (usize, usize) = (14, 30);
+/// The longest rule.
+const RULE: usize = 72;
+
+pub(super) fn servers(
+    args: &ServersArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    let need = Need { agent: args.whose.agent.as_deref(), all: true, ..Need::default() };
+    with_session(need, flag, edge, output, async |session, output| {
+        let tried = session.tried().await;
+        let statuses = session.tools.statuses();
+        if output.json {
+            output.value(&json!({
+                "agent": session.tools.id().as_str(),
+                "ready": tried.ready,
+                "missing": tried.missing,
+                "servers": statuses,
+            }));
+        } else if statuses.is_empty() {
+            output.line("There are no servers. `openclaw mcp add` adds one.");
+        } else {
+            show(&statuses, output);
+        }
+        if tried.missing.is_empty() {
+            return Exit::Ok;
+        }
+        if !output.json {
+            let missing = tried.missing.join(", ");
+            let hint = "`openclaw mcp doctor` looks closer";
+            output.problem(&format!("required, and not ready: {missing}"), Some(hint));
+        }
+        Exit::Unavailable
+    })
+}
+
+fn show(statuses: &[ServerStatus], output: &mut Output) {
+    let rule = "─".repeat(usize::from(output.width()).min(RULE));
+    let (least, most) = NAME_COLUMN;
+    let longest = statuses.iter().map(|status| status.name.chars().count()).max().unwrap_or(0);
+    let column = longest.clamp(least, most) + 2;
+    output.line(format_args!(
+        "{STRONG}MCP Servers ({} configured){STRONG:#}\n{FAINT}{rule}{FAINT:#}",
+        statuses.len()
+    ));
+    for (at, status) in statuses.iter().enumerate() {
+        if at > 0 {
+            output.line("");
+        }
+        show_one(status, column, output);
+    }
+    output.line(format_args!("{FAINT}{rule}{FAINT:#}"));
+}
+
+fn show_one(status: &ServerStatus, column: usize, output: &mut Output) {
+    let room = usize::from(output.width()).saturating_sub(column + 3).max(20);
+    let target = match status.transport {
+        TransportKind::Stdio if !status.target.is_empty() => format!("stdio://{}", status.target),
+        _ => status.target.clone(),
+    };
+    let (name, target) = (&status.name, cut(&printable(&target), room));
+    let style = match status.state {
+        ServerState::Ready => GOOD,
+        ServerState::Disabled | ServerState::Idle | ServerState::Connecting => FAINT,
+        _ => BAD,
+    };
+    output.line(format_args!("  {STRONG}{name:column$}{STRONG:#}{target}").to_string().trim_end());
+    output.line(format_args!(
+        "  {:column$}Status: {style}{}{style:#} | Auth: {} | Tools: {}",
+        "",
+        state(status),
+        auth(status.auth),
+        status.tools
+    ));
+    let Some(trouble) = &status.last_error else { return };
+    let mut tell = |mark: &str, text: &str| {
+        output.line(format_args!("  {:column$}{BAD}{mark}{BAD:#} {}", "", printable(text)));
+    };
+    tell("✗", &trouble.message);
+    if let Some(line) = trouble.last_lines.last() {
+        tell("|", &cut(&printable(line), room));
+    }
+    if let Some(hint) = &trouble.hint {
+        tell("→", hint);
+    }
+}
+
+/// A state in the words of a list.
+pub(super) fn state(status: &ServerStatus) -> String {
+    match (status.state, status.pid) {
+        (ServerState::Ready, Some(pid)) => format!("Running (PID {pid})"),
+        (ServerState::Ready, None) => "Connected".to_owned(),
+        (ServerState::Disabled, _) => "Disabled".to_owned(),
+        (ServerState::Idle, _) => "Idle (starts when it is used)".to_owned(),
+        (ServerState::Connecting, _) => "Connecting".to_owned(),
+        (ServerState::NeedsAuth, _) => "Needs a login".to_owned(),
+        (ServerState::Restarting | ServerState::Failed, _) => "Failed".to_owned(),
+        (ServerState::Closed, _) => "Closed".to_owned(),
+    }
+}
+
+pub(super) fn auth(auth: AuthKind) -> &'static str {
+    match auth {
+        AuthKind::None => "None",
+        AuthKind::ApiKey => "API Key",
+        AuthKind::Header => "Header",
+    }
+}
+
+/// A line that fits.
+pub(super) fn cut(text: &str, room: usize) -> String {
+    let text = text.replace('\n', " ");
+    if text.chars().count() <= room {
+        return text;
+    }
+    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
