@@ -3,19 +3,48 @@
 //!
 //! `TRYCMD=overwrite cargo test -p openclaw --test cli` writes what is printed into them.
 
-#[test]
-fn transcripts_are_true() {
+/// These talk to servers, which leave things in the state folder.
+const WITH_SERVERS: [&str; 5] = [
+    "crates/openclaw/tests/cmd/servers.md",
+    "crates/openclaw/tests/cmd/call.md",
+    "docs/quick-start.md",
+    "docs/servers.md",
+    "docs/troubleshooting.md",
+];
+
+fn cases() -> trycmd::TestCases {
     // The README's commands are meant to be run where it lies.
     std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
-    trycmd::TestCases::new()
+    let cases = trycmd::TestCases::new();
+    cases
         .env("HOME", "/home/user")
         .env("NO_COLOR", "1")
         .env("GITHUB_TOKEN", "ghp_0123456789abcdef")
         // Where other programs keep their files: nobody's own are to be found.
         .env("CLAUDE_CONFIG_DIR", "claude")
         .env("CODEX_HOME", "codex")
-        .env("XDG_CONFIG_HOME", "xdg")
-        .case("crates/openclaw/tests/cmd/*.md")
-        .case("README.md")
-        .case("docs/*.md");
+        .env("XDG_CONFIG_HOME", "xdg");
+    cases
+}
+
+#[test]
+fn transcripts_are_true() {
+    let cases = cases();
+    cases.case("crates/openclaw/tests/cmd/*.md").case("docs/*.md");
+    for file in WITH_SERVERS {
+        cases.skip(file);
+    }
+}
+
+#[test]
+fn transcripts_with_servers_are_true() {
+    let state = tempfile::tempdir().unwrap();
+    let cases = cases();
+    cases.env("OPENCLAW_STATE_DIR", state.path().to_str().unwrap());
+    for file in WITH_SERVERS {
+        cases.case(file);
+    }
+    cases.case("README.md");
+    // The cases run when this is dropped: the folder must still be there then.
+    drop(cases);
 }

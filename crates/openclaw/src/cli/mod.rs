@@ -49,6 +49,8 @@ impl Cli {
     pub(crate) fn usual_log_level(&self) -> &'static str {
         match self.command {
             Command::Mcp(_) => "error",
+            // Its stderr is for whoever started it; what its library finds odd is not.
+            Command::DemoServer => "warn,rmcp=off",
             _ => "warn",
         }
     }

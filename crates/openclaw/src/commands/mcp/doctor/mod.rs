@@ -205,7 +205,7 @@ fn show(findings: &[Finding], output: &mut Output) -> Exit {
         finding.checks.iter().for_each(|check| show_check(check, output));
         output.line("");
     }
-    output.line(format_args!("{well} of {} well", plural(findings.len(), "server")));
+    output.line(format_args!("{well} of {} servers are well", findings.len()));
     exit
 }
 
