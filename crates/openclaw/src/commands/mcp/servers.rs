@@ -80,7 +80,10 @@ fn show_one(status: &ServerStatus, column: usize, output: &mut Output) {
         ServerState::Disabled | ServerState::Idle | ServerState::Connecting => FAINT,
         _ => BAD,
     };
-    output.line(format_args!("  {STRONG}{name:column$}{STRONG:#}{target}").to_string().trim_end());
+    match target.is_empty() {
+        true => output.line(format_args!("  {STRONG}{name}{STRONG:#}")),
+        false => output.line(format_args!("  {STRONG}{name:column$}{STRONG:#}{target}")),
+    }
     output.line(format_args!(
         "  {:column$}Status: {style}{}{style:#} | Auth: {} | Tools: {}",
         "",

@@ -157,7 +157,7 @@ impl Session {
         for (server, ready) in servers.iter().zip(ready) {
             match ready {
                 Ok(()) => there.push(Arc::clone(server)),
-                Err(unavailable) => output.warning(&unavailable.to_string()),
+                Err(unavailable) => output.warning(&words(&unavailable)),
             }
         }
         if there.is_empty() && !servers.is_empty() {
@@ -174,6 +174,16 @@ impl Session {
     }
 }
 
+/// Why a server cannot be used. That it would be tried again is of no use to a command, which does not
+/// stay for that.
+fn words(unavailable: &Unavailable) -> String {
+    let reason = match &unavailable.trouble {
+        Some(trouble) => trouble.message.clone(),
+        None => unavailable.reason(),
+    };
+    format!("`{}` is not available: {reason}", unavailable.server)
+}
+
 /// Says why a server cannot be used.
 pub(in crate::commands::mcp) fn tell(unavailable: &Unavailable, output: &mut Output) -> Exit {
     let name = &unavailable.server;
@@ -181,7 +191,7 @@ pub(in crate::commands::mcp) fn tell(unavailable: &Unavailable, output: &mut Out
     let trouble = unavailable.trouble.as_ref();
     let hint = trouble.and_then(|trouble| trouble.hint.clone()).unwrap_or(look);
     let last_words = trouble.map_or(&[][..], |trouble| &trouble.last_lines);
-    output.problem_of(&unavailable.to_string(), Some(&hint), last_words);
+    output.problem_of(&words(unavailable), Some(&hint), last_words);
     Exit::Unavailable
 }
 
