@@ -1,7 +1,7 @@
-"""A server made with FastMCP: fastmcp_server.py stdio | http | stateless | sse [PORT]
+"""A server made with FastMCP: fastmcp_server.py stdio | http | stateless | sse
 
-Over HTTP it listens on 127.0.0.1, on a free port unless one is named, prints its address as the
-first line, and ends when its stdin is closed.
+Over HTTP it listens on 127.0.0.1, on the port that the variable PORT names or on a free one, prints
+its address as the first line, and ends when its stdin is closed.
 """
 
 import asyncio
@@ -124,7 +124,7 @@ def main() -> None:
     if mode == "stdio":
         server.run(transport="stdio", show_banner=False)
     elif mode in ("http", "stateless", "sse"):
-        serve_http(mode, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+        serve_http(mode, int(os.environ.get("PORT", "0")))
     else:
         sys.exit(__doc__)
 

@@ -1,7 +1,7 @@
 // Loaded into a Node server before its own code (node --import): wherever the server wants to listen,
-// it listens on a free port of 127.0.0.1, prints that address as a line of its own, and ends when its
-// stdin is closed. So a test needs to guess no port, opens nothing to the network and leaves nothing
-// behind.
+// it listens on 127.0.0.1, on the port that the variable PORT names or on a free one (0), prints that
+// address as a line of its own, and ends when its stdin is closed. So a test needs to guess no
+// port, opens nothing to the network and leaves nothing behind.
 import net from "node:net";
 
 const listen = net.Server.prototype.listen;
@@ -11,7 +11,7 @@ net.Server.prototype.listen = function (...args) {
     process.stdout.write(`http://127.0.0.1:${this.address().port}\n`);
   });
   const callback = args.find((argument) => typeof argument === "function");
-  return listen.call(this, { host: "127.0.0.1", port: 0 }, callback);
+  return listen.call(this, { host: "127.0.0.1", port: Number(process.env.PORT ?? 0) }, callback);
 };
 
 process.stdin.on("end", () => process.exit()).resume();

@@ -75,7 +75,7 @@ impl Peers {
     /// # Panics
     /// If it is not installed or does not start.
     pub fn everything_http(&self) -> RunningPeer {
-        RunningPeer::start(&self.listening(EVERYTHING, &["streamableHttp"]), "/mcp")
+        RunningPeer::start(self.listening(EVERYTHING, &["streamableHttp"]), "/mcp")
     }
 
     /// `server-everything` over HTTP+SSE.
@@ -83,7 +83,7 @@ impl Peers {
     /// # Panics
     /// If it is not installed or does not start.
     pub fn everything_sse(&self) -> RunningPeer {
-        RunningPeer::start(&self.listening(EVERYTHING, &["sse"]), "/sse")
+        RunningPeer::start(self.listening(EVERYTHING, &["sse"]), "/sse")
     }
 
     /// `server-everything` of January 2025 over stdio. TypeScript SDK 1.0; speaks 2024-11-05 only;
@@ -100,7 +100,7 @@ impl Peers {
     /// # Panics
     /// If it is not installed or does not start.
     pub fn everything_2024_sse(&self) -> RunningPeer {
-        RunningPeer::start(&self.listening("everything-2024/dist/sse.js", &[]), "/sse")
+        RunningPeer::start(self.listening("everything-2024/dist/sse.js", &[]), "/sse")
     }
 
     /// `server-filesystem` for this folder. TypeScript SDK 1; speaks up to 2025-11-25; 14 tools.
@@ -161,7 +161,7 @@ impl Peers {
             FastMcp::Stateless => "stateless",
             FastMcp::Sse => "sse",
         };
-        RunningPeer::start(&self.fastmcp_as(mode), "")
+        RunningPeer::start(self.fastmcp_as(mode), "")
     }
 
     fn fastmcp_as(&self, mode: &str) -> Peer {

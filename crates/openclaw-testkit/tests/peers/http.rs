@@ -60,3 +60,16 @@ fn servers_over_the_old_transport_name_their_endpoint() {
         answer(&peer, "GET", "", "event: endpoint");
     }
 }
+
+#[test]
+fn a_server_that_was_killed_starts_again_at_its_address() {
+    let peers = Peers::find();
+    for mut peer in [peers.everything_http(), peers.fastmcp_http(FastMcp::Stateless)] {
+        let (pid, url) = (peer.pid(), peer.url().to_owned());
+        peer.kill();
+        assert!(!processes::is_alive(pid));
+        peer.start_again();
+        assert_eq!(peer.url(), url);
+        initialize(&peer);
+    }
+}
