@@ -1,0 +1,196 @@
+//! A fleet of real servers, and what is asked of each of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::attached::Attached;
+use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::client::Host;
+use openclaw_mcp::dial::Surroundings;
+use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::guard::Guard;
+use openclaw_mcp::server::Folders;
+use openclaw_mcp::status::ServerState;
+use openclaw_mcp::supervisor::{Snapshot, State};
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_testkit::{Peer, processes};
+use openclaw_tools::ToolOutcome;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+/// Servers in Python need seconds of CPU to start, and here many start at once.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Writes down its pid, then becomes what it is told to run.
+const STARTER: &str = "echo $$ >> \"$1\"\nshift\nexec \"$@\"\n";
+
+/// A folder for a test: the pids of all that was ever started, and what the engine remembers.
+pub(crate) struct Yard(tempfile::TempDir);
+
+impl Yard {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("starter.sh"), STARTER).unwrap();
+        Self(folder)
+    }
+
+    /// Something in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A folder in it.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        let folder = self.path(name);
+        fs::create_dir_all(&folder).unwrap();
+        // As servers name it: without links on the way.
+        folder.canonicalize().unwrap()
+    }
+
+    /// The entry of a local server, whose starts are written down.
+    pub(crate) fn entry(&self, name: &str, peer: &Peer) -> Value {
+        let mut args = vec![json!(self.path("starter.sh")), json!(self.pids_of(name))];
+        args.push(json!(peer.program));
+        args.extend(peer.args.iter().map(|arg| json!(arg)));
+        let env: serde_json::Map<String, Value> =
+            peer.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        json!({ "command": "/bin/sh", "args": args, "env": env, "timeout": 120_000 })
+    }
+
+    fn pids_of(&self, name: &str) -> PathBuf {
+        self.path(&format!("{name}.pids"))
+    }
+
+    /// The processes that were started for a server so far, each the first of a group of its own.
+    pub(crate) fn started(&self, name: &str) -> Vec<u32> {
+        let text = fs::read_to_string(self.pids_of(name)).unwrap_or_default();
+        text.lines().map(|pid| pid.parse().unwrap()).collect()
+    }
+
+    /// Asserts that of all that was ever started nothing runs any more.
+    pub(crate) fn assert_nothing_left(&self, names: &[&str]) {
+        for name in names {
+            let started = self.started(name);
+            assert!(!started.is_empty(), "{name} never ran");
+            for pid in started {
+                let left = processes::wait_until_none(PATIENCE, || processes::in_group(pid));
+                assert_eq!(left, Vec::<u32>::new(), "of {name}");
+            }
+        }
+    }
+}
+
+/// What is expected of a server.
+pub(crate) struct Expected {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+    /// Some of its tools, under their own names.
+    pub(crate) tools: &'static [&'static str],
+    /// A call of the first of them, and what stands in the result.
+    pub(crate) call: (Value, &'static str),
+}
+
+pub(crate) fn servers(servers: &Value) -> Config {
+    let text = json!({ "mcp": { "servers": servers, "maxConcurrentServers": 16 } }).to_string();
+    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("openclaw.json"), &text, surroundings);
+    match loaded.config {
+        Some(config) => config,
+        None => panic!("{:?}", loaded.report),
+    }
+}
+
+pub(crate) fn setup(host: Host) -> Setup {
+    // Servers find `git` there, and perhaps `node`.
+    let path = std::env::var("PATH").unwrap();
+    let environment: Environment = [("PATH", path.as_str())].into_iter().collect();
+    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+    let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
+    Setup { surroundings, folders: Folders::default(), office: Office::none() }
+}
+
+/// A fleet whose servers are all ready.
+pub(crate) async fn ready(config: &Config, setup: Setup) -> (Arc<Fleet>, Arc<AgentTools>) {
+    let fleet = Fleet::start(config, setup);
+    let tools = fleet.agent("main").unwrap();
+    within(fleet.tried()).await;
+    for status in tools.statuses() {
+        assert_eq!(status.state, ServerState::Ready, "{status:?}");
+    }
+    (fleet, tools)
+}
+
+pub(crate) async fn call(tools: &AgentTools, name: &str, arguments: Value) -> ToolOutcome {
+    let arguments = RawValue::from_string(arguments.to_string()).unwrap();
+    let call = Call { name, arguments: &arguments, who: "test", session: None, approved: false };
+    within(tools.call(call)).await
+}
+
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.unwrap()
+}
+
+/// Asserts that a result of a server came, inside its boundary.
+pub(crate) fn assert_result(outcome: &ToolOutcome, server: &str, text: &str) {
+    assert!(!outcome.is_error, "{server}: {outcome:?}");
+    assert!(outcome.details.wrapped && outcome.details.untrusted, "{server}: {outcome:?}");
+    assert_eq!(outcome.details.server.as_deref(), Some(server));
+    assert!(outcome.text().contains(text), "{server}: {}", outcome.text());
+}
+
+impl Expected {
+    /// Asserts that the server speaks the version, lists the tools, and answers the call.
+    pub(crate) async fn assert_met(&self, tools: &AgentTools) {
+        let status = tools.server(self.name).unwrap().status();
+        assert_eq!(status.protocol_version.as_deref(), Some(self.version), "{status:?}");
+        let catalogue = tools.catalogue();
+        for tool in self.tools {
+            let name = self.name_of(tool);
+            assert!(catalogue.get(&name).is_some(), "{name} is missing");
+        }
+        self.assert_answers(tools).await;
+    }
+
+    /// Asserts that the server answers the call.
+    pub(crate) async fn assert_answers(&self, tools: &AgentTools) {
+        let (arguments, text) = &self.call;
+        let outcome = call(tools, &self.name_of(self.tools[0]), arguments.clone()).await;
+        assert_result(&outcome, self.name, text);
+    }
+
+    fn name_of(&self, tool: &str) -> String {
+        format!("mcp_{}_{tool}", self.name)
+    }
+}
+
+/// Begins a call that would take long, lets it go once it is under way, and asserts that the server
+/// has been told and still answers.
+pub(crate) async fn assert_cancels(tools: &AgentTools, server: &str, tool: &str, long: Value) {
+    let server = Arc::clone(tools.server(server).unwrap());
+    let attached = server.ready().await.unwrap();
+    let calling = call(tools, tool, long);
+    let under_way = async {
+        while attached.connection().in_flight() == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        outcome = calling => panic!("it was to take longer: {outcome:?}"),
+        () = within(under_way) => {}
+    }
+    assert_eq!(attached.connection().in_flight(), 0, "nobody waits any more");
+}
+
+/// Waits for a state.
+pub(crate) async fn until(snapshots: &mut watch::Receiver<Snapshot<Attached>>, state: State) {
+    let reached = snapshots.wait_for(|snapshot| snapshot.state == state);
+    match tokio::time::timeout(PATIENCE, reached).await {
+        Ok(snapshot) => drop(snapshot.unwrap()),
+        Err(_) => panic!("it never became {state:?}"),
+    }
+}
