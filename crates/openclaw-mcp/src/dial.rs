@@ -89,7 +89,7 @@ impl ServerDial {
                 let launch = launch.map_err(|error| DialError::Failed(secret_failed(&error)))?;
                 self.start(launch).await.map_err(|error| DialError::Failed(error.into()))
             }
-            Transport::Http(http) => self.reach(http).await,
+            Transport::Http(http) => Box::pin(self.reach(http)).await,
         }
     }
 
