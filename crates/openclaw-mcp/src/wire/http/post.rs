@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{Method, Request, Response, StatusCode};
+use tokio::time::timeout;
 use url::{Origin, Url};
 
 use super::body::{self, beginning, printable, refuse_compressed};
-use super::headers::{self, Subject};
+use super::headers::{self, Object, Subject};
 use super::route::{Protocol, Route};
 use super::{HttpWire, reach};
 use crate::wire::call_error::CallError;
@@ -18,6 +19,8 @@ use crate::wire::peek::{Line, peek};
 const MAX_REDIRECTS: usize = 5;
 /// Whoever wants a longer pause is asked again after this one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a server may take to say whether it knows a session.
+const PING: Duration = Duration::from_secs(10);
 /// A longer challenge is none.
 const MAX_CHALLENGE: usize = 4 * 1024;
 
@@ -64,7 +67,34 @@ impl HttpWire {
             beginning(response, body::MAX_FAILURE).await;
             return Err(Refusal::SessionLost);
         }
-        Err(failure(response).await.into())
+        let is_bad = response.status() == StatusCode::BAD_REQUEST;
+        let failure = failure(response).await;
+        if is_bad && route.session.is_some() && Box::pin(self.is_forgotten(route, url)).await {
+            return Err(Refusal::SessionLost);
+        }
+        Err(failure.into())
+    }
+
+    /// Whether the server has forgotten the session. It should say so with 404; many say 400, as the
+    /// reference servers do, and that may as well be about the message. There is nothing wrong with a
+    /// ping: if that is refused, too, it is the session.
+    async fn is_forgotten(&self, route: &Route, url: &Url) -> bool {
+        let Some((id, _answer)) = self.calls().open() else { return false };
+        // Only its number is needed.
+        self.calls().close(id);
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, id.number()).into();
+        let headers = headers::of_post(route, Subject { method: "ping", object: Object::None });
+        let pinged = timeout(PING, async {
+            let response = self.send(Method::POST, url, headers, Some(&body)).await.ok()?;
+            let refused = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND];
+            let is_refused = refused.contains(&response.status());
+            if is_refused {
+                // Read, so that the connection can be used again.
+                beginning(response, body::MAX_FAILURE).await;
+            }
+            is_refused.then_some(())
+        });
+        matches!(pinged.await, Ok(Some(())))
     }
 
     /// Opens a stream by GET, or goes on with one.
