@@ -1,1 +1,157 @@
-//! x
+//! What servers ask and say by themselves: questions to a person, folders, changed lists, progress.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join};
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::client::{Answer, Host, Person, Question, Wanted};
+use openclaw_testkit::{FastMcp, Peers};
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+
+use crate::support::{Yard, assert_result, call, ready, servers, setup, within};
+
+/// Fills in every form alike, and remembers who asked.
+#[derive(Default)]
+struct Ada(Mutex<Vec<Question>>);
+
+impl Person for Ada {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        let Wanted::Form(schema) = &question.wanted else { panic!("{question:?}") };
+        let values = [("name", json!("Ada")), ("age", json!(36)), ("colour", json!("red"))];
+        let wanted = |name: &str| schema["properties"].get(name).is_some();
+        let values: Value = values
+            .into_iter()
+            .filter(|(name, _)| wanted(name))
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        self.0.lock().unwrap().push(question);
+        async { Answer::Accept(Some(values)) }.boxed()
+    }
+}
+
+impl Ada {
+    /// Who asked, and what.
+    fn was_asked(&self) -> Vec<(String, String)> {
+        let questions = self.0.lock().unwrap();
+        questions.iter().map(|it| (it.server.clone(), it.message.clone())).collect()
+    }
+}
+
+/// Waits until a list has something new.
+async fn until_listed(is_listed: impl Fn() -> bool) {
+    within(async {
+        while !is_listed() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+/// What the server for files says of its folders, once it has asked for them.
+async fn until_given(tools: &AgentTools, given: &str) -> String {
+    within(async {
+        loop {
+            let said = call(tools, "mcp_files_list_allowed_directories", json!({})).await.text();
+            if said.contains(given) {
+                return said;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+}
+
+/// A call that takes longer than the time for a call, and is given more for telling how far it is.
+async fn assert_given_time(tools: &AgentTools, server: &str, tool: &str, long: Value) {
+    let outcome = call(tools, &format!("mcp_{server}_{tool}"), long).await;
+    assert_result(&outcome, server, "");
+}
+
+#[tokio::test]
+async fn servers_for_node_ask_a_person_learn_the_folders_and_tell_of_changes_and_progress() {
+    let (peers, yard) = (Peers::find(), Yard::new());
+    let remote = spawn_blocking(|| Peers::find().everything_http()).await.unwrap();
+    let (named, given) = (yard.folder("named"), yard.folder("given"));
+    let mut local = yard.entry("local", &peers.everything());
+    local["toolTimeout"] = json!(6_000);
+    let config = servers(&json!({
+        "local": local,
+        "remote": { "url": remote.url(), "timeout": 120_000, "toolTimeout": 6_000 },
+        "files": yard.entry("files", &peers.filesystem(&named)),
+    }));
+    let person = Arc::new(Ada::default());
+    let host = Host { person: Some(person.clone()), roots: vec![given.clone()], ..Host::default() };
+    let (fleet, tools) = ready(&config, setup(host)).await;
+
+    let given = given.to_str().unwrap();
+    let folders = until_given(&tools, given).await;
+    assert!(!folders.contains(named.to_str().unwrap()), "{folders}");
+
+    for server in ["local", "remote"] {
+        // It offers these only to those who can be asked, and says so after the handshake.
+        let [roots, ask] = ["get-roots-list", "trigger-elicitation-request"]
+            .map(|tool| format!("mcp_{server}_{tool}"));
+        until_listed(|| tools.catalogue().get(&ask).is_some()).await;
+        assert_result(&call(&tools, &roots, json!({})).await, server, given);
+        assert_result(&call(&tools, &ask, json!({})).await, server, "- Name: Ada");
+
+        let new = "demo://resource/session/new.gz";
+        let is_listed =
+            || tools.resources().iter().any(|of| of.server == server && of.entry.uri == new);
+        assert!(!is_listed());
+        let content = json!({ "name": "new.gz", "data": "data:text/plain,hello" });
+        let made = call(&tools, &format!("mcp_{server}_gzip-file-as-resource"), content).await;
+        assert_result(&made, server, new);
+        until_listed(is_listed).await;
+    }
+    let message = "Please provide inputs for the following fields:".to_owned();
+    let asked = ["local", "remote"].map(|server| (server.to_owned(), message.clone()));
+    assert_eq!(person.was_asked(), asked);
+
+    let (tool, long) = ("trigger-long-running-operation", json!({ "duration": 8, "steps": 8 }));
+    join(
+        assert_given_time(&tools, "local", tool, long.clone()),
+        assert_given_time(&tools, "remote", tool, long),
+    )
+    .await;
+    within(fleet.stop()).await;
+    yard.assert_nothing_left(&["local", "files"]);
+}
+
+#[tokio::test]
+async fn servers_for_python_ask_a_person_in_both_eras_and_tell_of_progress() {
+    let (peers, yard) = (Peers::find(), Yard::new());
+    let remote =
+        spawn_blocking(|| [FastMcp::Sse, FastMcp::Http].map(|it| Peers::find().fastmcp_http(it)));
+    let [sse, http] = remote.await.unwrap();
+    let mut local = yard.entry("local", &peers.fastmcp());
+    local["toolTimeout"] = json!(6_000);
+    let config = servers(&json!({
+        "local": local,
+        "sse": { "url": sse.url(), "timeout": 120_000, "toolTimeout": 6_000 },
+        "http": { "url": http.url(), "timeout": 120_000, "toolTimeout": 6_000 },
+    }));
+    let person = Arc::new(Ada::default());
+    let host = Host { person: Some(person.clone()), ..Host::default() };
+    let (fleet, tools) = ready(&config, setup(host)).await;
+
+    let by_request = call(&tools, "mcp_sse_ask", json!({})).await;
+    assert_result(&by_request, "sse", "Ada is 36");
+    for server in ["local", "http"] {
+        let by_result = call(&tools, &format!("mcp_{server}_ask_by_result"), json!({})).await;
+        assert_result(&by_result, server, "red after the first round");
+    }
+    let asked = [("sse", "Who are you?"), ("local", "Which colour?"), ("http", "Which colour?")];
+    assert_eq!(person.was_asked(), asked.map(|(who, what)| (who.to_owned(), what.to_owned())));
+
+    let long = json!({ "steps": 8, "milliseconds": 1_000 });
+    let patient = ["local", "sse", "http"]
+        .map(|server| assert_given_time(&tools, server, "slow", long.clone()));
+    futures_util::future::join_all(patient).await;
+    within(fleet.stop()).await;
+    yard.assert_nothing_left(&["local"]);
+}

@@ -13,9 +13,7 @@ use openclaw_mcp::supervisor::State;
 use openclaw_testkit::Peers;
 use serde_json::json;
 
-use crate::support::{
-    Expected, Yard, assert_cancels, assert_result, ready, servers, setup, until, within,
-};
+use crate::support::{Expected, Yard, assert_result, cancel, ready, servers, setup, until, within};
 
 /// Kills every server, and waits until all are back.
 async fn kill_all(tools: &AgentTools, expected: &[Expected]) {
@@ -36,6 +34,10 @@ async fn servers_for_node_are_used_cancelled_killed_and_had_back() {
     let (peers, yard) = (Peers::find(), Yard::new());
     let folder = yard.folder("files");
     std::fs::write(folder.join("note.txt"), "a note for the filesystem server").unwrap();
+    let entity = json!({
+        "type": "entity", "name": "Ada", "entityType": "person", "observations": ["likes engines"],
+    });
+    std::fs::write(yard.path("memory.json"), entity.to_string()).unwrap();
     let config = servers(&json!({
         "everything": yard.entry("everything", &peers.everything()),
         "old": yard.entry("old", &peers.everything_2024()),
@@ -65,13 +67,8 @@ async fn servers_for_node_are_used_cancelled_killed_and_had_back() {
         Expected {
             name: "memory",
             version: "2025-11-25",
-            tools: &["create_entities", "read_graph"],
-            call: (
-                json!({ "entities": [
-                    { "name": "Ada", "entityType": "person", "observations": ["likes engines"] },
-                ] }),
-                "",
-            ),
+            tools: &["read_graph", "create_entities"],
+            call: (json!({}), "likes engines"),
         },
     ];
     for expected in &expected {
@@ -92,9 +89,8 @@ async fn servers_for_node_are_used_cancelled_killed_and_had_back() {
     assert!(prompts.iter().any(|prompt| prompt.command.as_str() == "mcp__old__simple_prompt"));
 
     let long = json!({ "duration": 600, "steps": 600 });
-    let name = "mcp_everything_trigger-long-running-operation";
-    assert_cancels(&tools, "everything", name, long.clone()).await;
-    assert_cancels(&tools, "old", "mcp_old_longRunningOperation", long).await;
+    cancel(&tools, "everything", "trigger-long-running-operation", long.clone()).await;
+    cancel(&tools, "old", "longRunningOperation", long).await;
     for expected in &expected {
         expected.assert_answers(&tools).await;
     }
@@ -162,7 +158,7 @@ async fn servers_for_python_are_used_cancelled_killed_and_had_back_and_their_era
     assert_result(&tools.prompt("fast", "review", &arguments).await, "fast", "let x = 1;");
 
     let long = json!({ "steps": 600, "milliseconds": 1_000 });
-    assert_cancels(&tools, "fast", "mcp_fast_slow", long).await;
+    cancel(&tools, "fast", "slow", long).await;
     expected[2].assert_answers(&tools).await;
 
     let before: Vec<usize> = expected.iter().map(|it| yard.started(it.name).len()).collect();

@@ -128,7 +128,7 @@ pub(crate) async fn ready(config: &Config, setup: Setup) -> (Arc<Fleet>, Arc<Age
 pub(crate) async fn call(tools: &AgentTools, name: &str, arguments: Value) -> ToolOutcome {
     let arguments = RawValue::from_string(arguments.to_string()).unwrap();
     let call = Call { name, arguments: &arguments, who: "test", session: None, approved: false };
-    within(tools.call(call)).await
+    within(Box::pin(tools.call(call))).await
 }
 
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
@@ -163,17 +163,16 @@ impl Expected {
         assert_result(&outcome, self.name, text);
     }
 
-    fn name_of(&self, tool: &str) -> String {
+    pub(crate) fn name_of(&self, tool: &str) -> String {
         format!("mcp_{}_{tool}", self.name)
     }
 }
 
-/// Begins a call that would take long, lets it go once it is under way, and asserts that the server
-/// has been told and still answers.
-pub(crate) async fn assert_cancels(tools: &AgentTools, server: &str, tool: &str, long: Value) {
-    let server = Arc::clone(tools.server(server).unwrap());
-    let attached = server.ready().await.unwrap();
-    let calling = call(tools, tool, long);
+/// Begins a call that would take long, and lets it go once it is under way.
+pub(crate) async fn cancel(tools: &AgentTools, server: &str, tool: &str, long: Value) {
+    let attached = tools.server(server).unwrap().ready().await.unwrap();
+    let name = format!("mcp_{server}_{tool}");
+    let calling = call(tools, &name, long);
     let under_way = async {
         while attached.connection().in_flight() == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
