@@ -9,7 +9,7 @@ use super::host::{Need, with_session};
 use crate::cli::ServersArgs;
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, printable};
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG, lines_of, printable};
 
 /// The names' column is at least as wide as this, and no wider than that.
 const NAME_COLUMN: (usize, usize) = (14, 30);
@@ -93,11 +93,14 @@ fn show_one(status: &ServerStatus, column: usize, output: &mut Output) {
     ));
     let Some(trouble) = &status.last_error else { return };
     let mut tell = |mark: &str, text: &str| {
-        output.line(format_args!("  {:column$}{BAD}{mark}{BAD:#} {}", "", printable(text)));
+        for (at, line) in lines_of(&printable(text), room.saturating_sub(2)).iter().enumerate() {
+            let mark = if at == 0 { mark } else { " " };
+            output.line(format_args!("  {:column$}{BAD}{mark}{BAD:#} {line}", ""));
+        }
     };
     tell("✗", &trouble.message);
     if let Some(line) = trouble.last_lines.last() {
-        tell("|", &cut(&printable(line), room));
+        tell("|", line);
     }
     if let Some(hint) = &trouble.hint {
         tell("→", hint);

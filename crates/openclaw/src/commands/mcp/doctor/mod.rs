@@ -19,7 +19,7 @@ use super::host::{Need, Session, unknown_server, with_session};
 use crate::cli::DoctorArgs;
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, plural, printable};
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG, lines_of, plural, printable};
 
 /// How much of what a server says about itself is shown.
 const PROGRAM_CHARS: usize = 120;
@@ -215,12 +215,19 @@ fn show_check(check: &Check, output: &mut Output) {
         Verdict::Bad => ("✗", BAD),
         Verdict::Note => ("·", FAINT),
     };
-    output.line(format_args!("  {style}{mark}{style:#} {}", printable(&check.what)));
+    let room = usize::from(output.width()).saturating_sub(6).max(20);
+    for (at, line) in lines_of(&printable(&check.what), room).iter().enumerate() {
+        let mark = if at == 0 { mark } else { " " };
+        output.line(format_args!("  {style}{mark}{style:#} {line}"));
+    }
     for line in &check.last_lines {
         output.line(format_args!("    {FAINT}| {}{FAINT:#}", printable(line)));
     }
     if let Some(advice) = &check.advice {
-        output.line(format_args!("    → {}", printable(advice)));
+        for (at, line) in lines_of(&printable(advice), room.saturating_sub(2)).iter().enumerate() {
+            let mark = if at == 0 { "→" } else { " " };
+            output.line(format_args!("    {mark} {line}"));
+        }
     }
 }
 

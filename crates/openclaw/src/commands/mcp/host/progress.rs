@@ -86,7 +86,8 @@ impl Screen {
         let _drawing = self.shared.drawing.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = self.shared.lines.swap(0, Ordering::AcqRel);
         if lines > 0 {
-            let _ = write!(std::io::stderr(), "\x1b[{lines}A\x1b[J");
+            // A terminal echoes Ctrl-C: the cursor need not be where we left it.
+            let _ = write!(std::io::stderr(), "\r\x1b[{lines}A\x1b[J");
         }
     }
 
@@ -98,7 +99,7 @@ impl Screen {
         let before = self.shared.lines.load(Ordering::Acquire);
         let mut text = String::new();
         if before > 0 {
-            let _ = write!(text, "\x1b[{before}A");
+            let _ = write!(text, "\r\x1b[{before}A");
         }
         // More lines than the terminal has cannot be drawn over.
         let fitting = height.saturating_sub(2).max(1);

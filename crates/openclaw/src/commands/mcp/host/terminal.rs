@@ -94,8 +94,8 @@ async fn visit(url: &str, typed: &mut Option<Typed>) -> Answer {
 
 async fn fill_in(schema: &Value, typed: &mut Option<Typed>) -> Answer {
     let fields = Field::all(schema);
-    let how = "Enter takes the default, or declines where something is needed; Ctrl-C ends it all.";
-    say(&format!("  {FAINT}{how} Never give a password here.{FAINT:#}\n"));
+    let how = "Enter alone means the default, or no. Do not give away passwords here.";
+    say(&format!("  {FAINT}{how}{FAINT:#}\n"));
     let mut values = Map::new();
     for field in &fields {
         match one_field(field, typed).await {
