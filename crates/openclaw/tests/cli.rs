@@ -3,6 +3,8 @@
 //!
 //! `TRYCMD=overwrite cargo test -p openclaw --test cli` writes what is printed into them.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 /// These talk to servers, which leave things in the state folder.
 const WITH_SERVERS: [&str; 5] = [
     "crates/openclaw/tests/cmd/servers.md",
