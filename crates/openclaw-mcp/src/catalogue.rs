@@ -14,7 +14,7 @@ use crate::listing::ListedTool;
 use crate::naming::{RawTool, names};
 use crate::param_headers::{self, ParamHeader};
 use crate::pins::Fingerprint;
-use crate::schema::LazyValidator;
+use crate::schema::{Dialect, LazyValidator, Unusable, provider_schema};
 use crate::server::Server;
 
 /// All tools of an agent.
@@ -41,6 +41,7 @@ pub struct CatalogueTool {
     pub(crate) validator: LazyValidator,
     fingerprint: OnceLock<Fingerprint>,
     headers: OnceLock<Vec<ParamHeader>>,
+    schemas: [OnceLock<Result<Arc<Value>, Unusable>>; Dialect::ALL.len()],
 }
 
 impl CatalogueTool {
@@ -58,6 +59,27 @@ impl CatalogueTool {
     pub(crate) fn headers(&self) -> &[ParamHeader] {
         let read = || param_headers::of_schema(&self.listed.input_schema).unwrap_or_default();
         self.headers.get_or_init(read)
+    }
+
+    /// The schema of its arguments as a provider of models takes it. Made when first asked for.
+    ///
+    /// # Errors
+    /// Why the tool cannot be offered to such a model; others are not touched by it (B3).
+    pub fn schema_for(&self, dialect: Dialect) -> Result<&Arc<Value>, &Unusable> {
+        let make = || {
+            let made = self
+                .spec
+                .input_schema
+                .as_object()
+                .map(|schema| provider_schema(schema, dialect).map(Arc::new));
+            let made = made.unwrap_or_else(|| Ok(Arc::clone(&self.spec.input_schema)));
+            if let Err(reason) = &made {
+                let (server, name) = (self.server.name(), &self.spec.name);
+                tracing::warn!(%server, tool = %name, %reason, "a tool cannot be offered");
+            }
+            made
+        };
+        self.schemas[dialect as usize].get_or_init(make).as_ref()
     }
 
     /// What it says about itself, in short.
@@ -172,6 +194,7 @@ fn entry(
         validator: LazyValidator::new(Arc::clone(&listed.input_schema)),
         fingerprint: OnceLock::new(),
         headers: OnceLock::new(),
+        schemas: Default::default(),
     }
 }
 

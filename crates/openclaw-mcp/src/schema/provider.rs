@@ -26,6 +26,11 @@ pub enum Dialect {
     Plain,
 }
 
+impl Dialect {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAi, Self::Gemini, Self::Plain];
+}
+
 /// Makes a schema acceptable to a provider: an object at the root, no references, no keyword that it
 /// refuses. Doing so twice changes nothing more.
 ///

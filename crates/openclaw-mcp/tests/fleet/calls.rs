@@ -10,6 +10,7 @@ use openclaw_mcp::bridge::{Call, Office};
 use openclaw_mcp::client::{Answer, Person, Question};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::pins::Pins;
+use openclaw_mcp::schema::Dialect;
 use openclaw_mcp::spill::{Spill, SpillLimits};
 use openclaw_testkit::{Ask, Recording, Script, Tool};
 use openclaw_tools::{Content, Failure};
@@ -270,4 +271,26 @@ async fn resources_are_read_and_prompts_become_commands() {
         assert!(!got.is_error && got.details.wrapped, "{got:?}");
         fleet.stop().await;
     }
+}
+
+#[tokio::test]
+async fn schemas_are_made_acceptable_to_each_provider_and_one_bad_tool_harms_no_other() {
+    let referring = json!({
+        "type": "object",
+        "properties": { "at": { "$ref": "#/$defs/place" } },
+        "$defs": { "place": { "type": "string" } },
+    });
+    let script = Script::new().tools([
+        Tool::new("good").schema(referring),
+        Tool::new("bad").schema(json!({ "type": "string" })),
+    ]);
+    let fleet = start(&servers(json!({ "x": entry(&script) })));
+    fleet.tried().await;
+    let catalogue = tools(&fleet).catalogue();
+    for dialect in Dialect::ALL {
+        let good = catalogue.find("x", "good").unwrap().schema_for(dialect).unwrap();
+        assert_eq!(good["properties"]["at"]["type"], "string", "{dialect:?}");
+        assert!(catalogue.find("x", "bad").unwrap().schema_for(dialect).is_err(), "{dialect:?}");
+    }
+    fleet.stop().await;
 }
