@@ -16,6 +16,7 @@ use crate::catalogue::CatalogueTool;
 use crate::client::Changes;
 use crate::limiter::{AskedBy, RetryAfter};
 use crate::pins::{Pin, Pins};
+use crate::resource_tool;
 use crate::results::{self, Origin, ResultLimits};
 use crate::schema::{Validator, Violations};
 use crate::spill::Spill;
@@ -71,7 +72,12 @@ impl AgentTools {
     pub async fn call(&self, call: Call<'_>) -> ToolOutcome {
         let started = Instant::now();
         let catalogue = self.catalogue();
-        let Some(tool) = catalogue.get(call.name) else { return unknown(call.name) };
+        let Some(tool) = catalogue.get(call.name) else {
+            return match call.name {
+                resource_tool::NAME => self.use_resources(call.arguments).await,
+                name => unknown(name),
+            };
+        };
         let mut record = Recorder { tools: self, tool, call, started, is_written: false };
         let mut outcome = self.carry_out(tool, call).await;
         outcome.details.duration = started.elapsed();

@@ -33,6 +33,7 @@ pub mod param_headers;
 pub mod pins;
 pub mod process;
 pub mod remote;
+pub mod resource_tool;
 pub mod results;
 pub mod schema;
 pub mod server;

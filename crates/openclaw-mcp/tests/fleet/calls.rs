@@ -262,6 +262,12 @@ async fn resources_are_read_and_prompts_become_commands() {
         let resource = tools.resources().into_iter().next().unwrap();
         let read = tools.read(&resource.server, &resource.entry.uri).await;
         assert!(!read.is_error && read.details.wrapped, "{read:?}");
+        assert!(tools.resource_tool().is_some());
+        let listed = call(&tools, "mcp_resources", json!({})).await;
+        assert!(listed.text().contains(&resource.entry.uri) && listed.details.wrapped);
+        let arguments = json!({ "server": resource.server, "uri": resource.entry.uri });
+        let again = call(&tools, "mcp_resources", arguments).await;
+        assert!(!again.is_error && again.details.wrapped, "{again:?}");
         let prompts = tools.prompts();
         assert!(prompts[0].command.as_str().starts_with("mcp__x__"), "{prompts:?}");
         let prompt = &prompts[0].prompt;

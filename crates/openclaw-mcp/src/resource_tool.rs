@@ -1,0 +1,126 @@
+//! The one tool through which an agent sees the resources of its servers (B14): without an address it
+//! lists them, with one it reads.
+
+use std::sync::Arc;
+
+use openclaw_content::{Source, Untrusted, clean_line, wrap};
+use openclaw_tools::{
+    Content, Details, Effect, Failure, ModelText, ToolName, ToolOutcome, ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::agent::AgentTools;
+use crate::library::Of;
+
+/// Its name. No tool of a server is called so: their names hold the server's.
+pub const NAME: &str = "mcp_resources";
+
+/// More are not listed at once.
+const MAX_LISTED: usize = 200;
+/// How much of a description is listed.
+const MAX_DESCRIPTION: usize = 120;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    #[serde(default)]
+    server: Option<String>,
+    #[serde(default)]
+    uri: Option<String>,
+}
+
+impl AgentTools {
+    /// What an agent is told about the tool; none if no server has resources.
+    pub fn resource_tool(&self) -> Option<ToolSpec> {
+        let has_some = |server: &Arc<crate::server::Server>| {
+            let inventory = server.shelf().inventory();
+            !inventory.resources.is_empty() || !inventory.templates.is_empty()
+        };
+        if !self.servers().iter().any(has_some) {
+            return None;
+        }
+        Some(ToolSpec {
+            name: ToolName::new(NAME).ok()?,
+            label: "MCP resources".to_owned(),
+            description:
+                "Lists the resources of MCP servers, or reads one: give `server` and `uri` as \
+                          they are listed."
+                    .to_owned(),
+            input_schema: Arc::new(json!({
+                "type": "object",
+                "properties": {
+                    "server": { "type": "string", "description": "The server's name" },
+                    "uri": { "type": "string", "description": "The address of the resource to read" },
+                },
+                "additionalProperties": false,
+            })),
+            effect: Effect::ReadOnly,
+        })
+    }
+
+    /// Carries out a call of the tool.
+    pub(crate) async fn use_resources(&self, arguments: &RawValue) -> ToolOutcome {
+        let wrong = |words: &str| {
+            let mut outcome = ToolOutcome::failure(words);
+            outcome.details.failure = Some(Failure::InvalidArguments);
+            outcome
+        };
+        match serde_json::from_str(arguments.get()) {
+            Ok(Arguments { server: Some(server), uri: Some(uri) }) => {
+                self.read(&server, &uri).await
+            }
+            Ok(Arguments { server: None, uri: Some(_) }) => wrong("`uri` needs `server`, too."),
+            Ok(Arguments { server, uri: None }) => self.list_resources(server.as_deref()),
+            Err(_) => wrong("The arguments are `server` and `uri`, both texts."),
+        }
+    }
+
+    fn list_resources(&self, server: Option<&str>) -> ToolOutcome {
+        let wanted = |of: &str| server.is_none_or(|server| server == of);
+        let line = |server: &str, address: &str, name: &str, about: Option<&str>| {
+            let clean = |text: &str| clean_line(Untrusted::new(text), MAX_DESCRIPTION);
+            let about = about.map(|about| format!(": {}", clean(about))).unwrap_or_default();
+            format!("{server}  {address}  {}{about}", clean(name))
+        };
+        let resources = self.resources();
+        let templates = self.templates();
+        let listed =
+            resources.iter().filter(|of| wanted(&of.server)).map(|Of { server, entry }| {
+                line(server, &entry.uri, &entry.name, entry.description.as_deref())
+            });
+        let families = templates.iter().filter(|of| wanted(&of.server));
+        let families = families.map(|Of { server, entry }| {
+            line(server, &entry.uri_template, &entry.name, entry.description.as_deref())
+        });
+        let all: Vec<String> = listed.chain(families).collect();
+        if all.is_empty() {
+            return ours("There are no resources.");
+        }
+        let shown = all[..all.len().min(MAX_LISTED)].join("\n");
+        let source = Source::Other { name: "MCP resources" };
+        let Ok(wrapped) = wrap(Untrusted::new(&shown), &source) else {
+            return ToolOutcome::failure("The list cannot be shown: there are no random numbers.");
+        };
+        let details = Details {
+            untrusted: true,
+            wrapped: true,
+            source: Some("mcp_server"),
+            findings: wrapped.findings().clone(),
+            ..Details::default()
+        };
+        let mut content = vec![Content::Text(wrapped.into())];
+        if all.len() > MAX_LISTED {
+            let rest = all.len() - MAX_LISTED;
+            let words = format!("{rest} more are not listed; ask for one `server`.");
+            content.push(Content::Text(ModelText::ours(words)));
+        }
+        ToolOutcome { content, is_error: false, details }
+    }
+}
+
+fn ours(words: &str) -> ToolOutcome {
+    let content = vec![Content::Text(ModelText::ours(words))];
+    ToolOutcome { content, is_error: false, details: Details::default() }
+}
