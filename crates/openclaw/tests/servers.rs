@@ -189,9 +189,12 @@ fn what_servers_print_commands_no_terminal() {
     let script = Script::new().exit_at_start(1).stderr_line("\u{1b}[31mred\u{1b}[0m \u{7}");
     let place = Place::new(&[("test", &script)]);
     for args in [&["mcp", "call", "test", "x"][..], &["mcp", "doctor"], &["mcp", "logs", "test"]] {
-        let output = place.run(args);
-        let bytes = [output.stdout, output.stderr].concat();
-        assert!(!bytes.contains(&0x1b) && !bytes.contains(&7), "{args:?}");
+        let (_, shown) = at_a_terminal(&place, "never asked", "", args);
+        assert!(shown.contains("red"), "{args:?}: {shown:?}");
+        assert!(
+            !shown.contains("\u{1b}[31mred") && !shown.contains('\u{7}'),
+            "{args:?}: {shown:?}"
+        );
     }
 }
 
@@ -264,4 +267,90 @@ fn a_server_that_hangs_at_the_start_can_be_interrupted() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     drain.join().unwrap();
     place.assert_nothing_left();
+}
+
+/// Runs the program on a terminal, and types an answer when something is asked.
+const ON_A_TERMINAL: &str = r#"
+import os, pty, sys
+expected, answer = sys.argv[1].encode(), sys.argv[2].encode()
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[3], sys.argv[3:])
+shown, is_answered = b"", False
+while True:
+    try:
+        more = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not more:
+        break
+    shown += more
+    if not is_answered and expected in shown:
+        os.write(terminal, answer + b"\n")
+        is_answered = True
+sys.stdout.buffer.write(shown)
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"#;
+
+/// The exit code, and what the terminal showed.
+fn at_a_terminal(place: &Place, question: &str, answer: &str, args: &[&str]) -> (i32, String) {
+    let program = env!("CARGO_BIN_EXE_openclaw");
+    let output = Command::new("python3")
+        .args(["-c", ON_A_TERMINAL, question, answer, program])
+        .args(args)
+        .current_dir(place.folder.path())
+        .env("OPENCLAW_STATE_DIR", place.folder.path())
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+const CALL: [&str; 5] = ["mcp", "call", "test", "echo", "text=hi"];
+
+#[test]
+fn a_question_of_a_server_is_asked_at_the_terminal() {
+    let place = Place::new(&[("test", &Script::new().ask(Ask::Elicitation))]);
+    let (exit, shown) = at_a_terminal(&place, "name: ", "Ada", &CALL);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("asks: What is your name?"), "{shown}");
+    assert!(shown.contains(r#""action":"accept","content":{"name":"Ada"}"#), "{shown}");
+    let (_, shown) = at_a_terminal(&place, "name: ", "", &CALL);
+    assert!(shown.contains(r#""action":"decline""#), "an empty answer is a no: {shown}");
+}
+
+#[test]
+fn an_address_to_visit_is_shown_in_full_and_needs_a_yes() {
+    let place = Place::new(&[("test", &Script::new().ask(Ask::ElicitationUrl))]);
+    for (answer, action) in [("y", "accept"), ("", "decline"), ("perhaps", "decline")] {
+        let (_, shown) = at_a_terminal(&place, "[y/N] ", answer, &CALL);
+        assert!(shown.contains("https://example.com/login?state=1"), "{shown}");
+        assert!(shown.contains(&format!(r#""action":"{action}""#)), "{answer}: {shown}");
+    }
+}
+
+#[test]
+fn a_changed_tool_is_asked_about_at_the_terminal() {
+    let tool = |says: &str| Script::new().tools([Tool::new("echo").description(says)]);
+    let place = Place::new(&[("test", &tool("Answers."))]);
+    assert_eq!(place.said(&CALL).0, 0);
+    place.configure(&[("test", &tool("Answers, and more."))]);
+    let (exit, shown) = at_a_terminal(&place, "[y/N] ", "n", &CALL);
+    assert_eq!(exit, 4, "{shown}");
+    assert!(shown.contains("it now says: Answers, and more."), "{shown}");
+    assert_eq!(at_a_terminal(&place, "[y/N] ", "y", &CALL).0, 0);
+    assert_eq!(place.said(&CALL).0, 0, "it is approved as it is now");
+}
+
+#[test]
+fn a_slow_start_is_shown_on_a_terminal_and_nothing_of_it_stays() {
+    let place = Place::new(&[("test", &Script::new().start_delay_ms(2_000))]);
+    let (exit, shown) = at_a_terminal(&place, "never asked", "", &["mcp", "tools", "test"]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("\u{1b}[J") && shown.contains(" s\u{1b}"), "{shown:?}");
+    let (_, stdout, stderr) = place.said(&["mcp", "tools", "test"]);
+    assert!(stdout.starts_with(" mcp_test_add"), "{stdout}");
+    assert_eq!(stderr, "", "programs see nothing of it");
 }
