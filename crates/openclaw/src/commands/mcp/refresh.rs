@@ -9,7 +9,7 @@ use openclaw_mcp::listing::ListedTool;
 use openclaw_mcp::server::Server;
 use serde_json::{Value, json};
 
-use super::host::{Need, Session, tell, with_session};
+use super::host::{Need, tell, with_session};
 use crate::cli::RefreshArgs;
 use crate::edge::Edge;
 use crate::exit::Exit;
@@ -62,15 +62,11 @@ pub(super) fn refresh(
         }
         if output.json {
             output.value(&json!({ "ok": exit == Exit::Ok, "servers": told }));
-        } else if session_is_empty(session) {
+        } else if session.tools.servers().is_empty() {
             output.line("There are no servers. `openclaw mcp add` adds one.");
         }
         exit
     })
-}
-
-fn session_is_empty(session: &Session) -> bool {
-    session.tools.servers().is_empty()
 }
 
 fn failed(server: &Server, reason: &str) -> Value {

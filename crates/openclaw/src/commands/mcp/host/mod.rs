@@ -143,7 +143,7 @@ async fn attend(
     session.screen.clear();
     // Whoever is in a hurry asks twice: then nothing is waited for, and the servers are killed.
     tokio::select! {
-        () = session.stop(&fleet) => {}
+        () = fleet.stop() => {}
         () = interrupts.next() => {}
     }
     exit

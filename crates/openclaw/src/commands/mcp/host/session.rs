@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use openclaw_config::{AgentConfig, ServerName};
 use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::fleet::{Fleet, Tried};
+use openclaw_mcp::fleet::Tried;
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::memory::Memory;
 use openclaw_mcp::pins::Pins;
@@ -68,7 +68,7 @@ impl Session {
         self.config.mcp.origins.servers.keys().map(ServerName::as_str).collect()
     }
 
-    /// What an agent would do without: the server starts when it is first used.
+    /// Whether an agent would start the server only when it is used.
     pub(in crate::commands::mcp) fn is_lazy(&self, server: &Server) -> bool {
         self.lazy.contains(server.name())
     }
@@ -166,11 +166,6 @@ impl Session {
             return Err(Exit::Unavailable);
         }
         Ok(there)
-    }
-
-    /// Ends all servers, and waits until they are gone.
-    pub(super) async fn stop(&self, fleet: &Fleet) {
-        fleet.stop().await;
     }
 }
 
