@@ -1,11 +1,13 @@
 //! A connection to a server, local or remote: calls, lists, reads.
 
+mod listen;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ServerNotification, ServerPeerInfo, SubscriptionFilter};
+use rmcp::model::ServerPeerInfo;
 use rmcp::service::{Peer, RunningService};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -295,28 +297,6 @@ impl Connection {
             // A server that does not know what a ping is lives, too.
             Ok(_) | Err(CallError::Rpc(_)) => Ok(()),
             Err(error) => Err(error),
-        }
-    }
-
-    /// Since 2026-07-28 a server must be asked to tell of changes: waits for them, until the server
-    /// wants no more of it.
-    pub(crate) async fn listen(&self) {
-        if self.era != Era::Modern {
-            return;
-        }
-        let filter = SubscriptionFilter::builder()
-            .tools_list_changed()
-            .resources_list_changed()
-            .prompts_list_changed()
-            .build();
-        let Ok(mut subscription) = self.peer.listen(filter).await else { return };
-        while let Ok(Some(notification)) = subscription.next().await {
-            self.client.changed(|changes| match notification {
-                ServerNotification::ToolListChangedNotification(_) => changes.tools += 1,
-                ServerNotification::ResourceListChangedNotification(_) => changes.resources += 1,
-                ServerNotification::PromptListChangedNotification(_) => changes.prompts += 1,
-                _ => {}
-            });
         }
     }
 

@@ -6,4 +6,5 @@
 mod bad_input;
 mod calls;
 mod lifecycle;
+mod remote;
 mod support;
