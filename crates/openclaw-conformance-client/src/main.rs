@@ -56,10 +56,14 @@ async fn run(url: &str) -> Result<(), Problem> {
 
     let environment = Environment::new(move |name| std::env::var(name).ok());
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let host =
-        Host { person: Some(Arc::new(Defaults)), lender: Some(Arc::new(Echo)), roots: Vec::new() };
+    let host = Host {
+        person: Some(Arc::new(Defaults)),
+        lender: Some(Arc::new(Echo)),
+        roots: std::env::current_dir().into_iter().collect(),
+    };
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
-    let setup = Setup { surroundings, folders: Folders::default(), office: Office::none() };
+    let (folders, office) = (Folders::default(), Office::none());
+    let setup = Setup { surroundings, folders, office, tries_again: false };
     let fleet = Fleet::start(&config, setup);
     let tools = fleet.agent("main").ok_or("there is no agent")?;
     let outcome = match tools.server("suite") {

@@ -9,6 +9,9 @@ use openclaw_tools::ToolOutcome;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+/// Who calls.
+const WHO: &str = "conformance";
+
 /// Why a scenario was not played to its end.
 pub(crate) type Problem = Box<dyn Error>;
 
@@ -89,11 +92,13 @@ impl Scenario {
             Self::OneOfEach => {
                 call(tools, "test_headers", &json!({})).await?;
                 for resource in tools.resources() {
-                    succeeded(&tools.read(&resource.server, &resource.entry.uri).await)?;
+                    succeeded(&tools.read(&resource.server, &resource.entry.uri, WHO).await)?;
                 }
                 for prompt in tools.prompts() {
                     let of = prompt.prompt;
-                    succeeded(&tools.prompt(&of.server, &of.entry.name, &BTreeMap::new()).await)?;
+                    succeeded(
+                        &tools.prompt(&of.server, &of.entry.name, &BTreeMap::new(), WHO).await,
+                    )?;
                 }
             }
         }
@@ -107,8 +112,7 @@ async fn call(tools: &AgentTools, tool: &str, arguments: &Value) -> Result<(), P
     let listed = listed.ok_or_else(|| format!("the tool `{tool}` is not listed"))?;
     let arguments = RawValue::from_string(arguments.to_string())?;
     let name = listed.spec.name.as_str();
-    let call =
-        Call { name, arguments: &arguments, who: "conformance", session: None, approved: true };
+    let call = Call { name, arguments: &arguments, who: WHO, session: None, approved: None };
     succeeded(&tools.call(call).await)
 }
 

@@ -83,6 +83,10 @@ impl AgentTools {
         &self.id
     }
 
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
     /// The servers that run.
     pub fn servers(&self) -> &[Arc<Server>] {
         &self.servers

@@ -2,6 +2,7 @@
 //! its health is watched (L8).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -28,6 +29,7 @@ pub struct Attached {
     every: Option<Duration>,
     limits: Limits,
     since: Instant,
+    is_given_up: AtomicBool,
 }
 
 impl Attached {
@@ -37,7 +39,19 @@ impl Attached {
         every: Option<Duration>,
         limits: Limits,
     ) -> Self {
-        Self { connection, shelf, every, limits, since: Instant::now() }
+        Self {
+            connection,
+            shelf,
+            every,
+            limits,
+            since: Instant::now(),
+            is_given_up: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the caller is the first to give it up.
+    pub(crate) fn gives_up_first(&self) -> bool {
+        !self.is_given_up.swap(true, Ordering::Relaxed)
     }
 
     /// The connection.

@@ -4,21 +4,26 @@
 //! wire, wrapping. Whatever goes wrong on it becomes an outcome in plain words.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use openclaw_tools::{Decision, Failure, ToolOutcome};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
 
 use crate::agent::AgentTools;
-use crate::audit::{Audit, AuditOutcome, CallRecord};
+use crate::attached::Attached;
+use crate::audit::Audit;
 use crate::catalogue::CatalogueTool;
 use crate::client::Changes;
 use crate::limiter::{AskedBy, RetryAfter};
-use crate::pins::{Pin, Pins};
+use crate::pins::{Fingerprint, Pin, Pins};
+use crate::record::Recorder;
 use crate::resource_tool;
 use crate::results::{self, Origin, ResultLimits};
 use crate::schema::{Validator, Violations};
+use crate::server::Server;
 use crate::spill::Spill;
 use crate::wire::CallError;
 
@@ -26,7 +31,7 @@ use crate::wire::CallError;
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// A result of so many bytes is read elsewhere.
-const LARGE: usize = 256 * 1024;
+pub(crate) const LARGE: usize = 256 * 1024;
 /// What a server answers if the headers of a call do not fit its arguments (2026-07-28).
 const HEADER_MISMATCH: i64 = -32020;
 
@@ -63,102 +68,140 @@ pub struct Call<'a> {
     pub who: &'a str,
     /// The session that it belongs to.
     pub session: Option<&'a str>,
-    /// Somebody has seen what the tool says about itself today, and wants the call.
-    pub approved: bool,
+    /// What somebody has seen and approved: the call is made if the tool still says so about itself.
+    pub approved: Option<Fingerprint>,
+}
+
+/// Whether a call may be tried a second time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Try {
+    First,
+    Last,
 }
 
 impl AgentTools {
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.
     pub async fn call(&self, call: Call<'_>) -> ToolOutcome {
-        let started = Instant::now();
         let catalogue = self.catalogue();
         let Some(tool) = catalogue.get(call.name) else {
-            return match call.name {
-                resource_tool::NAME => self.use_resources(call.arguments).await,
+            let record = Recorder::new(self, call, "", "");
+            let outcome = match call.name {
+                resource_tool::NAME => self.use_resources(call).await,
                 name => unknown(name),
             };
+            return record.write(outcome);
         };
-        let mut record = Recorder { tools: self, tool, call, started, is_written: false };
-        let mut outcome = self.carry_out(tool, call).await;
-        outcome.details.duration = started.elapsed();
-        record.write(&outcome);
-        outcome
+        let server = tool.server.name().as_str();
+        let record = Recorder::new(self, call, server, &tool.listed.name);
+        record.write(self.carry_out(tool, call, Try::First).await)
     }
 
-    async fn carry_out(&self, tool: &CatalogueTool, call: Call<'_>) -> ToolOutcome {
+    async fn carry_out(&self, tool: &CatalogueTool, call: Call<'_>, nth: Try) -> ToolOutcome {
         let server = &tool.server;
         let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
-        let fail = |kind, words| results::failure(kind, words, Some(origin));
-        if let Decision::Denied { by } = &tool.decision {
-            let words = format!("This call is not allowed: the configuration says so (`{by}`).");
-            return fail(Failure::Denied, words);
+        if let Err((kind, words)) = self.may_be_called(tool, call) {
+            return results::failure(kind, words, Some(origin));
         }
-        if let Err(words) = self.check_pin(tool, call) {
-            return fail(Failure::Denied, format!("This call is not allowed: {words}."));
-        }
-        match tool.validator.get() {
-            Ok(validator) => {
-                if let Err(violations) = check(validator, call.arguments) {
-                    let words = format!(
-                        "The arguments do not fit this tool. Nothing was called.\n{violations}"
-                    );
-                    return fail(Failure::InvalidArguments, words);
-                }
-            }
-            Err(unusable) => {
-                let words =
-                    format!("This tool cannot be called, its schema is broken: {unusable}.");
-                return fail(Failure::Protocol, words);
-            }
-        }
-        if let Err(wait) = server.limiter.check() {
-            return fail(Failure::RateLimited, limited(origin.server, wait));
-        }
-        let attached = match server.ready().await {
-            Ok(attached) => attached,
-            Err(unavailable) => return fail(Failure::Unavailable, unavailable.to_string()),
+        let usable = match self.usable(server).await {
+            Ok(usable) => usable,
+            Err((kind, words)) => return results::failure(kind, words, Some(origin)),
         };
-        let _turn = match &server.turn {
-            Some(turn) => turn.acquire().await.ok(),
-            None => None,
-        };
+        let attached = &usable.attached;
         let started = Instant::now();
-        let connection = attached.connection();
-        let headers = tool.headers();
-        let name = &tool.listed.name;
-        let mut result = connection.call_tool(name, call.arguments, headers, server.limits).await;
-        if result.as_ref().is_err_and(|error| has_code(error, HEADER_MISMATCH)) {
-            // The tool has changed meanwhile: which arguments go into headers is looked up anew.
-            attached.list_again(Changes { tools: 1, ..Changes::default() }).await;
-            let catalogue = self.catalogue();
-            let headers = catalogue.get(call.name).map_or(headers, |tool| tool.headers());
-            result = connection.call_tool(name, call.arguments, headers, server.limits).await;
-        }
+        let (name, headers) = (&tool.listed.name, tool.headers());
+        let result =
+            attached.connection().call_tool(name, call.arguments, headers, server.limits).await;
         let duration = started.elapsed();
         let outcome = match result {
             Ok(raw) => {
                 let limits = ResultLimits { max_chars: server.config().max_result_chars };
-                self.read_result(raw, origin, limits, duration).await
+                let says_unknown = says_unknown_tool(&raw);
+                let outcome = self.read_result(raw, origin, limits, duration).await;
+                if outcome.is_error && says_unknown {
+                    ask_again(attached);
+                }
+                outcome
+            }
+            Err(error) if nth == Try::First && has_code(&error, HEADER_MISMATCH) => {
+                // The tool has changed meanwhile: it is looked up anew, and all checks with it.
+                attached.list_again(Changes { tools: 1, ..Changes::default() }).await;
+                drop(usable);
+                let catalogue = self.catalogue();
+                let Some(tool) = catalogue.get(call.name) else { return unknown(call.name) };
+                return Box::pin(self.carry_out(tool, call, Try::Last)).await;
             }
             Err(error) => {
                 if is_unknown_tool(&error) {
                     server.shelf().remove_tool(&tool.listed.name);
-                    // Whoever keeps the lists fresh asks again.
-                    connection.client().changed(|changes| changes.tools += 1);
+                    ask_again(attached);
                 }
-                match &error {
-                    CallError::RateLimited { retry_after } => {
-                        server.limiter.back_off(retry_after.unwrap_or(PAUSE));
-                    }
-                    // Connecting anew leads to the state that says so.
-                    CallError::NeedsAuth { .. } => server.reconnect().await,
-                    _ => {}
-                }
+                self.failed(server, attached, &error).await;
                 results::call_failed(error, origin)
             }
         };
         server.stats.record(duration, outcome.is_error);
         outcome
+    }
+
+    /// All that can be decided without the server.
+    fn may_be_called(&self, tool: &CatalogueTool, call: Call<'_>) -> Result<(), (Failure, String)> {
+        if let Decision::Denied { by } = &tool.decision {
+            let words = format!("This call is not allowed: the configuration says so (`{by}`).");
+            return Err((Failure::Denied, words));
+        }
+        self.check_pin(tool, call)
+            .map_err(|words| (Failure::Denied, format!("This call is not allowed: {words}.")))?;
+        let validator = tool.validator.get().map_err(|unusable| {
+            let words = format!("This tool cannot be called, its schema is broken: {unusable}.");
+            (Failure::Protocol, words)
+        })?;
+        check(validator, call.arguments).map_err(|violations| {
+            let words =
+                format!("The arguments do not fit this tool. Nothing was called.\n{violations}");
+            (Failure::InvalidArguments, words)
+        })
+    }
+
+    /// A server that can be used now, within its limits.
+    pub(crate) async fn usable<'s>(
+        &self,
+        server: &'s Server,
+    ) -> Result<Usable<'s>, (Failure, String)> {
+        let turn = match &server.turn {
+            Some(turn) => match timeout(server.limits.cap, turn.acquire()).await {
+                Ok(turn) => turn.ok(),
+                Err(_) => {
+                    let words = format!("Too many calls wait for MCP server '{}'.", server.name());
+                    return Err((Failure::Unavailable, words));
+                }
+            },
+            None => None,
+        };
+        let attached = server.ready().await;
+        let attached =
+            attached.map_err(|unavailable| (Failure::Unavailable, unavailable.for_model()))?;
+        server
+            .limiter
+            .check()
+            .map_err(|wait| (Failure::RateLimited, limited(server.name().as_str(), wait)))?;
+        Ok(Usable { attached, _turn: turn })
+    }
+
+    /// What follows from a failure for the calls to come.
+    pub(crate) async fn failed(
+        &self,
+        server: &Server,
+        attached: &Arc<Attached>,
+        error: &CallError,
+    ) {
+        match error {
+            CallError::RateLimited { retry_after } => {
+                server.limiter.back_off(retry_after.unwrap_or(PAUSE));
+            }
+            // Connecting anew leads to the state that says so.
+            CallError::NeedsAuth { .. } => server.reconnect_from(attached).await,
+            _ => {}
+        }
     }
 
     /// The outcome of a result. A large one takes its time, and perhaps a file: that is done elsewhere,
@@ -175,35 +218,56 @@ impl AgentTools {
             return results::outcome(raw, origin, limits, spill.as_deref(), duration);
         }
         let (server, tool) = (origin.server.to_owned(), origin.tool.to_owned());
-        let reading = tokio::task::spawn_blocking(move || {
+        let reading = move || {
             let origin = Origin { server: &server, tool: &tool };
             results::outcome(raw, origin, limits, spill.as_deref(), duration)
-        });
-        reading.await.unwrap_or_else(|_| {
-            let words = "The result could not be read.".to_owned();
-            results::failure(Failure::InvalidResponse, words, Some(origin))
-        })
+        };
+        elsewhere(reading).await
     }
 
     /// A tool that says something else about itself than when it was approved needs another look.
     fn check_pin(&self, tool: &CatalogueTool, call: Call<'_>) -> Result<(), &'static str> {
+        const CHANGED: &str = "the tool says something else about itself than when it was approved, \
+                               and somebody must look at it and approve it again";
+        let fingerprint = tool.fingerprint();
+        if call.approved.is_some_and(|seen| seen != *fingerprint) {
+            return Err(CHANGED);
+        }
         let Some(pins) = &self.office.pins else { return Ok(()) };
         let (server, name) = (tool.server.name().as_str(), tool.listed.name.as_str());
-        let fingerprint = tool.fingerprint();
         match (pins.check(server, name, fingerprint), call.approved) {
-            (Pin::Same, _) | (Pin::New, false) => Ok(()),
-            (Pin::New | Pin::Changed { .. }, true) => {
+            (Pin::Same, _) | (Pin::New, None) => Ok(()),
+            (Pin::New | Pin::Changed { .. }, Some(_)) => {
                 if let Err(error) = pins.approve(server, name, *fingerprint) {
-                    tracing::warn!(%server, tool = %name, %error, "the approval cannot be kept");
+                    tracing::warn!(%server, tool = ?name, %error, "the approval cannot be kept");
                 }
                 Ok(())
             }
-            (Pin::Changed { .. }, false) => {
-                Err("the tool says something else about itself than when it was approved, and \
-                 somebody must look at it and approve it again")
-            }
+            (Pin::Changed { .. }, None) => Err(CHANGED),
         }
     }
+}
+
+/// A server that can be used now.
+pub(crate) struct Usable<'s> {
+    pub(crate) attached: Arc<Attached>,
+    /// For a server that takes one call at a time.
+    _turn: Option<SemaphorePermit<'s>>,
+}
+
+/// Reads a large answer where nobody waits.
+pub(crate) async fn elsewhere(
+    reading: impl FnOnce() -> ToolOutcome + Send + 'static,
+) -> ToolOutcome {
+    let read = tokio::task::spawn_blocking(reading).await;
+    read.unwrap_or_else(|_| {
+        results::failure(Failure::InvalidResponse, "The answer could not be read.".to_owned(), None)
+    })
+}
+
+/// Whoever keeps the lists fresh asks for the tools again.
+fn ask_again(attached: &Attached) {
+    attached.connection().client().changed(|changes| changes.tools += 1);
 }
 
 /// Models like to send `null` for what they leave out: where nothing is required, that is no mistake.
@@ -239,59 +303,6 @@ fn unknown(name: &str) -> ToolOutcome {
     outcome
 }
 
-/// Writes the audit line, also for a call whose caller has gone.
-struct Recorder<'a> {
-    tools: &'a AgentTools,
-    tool: &'a CatalogueTool,
-    call: Call<'a>,
-    started: Instant,
-    is_written: bool,
-}
-
-impl Recorder<'_> {
-    fn write(&mut self, outcome: &ToolOutcome) {
-        self.is_written = true;
-        let chars = if self.tools.office.audit.is_on() { outcome.content_chars() } else { 0 };
-        self.record(AuditOutcome::of(outcome), chars);
-    }
-
-    fn record(&self, ending: AuditOutcome, result_chars: usize) {
-        let duration = self.started.elapsed();
-        let (server, raw_tool) = (self.tool.server.name().as_str(), &self.tool.listed.name);
-        tracing::debug!(
-            server,
-            tool = raw_tool,
-            outcome = ending.name(),
-            duration_ms = duration.as_secs_f64() * 1_000.0,
-            "call"
-        );
-        if !self.tools.office.audit.is_on() {
-            return;
-        }
-        self.tools.office.audit.record(&CallRecord {
-            at: SystemTime::now(),
-            who: self.call.who,
-            agent: Some(self.tools.id().as_str()),
-            session: self.call.session,
-            server,
-            tool: self.call.name,
-            raw_tool,
-            arguments: self.call.arguments,
-            outcome: ending,
-            duration,
-            result_chars,
-        });
-    }
-}
-
-impl Drop for Recorder<'_> {
-    fn drop(&mut self) {
-        if !self.is_written {
-            self.record(AuditOutcome::Cancelled, 0);
-        }
-    }
-}
-
 #[derive(serde::Deserialize)]
 struct RpcError {
     code: i64,
@@ -315,4 +326,10 @@ fn is_unknown_tool(error: &CallError) -> bool {
     let says_so = message.contains("unknown tool")
         || message.contains("tool") && message.contains("not found");
     matches!(error.code, -32601 | -32602) && says_so
+}
+
+/// Whether a short answer says so, of servers that make a result of it.
+fn says_unknown_tool(raw: &RawValue) -> bool {
+    let text = raw.get();
+    text.len() < 1_000 && (text.contains("nknown tool") || text.contains("ool not found"))
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::describe;
 use crate::listing::ListedTool;
-use crate::naming::{RawTool, names};
+use crate::naming::{RawTool, names, plain};
 use crate::param_headers::{self, ParamHeader};
 use crate::pins::Fingerprint;
 use crate::schema::{Dialect, LazyValidator, Unusable, provider_schema};
@@ -134,7 +134,10 @@ impl Catalogue {
                 });
                 let tool = match same {
                     Some(tool) => Arc::clone(tool),
-                    None => Arc::new(entry(name.clone(), member, listed, policy)),
+                    None => {
+                        let known_as = plain(template, raw);
+                        Arc::new(entry(name.clone(), &known_as, member, listed, policy))
+                    }
                 };
                 tools.insert(name.clone(), tool);
             }
@@ -169,14 +172,17 @@ impl Catalogue {
 
 fn entry(
     name: ToolName,
+    known_as: &str,
     member: &Member,
     listed: &Arc<ListedTool>,
     policy: &Policy,
 ) -> CatalogueTool {
     let server = member.server.name().as_str();
-    let decision = match policy.decide(&name) {
+    // A server decides by the names of its tools which of them get a hash: what is denied by its plain
+    // name stays denied.
+    let decision = match policy.decide_any(&[name.as_str()], &[known_as]) {
         // A server's own list may name its tools as the server does.
-        Decision::Allowed => member.policy.decide_any(&[name.as_str(), &listed.name]),
+        Decision::Allowed => member.policy.decide_any(&[name.as_str(), &listed.name], &[known_as]),
         denied @ Decision::Denied { .. } => denied,
     };
     let spec = ToolSpec {

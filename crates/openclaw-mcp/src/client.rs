@@ -94,7 +94,10 @@ impl Host {
     /// What is told to servers about us.
     pub(crate) fn config(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
-        capabilities.roots = Some(RootsCapabilities::default());
+        // A server that is told of no folders takes that for an answer, and may forget its own.
+        if !self.roots.is_empty() {
+            capabilities.roots = Some(RootsCapabilities::default());
+        }
         if self.person.is_some() {
             let elicitation = ElicitationCapability::new()
                 .with_form(FormElicitationCapability::default())

@@ -53,6 +53,8 @@ pub(crate) struct ServerDial {
     pub(crate) known_flavour: Option<Flavour>,
     /// The version that it could be brought to shake hands on, if not the usual one.
     pub(crate) offer: Option<ProtocolVersion>,
+    /// The older ways of greeting were tried once.
+    pub(crate) tried_older: bool,
     /// How often to list, whatever the server says.
     pub(crate) list_every: Option<Duration>,
 }
@@ -121,6 +123,8 @@ impl ServerDial {
         let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
         let oldest = ProtocolVersion::V_2024_11_05;
         let offer = self.offer.clone().unwrap_or(newest.clone());
+        // What breaks on all of them breaks for a reason of its own: it is not tried again each time.
+        let is_first = !std::mem::replace(&mut self.tried_older, true);
         let mut ways = vec![(self.known_era, offer.clone())];
         if self.known_era != Some(Era::Legacy) {
             ways.push((Some(Era::Legacy), offer.clone()));
@@ -145,7 +149,7 @@ impl ServerDial {
                     return Ok(connection);
                 }
                 Err(error) => {
-                    let may_be_the_version = breaks_on_us(&error);
+                    let may_be_the_version = is_first && breaks_on_us(&error);
                     let first = first_error.get_or_insert(error);
                     if !may_be_the_version {
                         break;
@@ -163,8 +167,7 @@ impl ServerDial {
 fn breaks_on_us(error: &ConnectError) -> bool {
     match error {
         ConnectError::Refused { .. } => true,
-        // One that says why it ends had a reason of its own.
-        ConnectError::Ended { last_lines, .. } => last_lines.is_empty(),
+        ConnectError::Ended { .. } => true,
         ConnectError::Spawn(_) | ConnectError::TimedOut { .. } => false,
     }
 }

@@ -76,12 +76,14 @@ pub(crate) async fn greet(
         Ok(Greeted { era: Era::Legacy, greeting })
     };
     match known {
-        Some(Era::Legacy) => initialize.await,
-        Some(Era::Modern) => match discover.await? {
-            Some(greeted) => Ok(greeted),
-            None => initialize.await,
+        Some(Era::Legacy) => match initialize.await {
+            // It has changed since.
+            Err(CallError::Rpc(error)) if is_modern_error(&error) => {
+                discover.await?.ok_or(CallError::Rpc(error))
+            }
+            greeted => greeted,
         },
-        None => both(discover, initialize).await,
+        Some(Era::Modern) | None => both(discover, initialize).await,
     }
 }
 

@@ -23,8 +23,8 @@ pub struct Fleet {
     common: Common,
     office: Office,
     agents: ArcSwap<BTreeMap<AgentId, Arc<AgentTools>>>,
-    /// One change at a time.
-    changing: Mutex<()>,
+    /// One change at a time; none once it is closed.
+    is_closed: Mutex<bool>,
 }
 
 /// What a fleet is started with, besides the configuration.
@@ -36,6 +36,8 @@ pub struct Setup {
     pub folders: Folders,
     /// What watches over calls.
     pub office: Office,
+    /// Whether servers that fail or are lost are tried again. Not so for a single command.
+    pub tries_again: bool,
 }
 
 /// How a start went.
@@ -66,9 +68,10 @@ impl Fleet {
             revision: Revision::default(),
             turns: Arc::new(Semaphore::new(at_once)),
             folders: setup.folders,
+            tries_again: setup.tries_again,
         };
         let agents = ArcSwap::default();
-        let fleet = Self { common, office: setup.office, agents, changing: Mutex::new(()) };
+        let fleet = Self { common, office: setup.office, agents, is_closed: Mutex::new(false) };
         fleet.agents.store(Arc::new(fleet.crew(config, &[])));
         let fleet = Arc::new(fleet);
         tokio::spawn(report(Start::of(&fleet.servers())));
@@ -78,14 +81,18 @@ impl Fleet {
     /// Puts another configuration in force (C9): what has not changed keeps its connection, what is
     /// gone is ended.
     pub async fn apply(&self, config: &Config) {
-        let _changing = self.changing.lock().await;
-        let before = self.servers();
-        let crew = self.crew(config, &before);
-        self.agents.store(Arc::new(crew));
+        let is_closed = self.is_closed.lock().await;
+        if *is_closed {
+            return;
+        }
+        // What goes ends before what comes begins: both may want the same port, or the same file.
+        let (stay, go): (Vec<_>, Vec<_>) = self
+            .servers()
+            .into_iter()
+            .partition(|server| config.agents.iter().any(|agent| wants(agent, server)));
+        join_all(go.iter().map(|server| server.stop())).await;
+        self.agents.store(Arc::new(self.crew(config, &stay)));
         self.common.revision.bump();
-        let now = self.servers();
-        let gone = before.iter().filter(|old| !now.iter().any(|new| Arc::ptr_eq(old, new)));
-        join_all(gone.map(|server| server.stop())).await;
     }
 
     /// The agents' tools; servers that are there already are taken over.
@@ -102,11 +109,7 @@ impl Fleet {
     }
 
     fn servers_of(&self, agent: &AgentConfig, servers: &mut Vec<Arc<Server>>) -> Vec<Arc<Server>> {
-        let settings = &agent.mcp.settings;
-        let treatment = Treatment {
-            list_every: settings.tool_discovery_interval,
-            call_cap: settings.call_timeout_cap,
-        };
+        let treatment = treatment(agent);
         let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
         enabled
             .map(|(name, config)| {
@@ -141,6 +144,12 @@ impl Fleet {
         servers
     }
 
+    /// Connects once to lazy servers about which nothing is known: otherwise nobody would ever see their
+    /// tools, and use them (L2).
+    pub fn learn(&self) {
+        self.servers().iter().filter(|server| server.is_unknown()).for_each(|server| server.wake());
+    }
+
     /// Waits until every server was tried once.
     pub async fn tried(&self) -> Tried {
         let start = Start::of(&self.servers());
@@ -149,7 +158,8 @@ impl Fleet {
 
     /// Ends all servers, side by side, and waits until they are gone.
     pub async fn stop(&self) {
-        let _changing = self.changing.lock().await;
+        let mut is_closed = self.is_closed.lock().await;
+        *is_closed = true;
         let servers = self.servers();
         join_all(servers.iter().map(|server| server.stop())).await;
         self.office.close().await;
@@ -161,6 +171,18 @@ impl Wanted<'_> {
         let same = self.name == server.name() && self.config == server.config();
         same && self.treatment == server.treatment()
     }
+}
+
+fn treatment(agent: &AgentConfig) -> Treatment {
+    let settings = &agent.mcp.settings;
+    Treatment { list_every: settings.tool_discovery_interval, call_cap: settings.call_timeout_cap }
+}
+
+/// Whether an agent wants this very server.
+fn wants(agent: &AgentConfig, server: &Server) -> bool {
+    let treatment = treatment(agent);
+    let mut enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
+    enabled.any(|(name, config)| Wanted { name, config, treatment }.is(server))
 }
 
 /// A start that is being waited for. It holds no server: a fleet that is dropped meanwhile ends.

@@ -32,6 +32,7 @@ pub mod naming;
 pub mod param_headers;
 pub mod pins;
 pub mod process;
+mod record;
 pub mod remote;
 pub mod resource_tool;
 pub mod results;

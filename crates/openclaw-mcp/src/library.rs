@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use openclaw_tools::{Failure, ToolName, ToolOutcome};
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::agent::AgentTools;
-use crate::bridge::limited;
+use crate::bridge::{Call, LARGE, elsewhere};
 use crate::listing::{ListedPrompt, ListedResource, ListedTemplate};
 use crate::naming::{RawTool, names};
+use crate::record::{Recorder, nothing};
 use crate::results::{self, Origin, ResultLimits};
 use crate::server::Server;
 
@@ -65,66 +66,83 @@ impl AgentTools {
         commands.collect()
     }
 
-    /// Reads a resource.
-    pub async fn read(&self, server: &str, uri: &str) -> ToolOutcome {
-        let params = || BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
-        self.ask(server, "resources/read", uri, params).await
+    /// Reads a resource, for somebody.
+    pub async fn read(&self, server: &str, uri: &str, who: &str) -> ToolOutcome {
+        let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
+        let asked = Asked { method: "resources/read", what: uri, params };
+        self.ask(server, asked, who).await
     }
 
-    /// Gets a prompt, with its arguments filled in.
+    /// Gets a prompt for somebody, with its arguments filled in.
     pub async fn prompt(
         &self,
         server: &str,
         prompt: &str,
         arguments: &BTreeMap<String, String>,
+        who: &str,
     ) -> ToolOutcome {
-        let params = || {
-            BTreeMap::from([
-                ("name", to_raw_value(prompt).unwrap_or_default()),
-                ("arguments", to_raw_value(arguments).unwrap_or_default()),
-            ])
-        };
-        self.ask(server, "prompts/get", prompt, params).await
+        let params = BTreeMap::from([
+            ("name", to_raw_value(prompt).unwrap_or_default()),
+            ("arguments", to_raw_value(arguments).unwrap_or_default()),
+        ]);
+        let asked = Asked { method: "prompts/get", what: prompt, params };
+        self.ask(server, asked, who).await
     }
 
-    async fn ask(
-        &self,
-        name: &str,
-        method: &str,
-        what: &str,
-        params: impl Fn() -> BTreeMap<&'static str, Box<serde_json::value::RawValue>>,
-    ) -> ToolOutcome {
+    async fn ask(&self, server: &str, asked: Asked<'_>, who: &str) -> ToolOutcome {
+        let call =
+            Call { name: asked.method, arguments: nothing(), who, session: None, approved: None };
+        let record = Recorder::new(self, call, server, asked.what);
+        record.write(self.carry_out_request(server, asked).await)
+    }
+
+    async fn carry_out_request(&self, name: &str, asked: Asked<'_>) -> ToolOutcome {
+        let Asked { method, what, params } = asked;
         let origin = Origin { server: name, tool: what };
         let Some(server) = self.server(name) else {
             let words = "There is no such MCP server, or it does not run.".to_owned();
             return results::failure(Failure::Unavailable, words, None);
         };
-        if let Err(wait) = server.limiter.check() {
-            return results::failure(Failure::RateLimited, limited(name, wait), Some(origin));
-        }
-        let attached = match server.ready().await {
-            Ok(attached) => attached,
-            Err(unavailable) => {
-                let words = unavailable.to_string();
-                return results::failure(Failure::Unavailable, words, Some(origin));
-            }
+        let usable = match self.usable(server).await {
+            Ok(usable) => usable,
+            Err((kind, words)) => return results::failure(kind, words, Some(origin)),
         };
         let started = Instant::now();
-        let answer = attached.connection().request(method, params(), server.limits).await;
+        let connection = usable.attached.connection();
+        let answer = connection.request(method, params, server.limits).await;
         let duration = started.elapsed();
         let limits = ResultLimits { max_chars: server.config().max_result_chars };
-        let spill = self.office.spill.as_deref();
         let outcome = match answer {
-            Ok(raw) if method == "prompts/get" => {
-                results::prompt_outcome(raw, name, what, limits, spill, duration)
+            Ok(raw) => {
+                let spill = self.office.spill.clone();
+                let is_prompt = method == "prompts/get";
+                let is_large = raw.get().len() >= LARGE;
+                let (name, what) = (name.to_owned(), what.to_owned());
+                let reading = move || {
+                    let spill = spill.as_deref();
+                    if is_prompt {
+                        results::prompt_outcome(raw, &name, &what, limits, spill, duration)
+                    } else {
+                        results::resource_outcome(raw, &name, &what, limits, spill, duration)
+                    }
+                };
+                if is_large { elsewhere(reading).await } else { reading() }
             }
-            Ok(raw) => results::resource_outcome(raw, name, what, limits, spill, duration),
-            Err(error) => results::call_failed(error, origin),
+            Err(error) => {
+                self.failed(server, &usable.attached, &error).await;
+                results::call_failed(error, origin)
+            }
         };
         server.stats.record(duration, outcome.is_error);
-        tracing::debug!(server = name, method, duration_ms = duration.as_secs_f64() * 1_000.0);
         outcome
     }
+}
+
+/// A request for something that is no tool.
+struct Asked<'a> {
+    method: &'a str,
+    what: &'a str,
+    params: BTreeMap<&'static str, Box<RawValue>>,
 }
 
 fn raw_prompt(of: &Of<ListedPrompt>) -> RawTool<'_> {

@@ -3,7 +3,7 @@
 //! Names lead to tools by a table, never by taking a name apart. A name depends on nothing but the
 //! tool's own identity and on whether another claims the same: the order of servers does not matter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use openclaw_tools::ToolName;
 use sha2::{Digest as _, Sha256};
@@ -12,6 +12,11 @@ use sha2::{Digest as _, Sha256};
 const MAX_LENGTH: usize = 64;
 /// Hexadecimal digits of a hash in a name, and the separator before it.
 const HASH_DIGITS: usize = 8;
+
+/// How often another hash is tried if one leads to a name that is taken.
+const MAX_TRIES: u8 = 100;
+/// Names of tools that are no server's.
+const RESERVED: [&str; 1] = [crate::resource_tool::NAME];
 
 /// A tool by its true identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,12 +53,28 @@ pub fn names<'a>(
             claim.push(tool);
         }
     }
+    let is_plain = |plain: &String, claimants: &[RawTool<'a>]| {
+        plain.len() <= MAX_LENGTH && claimants.len() == 1 && !RESERVED.contains(&plain.as_str())
+    };
     let mut names = BTreeMap::new();
-    for (plain, claimants) in claims {
-        let fits = plain.len() <= MAX_LENGTH && claimants.len() == 1;
+    let mut taken: BTreeSet<ToolName> = BTreeSet::new();
+    let (settled, contested): (Vec<_>, Vec<_>) =
+        claims.into_iter().partition(|(plain, claimants)| is_plain(plain, claimants));
+    for (plain, claimants) in settled {
         for tool in claimants {
-            let name = if fits { plain.clone() } else { hashed(&plain, tool) };
-            if let Ok(name) = ToolName::new(&name) {
+            if let Ok(name) = ToolName::new(&plain) {
+                taken.insert(name.clone());
+                names.insert(tool, name);
+            }
+        }
+    }
+    for (plain, claimants) in contested {
+        for tool in claimants {
+            // Another tool may be called as the hash would have it, by chance or by intent.
+            let tries = (0..MAX_TRIES).map(|salt| hashed(&plain, tool, salt));
+            let free = tries.filter_map(|name| ToolName::new(&name).ok());
+            if let Some(name) = free.into_iter().find(|name| !taken.contains(name)) {
+                taken.insert(name.clone());
                 names.insert(tool, name);
             }
         }
@@ -62,7 +83,7 @@ pub fn names<'a>(
 }
 
 /// The name without regard to its length and to others.
-fn plain(template: &str, tool: RawTool<'_>) -> String {
+pub(crate) fn plain(template: &str, tool: RawTool<'_>) -> String {
     let name = template.replacen("{server}", &clean(tool.prefix), 1);
     name.replacen("{tool}", &clean(tool.tool), 1)
 }
@@ -72,12 +93,15 @@ fn clean(text: &str) -> String {
 }
 
 /// As much of the name as fits, and a hash of the identity.
-fn hashed(plain: &str, tool: RawTool<'_>) -> String {
+fn hashed(plain: &str, tool: RawTool<'_>, salt: u8) -> String {
     let mut hash = Sha256::new();
     // A zero byte cannot stand in the name of a server: the two are never mistaken for others.
     hash.update(tool.server.as_bytes());
     hash.update([0]);
     hash.update(tool.tool.as_bytes());
+    if salt > 0 {
+        hash.update([0, salt]);
+    }
     let digest = hash.finalize();
     let digits: String = digest.iter().take(HASH_DIGITS / 2).map(|b| format!("{b:02x}")).collect();
     // A cleaned name is ASCII: any place is a boundary of characters.

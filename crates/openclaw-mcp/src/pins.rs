@@ -21,8 +21,8 @@ const VERSION: u32 = 1;
 /// A larger file is none of ours.
 const MAX_FILE: u64 = 32 * 1024 * 1024;
 
-/// What a tool says of itself, as one number: its description and its schema, however its keys are
-/// ordered.
+/// What a tool says of itself, as one number: its title, its description, its schema, however its keys
+/// are ordered, and what it says about its effects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 
@@ -30,10 +30,14 @@ impl Fingerprint {
     /// The fingerprint of a tool.
     pub fn of(tool: &ListedTool) -> Self {
         let mut hash = Sha256::new();
-        let description = tool.description.as_deref();
-        // With its length, so that no text can pass for the beginning of a schema.
-        hash.update(description.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
-        hash.update(description.unwrap_or_default());
+        for text in [tool.title.as_deref(), tool.description.as_deref()] {
+            // With its length, so that no text can pass for the beginning of what follows.
+            hash.update(text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
+            hash.update(text.unwrap_or_default());
+        }
+        for hint in [tool.hints.read_only_hint, tool.hints.destructive_hint] {
+            hash.update([hint.map_or(2, u8::from)]);
+        }
         write_object(&mut hash, tool.input_schema.iter());
         Self(hash.finalize().into())
     }
@@ -238,6 +242,7 @@ impl Pins {
     /// Changes what is in the file now: another program may have approved something meanwhile.
     fn change(&self, change: impl FnOnce(&mut Approvals)) -> io::Result<()> {
         let mut approvals = self.approvals.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = take_turn(&self.path)?;
         let mut changed = match read(&self.path)? {
             Found::Approvals(in_file) => in_file,
             Found::Nonsense => approvals.clone(),
@@ -247,6 +252,20 @@ impl Pins {
         *approvals = changed;
         Ok(())
     }
+}
+
+/// Keeps other programs from changing the file until this is dropped.
+fn take_turn(path: &Path) -> io::Result<std::fs::File> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path.with_extension("lock"))?;
+    file.lock()?;
+    Ok(file)
 }
 
 enum Found {

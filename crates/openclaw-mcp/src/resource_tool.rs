@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use openclaw_content::{Source, Untrusted, clean_line, wrap};
 use openclaw_tools::{
-    Content, Details, Effect, Failure, ModelText, ToolName, ToolOutcome, ToolSpec,
+    Content, Decision, Details, Effect, Failure, ModelText, ToolName, ToolOutcome, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 
 use crate::agent::AgentTools;
+use crate::bridge::Call;
 use crate::library::Of;
 
 /// Its name. No tool of a server is called so: their names hold the server's.
@@ -19,6 +19,8 @@ pub const NAME: &str = "mcp_resources";
 
 /// More are not listed at once.
 const MAX_LISTED: usize = 200;
+/// A longer line is not listed.
+const MAX_LINE: usize = 500;
 /// How much of a description is listed.
 const MAX_DESCRIPTION: usize = 120;
 
@@ -38,11 +40,13 @@ impl AgentTools {
             let inventory = server.shelf().inventory();
             !inventory.resources.is_empty() || !inventory.templates.is_empty()
         };
-        if !self.servers().iter().any(has_some) {
+        let name = ToolName::new(NAME).ok()?;
+        let is_allowed = self.policy().decide(&name) == Decision::Allowed;
+        if !is_allowed || !self.servers().iter().any(has_some) {
             return None;
         }
         Some(ToolSpec {
-            name: ToolName::new(NAME).ok()?,
+            name,
             label: "MCP resources".to_owned(),
             description:
                 "Lists the resources of MCP servers, or reads one: give `server` and `uri` as \
@@ -61,15 +65,20 @@ impl AgentTools {
     }
 
     /// Carries out a call of the tool.
-    pub(crate) async fn use_resources(&self, arguments: &RawValue) -> ToolOutcome {
-        let wrong = |words: &str| {
+    pub(crate) async fn use_resources(&self, call: Call<'_>) -> ToolOutcome {
+        let fail = |kind: Failure, words: &str| {
             let mut outcome = ToolOutcome::failure(words);
-            outcome.details.failure = Some(Failure::InvalidArguments);
+            outcome.details.failure = Some(kind);
             outcome
         };
-        match serde_json::from_str(arguments.get()) {
+        let wrong = |words: &str| fail(Failure::InvalidArguments, words);
+        let decision = ToolName::new(NAME).map(|name| self.policy().decide(&name));
+        if decision != Ok(Decision::Allowed) {
+            return fail(Failure::Denied, "This call is not allowed: the configuration says so.");
+        }
+        match serde_json::from_str(call.arguments.get()) {
             Ok(Arguments { server: Some(server), uri: Some(uri) }) => {
-                self.read(&server, &uri).await
+                self.read(&server, &uri, call.who).await
             }
             Ok(Arguments { server: None, uri: Some(_) }) => wrong("`uri` needs `server`, too."),
             Ok(Arguments { server, uri: None }) => self.list_resources(server.as_deref()),
@@ -94,7 +103,9 @@ impl AgentTools {
         let families = families.map(|Of { server, entry }| {
             line(server, &entry.uri_template, &entry.name, entry.description.as_deref())
         });
-        let all: Vec<String> = listed.chain(families).collect();
+        // What is too long to be listed is too long to be asked for.
+        let fits = |line: &String| line.chars().count() <= MAX_LINE;
+        let all: Vec<String> = listed.chain(families).filter(fits).collect();
         if all.is_empty() {
             return ours("There are no resources.");
         }

@@ -45,6 +45,8 @@ pub(crate) struct Common {
     /// How many may connect at once.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) folders: Folders,
+    /// Whether servers that fail or are lost are tried again.
+    pub(crate) tries_again: bool,
 }
 
 /// Where things are kept from one run to the next; nothing is kept where there is no folder.
@@ -90,7 +92,12 @@ fn words(state: State) -> &'static str {
 }
 
 impl Unavailable {
-    /// Its state and what went wrong, in words.
+    /// The same for a model: what went wrong may quote the server, and is for people only.
+    pub fn for_model(&self) -> String {
+        format!("MCP server '{}' is not available: {}.", self.server, words(self.state))
+    }
+
+    /// Its state and what went wrong, in words for people.
     pub fn reason(&self) -> String {
         match &self.trouble {
             Some(trouble) => format!("{} ({})", words(self.state), trouble.message),
@@ -120,6 +127,7 @@ impl Server {
         let inventory = if config.lazy { remembered.inventory } else { Default::default() };
         let shelf = Arc::new(Shelf::new(key, inventory, common.revision.clone(), memory));
         let backoff = match &config.transport {
+            _ if !common.tries_again => Backoff::process(0),
             Transport::Stdio(_) => {
                 Backoff::process(if config.restart_on_crash { config.max_restarts } else { 0 })
             }
@@ -135,6 +143,7 @@ impl Server {
             known_era: remembered.era,
             known_flavour: remembered.flavour,
             offer: None,
+            tried_older: false,
             list_every: treatment.list_every,
         };
         let supervisor = Supervisor::start(key.to_owned(), dial, backoff, config.lazy, log);
@@ -216,6 +225,26 @@ impl Server {
             }
             None => self.supervisor.refresh().await,
         }
+    }
+
+    /// Connects anew if this is still the connection: others may have done so already.
+    pub(crate) async fn reconnect_from(&self, attached: &Arc<Attached>) {
+        let is_current = |now: &Arc<Attached>| Arc::ptr_eq(now, attached);
+        let is_current = self.snapshots.borrow().connection.as_ref().is_some_and(is_current);
+        if is_current && attached.gives_up_first() {
+            self.supervisor.refresh().await;
+        }
+    }
+
+    /// Whether nothing is known about it: it never ran, and its tools cannot be seen.
+    pub fn is_unknown(&self) -> bool {
+        let is_idle = self.snapshots.borrow().state == State::Idle;
+        is_idle && self.shelf.inventory().tools.is_empty()
+    }
+
+    /// Connects to a lazy server before it is used.
+    pub fn wake(&self) {
+        self.supervisor.wake();
     }
 
     /// Connects anew, whatever the state.

@@ -93,13 +93,16 @@ impl Policy {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn decide(&self, name: &ToolName) -> Decision {
-        self.decide_any(&[name.as_str()])
+        self.decide_any(&[name.as_str()], &[])
     }
 
-    /// The same for a tool that goes by several names: a pattern on any of them counts.
-    pub fn decide_any(&self, names: &[&str]) -> Decision {
+    /// The same for a tool that goes by several names: a pattern on any of them counts. What it is also
+    /// `known_as` counts only against it.
+    pub fn decide_any(&self, names: &[&str], known_as: &[&str]) -> Decision {
         let matches = |globs: &GlobSet| names.iter().any(|name| globs.is_match(name));
-        let denying = self.layers.iter().find(|layer| matches(&layer.deny));
+        let denies =
+            |globs: &GlobSet| matches(globs) || known_as.iter().any(|name| globs.is_match(name));
+        let denying = self.layers.iter().find(|layer| denies(&layer.deny));
         if let Some(layer) = denying {
             return Decision::Denied { by: format!("{}.deny", layer.place) };
         }

@@ -50,11 +50,6 @@ impl Edge {
             .unwrap_or(path.to_owned())
     }
 
-    /// The folder that the user is in.
-    pub(crate) fn folder(&self) -> Option<PathBuf> {
-        std::env::current_dir().ok()
-    }
-
     /// Whether somebody sits at a terminal who can be asked, and sees it.
     pub(crate) fn has_person(&self) -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _, stderr};
 
 use openclaw_secrets::{RedactingWriter, Redactor};
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
 use crate::cli::{GlobalArgs, LogFormat};
@@ -12,6 +12,7 @@ use crate::cli::{GlobalArgs, LogFormat};
 /// codes at debug: that is never usual.
 pub(crate) fn start(args: &GlobalArgs, usual: &str, redactor: &Redactor) -> Result<(), String> {
     let level = levels(args.log_level.as_deref().unwrap_or(usual))?;
+    let level = FilterExt::and(level, quiet());
     let redactor = redactor.clone();
     let writer = move || RedactingWriter::new(redactor.clone(), stderr());
     let registry = tracing_subscriber::registry();
@@ -27,6 +28,16 @@ pub(crate) fn start(args: &GlobalArgs, usual: &str, redactor: &Redactor) -> Resu
         }
     }
     Ok(())
+}
+
+/// What libraries below us may say at most: at debug and trace they show addresses with passwords, and
+/// messages with whatever is in them.
+fn quiet() -> Targets {
+    let loud = ["hyper", "hyper_util", "reqwest", "rustls", "h2"];
+    Targets::new()
+        .with_default(LevelFilter::TRACE)
+        .with_targets(loud.map(|target| (target, LevelFilter::INFO)))
+        .with_target("rmcp", LevelFilter::WARN)
 }
 
 /// A level, or levels of modules: `info,openclaw_mcp=debug`.

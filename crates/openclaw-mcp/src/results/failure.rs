@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::text::{Token, without_needless_escapes};
 use super::{Origin, SOURCE};
-use crate::wire::CallError;
+use crate::wire::{CallError, Closed};
 
 /// How much of what a server says about a failure is shown.
 const MAX_THEIRS: usize = 4_000;
@@ -84,6 +84,10 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
                 after.as_millis()
             ),
         ),
+        // Why it was lost may quote the server.
+        CallError::Closed(Closed::Lost(_)) => {
+            (Failure::Unavailable, format!("{server} is not available: the connection was lost."))
+        }
         CallError::Closed(closed) => {
             (Failure::Unavailable, format!("{server} is not available: {closed}."))
         }

@@ -20,7 +20,11 @@ pub(super) struct CallId(u64);
 impl CallId {
     /// The id that stands in a message, if it is one of ours.
     pub(super) fn parse(id: &RawValue) -> Option<Self> {
-        let id = number(id)?;
+        Self::of_number(number(id)?)
+    }
+
+    /// The id of this number, if it is one of ours.
+    pub(super) fn of_number(id: u64) -> Option<Self> {
         (id >= BASE).then_some(Self(id))
     }
 

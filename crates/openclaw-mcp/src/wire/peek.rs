@@ -34,7 +34,8 @@ struct Envelope<'a> {
     method: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    // `null` is an answer, too, if a wrong one.
+    #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
@@ -44,6 +45,34 @@ struct Envelope<'a> {
 struct Progress<'a> {
     #[serde(borrow, rename = "progressToken")]
     token: &'a RawValue,
+}
+
+fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
+    value: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
+}
+
+/// What is said of an answer that cannot be read.
+const UNREADABLE: &str = r#"{"code":-32700,"message":"the server's answer is not valid JSON"}"#;
+
+/// The call that a broken line was to answer, as far as that can be told: whoever waits for it need not
+/// wait in vain.
+fn broken(line: &[u8]) -> Line<'_> {
+    let id = memchr::memmem::find(line, br#""id""#).and_then(|at| {
+        let rest = line.get(at + 4..)?.iter().copied();
+        let digits: String = rest
+            .skip_while(|byte| matches!(byte, b' ' | b':' | b'"'))
+            .take_while(u8::is_ascii_digit)
+            .take(20)
+            .map(char::from)
+            .collect();
+        CallId::of_number(digits.parse().ok()?)
+    });
+    match (id, serde_json::from_str(UNREADABLE)) {
+        (Some(id), Ok(error)) => Line::Answer(id, Err(error)),
+        _ => Line::Garbage,
+    }
 }
 
 /// The number that an id is. Some servers echo numbers as strings.
@@ -57,7 +86,7 @@ pub(super) fn peek(line: &[u8]) -> Line<'_> {
     if first == Some(&b'[') {
         return serde_json::from_slice(line).map_or(Line::Garbage, Line::Batch);
     }
-    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(line) else { return Line::Garbage };
+    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(line) else { return broken(line) };
     // The method comes first: a request of the server may use an id that is one of ours, too.
     if let Some(method) = envelope.method {
         let progress = (method == "notifications/progress").then_some(envelope.params).flatten();
@@ -110,6 +139,19 @@ mod tests {
         assert!(
             matches!(peek(br#" [{"id":1,"result":{}}]"#), Line::Batch(parts) if parts.len() == 1)
         );
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_ends_its_call() {
+        for rest in ["\"result\":{\"n\":NaN}}", "\"result\":{\"content\":[", "\"result\":nul"] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id": {OURS},{rest}"#);
+            assert!(matches!(peek(line.as_bytes()), Line::Answer(_, Err(_))), "{line}");
+        }
+        let null = format!(r#"{{"jsonrpc":"2.0","id":{OURS},"result":null}}"#);
+        assert!(
+            matches!(peek(null.as_bytes()), Line::Answer(_, Ok(result)) if result.get() == "null")
+        );
+        assert!(matches!(peek(br#"{"id":7,"result":{"#), Line::Garbage));
     }
 
     #[test]

@@ -25,7 +25,12 @@ pub(super) async fn send(
     when_dropped: WhenDropped,
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Box<RawValue>, CallError> {
-    queue.room().await?;
+    let started = Instant::now();
+    // A server that does not read what it is sent must not be waited for without end.
+    match tokio::time::timeout(limits.timeout, queue.room()).await {
+        Ok(room) => room?,
+        Err(_) => return Err(CallError::TimedOut(started.elapsed())),
+    }
     let opened = queue.push(|state| {
         let (id, answer) = state.calls.open()?;
         write(&mut state.out, id.number());
@@ -40,7 +45,6 @@ pub(super) async fn send(
         queue.state().calls.close(id);
         return Err(closed.clone().into());
     }
-    let started = Instant::now();
     let mut patience = limits.timeout;
     loop {
         match tokio::time::timeout(patience, &mut answer).await {

@@ -188,12 +188,13 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
     };
     let look = async |fleet: &Fleet, approved: bool| {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
+        let catalogue = tools(fleet).catalogue();
         let call = Call {
             name: "mcp_x_look",
             arguments: &arguments,
             who: "test",
             session: None,
-            approved,
+            approved: approved.then(|| *catalogue.get("mcp_x_look").unwrap().fingerprint()),
         };
         tools(fleet).call(call).await
     };
@@ -260,7 +261,7 @@ async fn resources_are_read_and_prompts_become_commands() {
         fleet.tried().await;
         let tools = tools(&fleet);
         let resource = tools.resources().into_iter().next().unwrap();
-        let read = tools.read(&resource.server, &resource.entry.uri).await;
+        let read = tools.read(&resource.server, &resource.entry.uri, "test").await;
         assert!(!read.is_error && read.details.wrapped, "{read:?}");
         assert!(tools.resource_tool().is_some());
         let listed = call(&tools, "mcp_resources", json!({})).await;
@@ -273,7 +274,7 @@ async fn resources_are_read_and_prompts_become_commands() {
         let prompt = &prompts[0].prompt;
         let arguments =
             prompt.entry.arguments.iter().map(|a| (a.name.clone(), "b".to_owned())).collect();
-        let got = tools.prompt(&prompt.server, &prompt.entry.name, &arguments).await;
+        let got = tools.prompt(&prompt.server, &prompt.entry.name, &arguments, "test").await;
         assert!(!got.is_error && got.details.wrapped, "{got:?}");
         fleet.stop().await;
     }

@@ -54,7 +54,7 @@ pub(crate) fn setup() -> Setup {
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
-    Setup { surroundings, folders: Folders::default(), office: Office::none() }
+    Setup { surroundings, folders: Folders::default(), office: Office::none(), tries_again: true }
 }
 
 pub(crate) fn start(config: &Config) -> Arc<Fleet> {
@@ -68,7 +68,7 @@ pub(crate) fn tools(fleet: &Fleet) -> Arc<AgentTools> {
 
 pub(crate) async fn call(tools: &AgentTools, name: &str, arguments: Value) -> ToolOutcome {
     let arguments = RawValue::from_string(arguments.to_string()).unwrap();
-    let call = Call { name, arguments: &arguments, who: "test", session: None, approved: false };
+    let call = Call { name, arguments: &arguments, who: "test", session: None, approved: None };
     tools.call(call).await
 }
 

@@ -105,7 +105,11 @@ async fn servers_for_node_are_reached_over_every_transport_and_had_back() {
         cancel(&tools, expected.name, tool, long.clone()).await;
         expected.assert_answers(&tools).await;
         let document = tools.resources().into_iter().find(|of| of.server == expected.name).unwrap();
-        assert_result(&tools.read(expected.name, &document.entry.uri).await, expected.name, "");
+        assert_result(
+            &tools.read(expected.name, &document.entry.uri, "test").await,
+            expected.name,
+            "",
+        );
     }
 
     let peers = kill_all(&tools, &expected, peers).await;
@@ -148,7 +152,7 @@ async fn servers_for_python_are_reached_over_every_transport_and_had_back() {
         expected.assert_met(&tools).await;
         cancel(&tools, expected.name, "slow", json!({ "steps": 600, "milliseconds": 1_000 })).await;
         expected.assert_answers(&tools).await;
-        let read = tools.read(expected.name, "test://greeting").await;
+        let read = tools.read(expected.name, "test://greeting", "test").await;
         assert_result(&read, expected.name, "Hello from FastMCP");
     }
     let peers = kill_all(&tools, &expected, peers).await;

@@ -76,14 +76,14 @@ async fn servers_for_node_are_used_cancelled_killed_and_had_back() {
     }
 
     let document = tools.resources().into_iter().find(|of| of.server == "everything").unwrap();
-    assert_result(&tools.read("everything", &document.entry.uri).await, "everything", "");
+    assert_result(&tools.read("everything", &document.entry.uri, "test").await, "everything", "");
     let pages = tools.resources().iter().filter(|of| of.server == "old").count();
     assert_eq!(pages, 100, "of ten pages");
-    let read = tools.read("old", "test://static/resource/99").await;
+    let read = tools.read("old", "test://static/resource/99", "test").await;
     assert_result(&read, "old", "This is a plaintext resource");
     assert!(tools.templates().iter().any(|of| of.server == "everything"));
     let arguments = BTreeMap::from([("city".to_owned(), "Oslo".to_owned())]);
-    let prompt = tools.prompt("everything", "args-prompt", &arguments).await;
+    let prompt = tools.prompt("everything", "args-prompt", &arguments, "test").await;
     assert_result(&prompt, "everything", "weather in Oslo");
     let prompts = tools.prompts();
     assert!(prompts.iter().any(|prompt| prompt.command.as_str() == "mcp__old__simple_prompt"));
@@ -150,12 +150,12 @@ async fn servers_for_python_are_used_cancelled_killed_and_had_back_and_their_era
         let starts = yard.started(expected.name).len();
         assert!(starts <= 2, "{} started {starts} times", expected.name);
     }
-    let read = tools.read("fast", "test://greeting").await;
+    let read = tools.read("fast", "test://greeting", "test").await;
     assert_result(&read, "fast", "Hello from FastMCP");
     assert!(tools.templates().iter().any(|of| of.entry.uri_template == "test://square/{number}"));
-    assert_result(&tools.read("fast", "test://square/12").await, "fast", "144");
+    assert_result(&tools.read("fast", "test://square/12", "test").await, "fast", "144");
     let arguments = BTreeMap::from([("code".to_owned(), "let x = 1;".to_owned())]);
-    assert_result(&tools.prompt("fast", "review", &arguments).await, "fast", "let x = 1;");
+    assert_result(&tools.prompt("fast", "review", &arguments, "test").await, "fast", "let x = 1;");
 
     let long = json!({ "steps": 600, "milliseconds": 1_000 });
     cancel(&tools, "fast", "slow", long).await;

@@ -111,7 +111,8 @@ pub(crate) fn setup(host: Host) -> Setup {
     let environment: Environment = [("PATH", path.as_str())].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
-    Setup { surroundings, folders: Folders::default(), office: Office::none() }
+    let (folders, office) = (Folders::default(), Office::none());
+    Setup { surroundings, folders, office, tries_again: true }
 }
 
 /// A fleet whose servers are all ready.
@@ -127,7 +128,7 @@ pub(crate) async fn ready(config: &Config, setup: Setup) -> (Arc<Fleet>, Arc<Age
 
 pub(crate) async fn call(tools: &AgentTools, name: &str, arguments: Value) -> ToolOutcome {
     let arguments = RawValue::from_string(arguments.to_string()).unwrap();
-    let call = Call { name, arguments: &arguments, who: "test", session: None, approved: false };
+    let call = Call { name, arguments: &arguments, who: "test", session: None, approved: None };
     within(Box::pin(tools.call(call))).await
 }
 

@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 /// Who calls, in the audit log.
-const WHO: &str = "shell";
+pub(super) const WHO: &str = "shell";
 /// How much of a description is shown to somebody who decides about it.
 const DESCRIPTION_CHARS: usize = 2_000;
 
@@ -66,7 +66,8 @@ async fn carry_out(
         output.problem(&problem, Some(&hint));
         Exit::Usage
     })?;
-    let approved = approve(&tool, args.approve, session, output).await?;
+    approve(&tool, args.approve, session, output).await?;
+    let approved = Some(*tool.fingerprint());
     let name = tool.spec.name.as_str();
     let call = Call { name, arguments: &arguments, who: WHO, session: None, approved };
     let outcome = session.tools.call(call).await;
@@ -149,13 +150,13 @@ async fn approve(
     flag: bool,
     session: &Session,
     output: &mut Output,
-) -> Result<bool, Exit> {
-    let Some(pins) = &session.pins else { return Ok(true) };
+) -> Result<(), Exit> {
+    let Some(pins) = &session.pins else { return Ok(()) };
     let (server, name) = (tool.server().name().as_str(), tool.listed().name.as_str());
     let pin = pins.check(server, name, tool.fingerprint());
     // What is denied is denied by the call itself.
     if flag || !tool.is_allowed() || !matches!(pin, Pin::Changed { .. }) {
-        return Ok(true);
+        return Ok(());
     }
     let shown = clean_line(Untrusted::new(name), 100);
     let message = format!(
@@ -175,7 +176,7 @@ async fn approve(
     output.note(&format!("it now says: {description}"));
     output.note(&format!("and takes: {}", tool.spec.input_schema));
     if terminal.confirm("Approve it as it is now, and call it?").await {
-        return Ok(true);
+        return Ok(());
     }
     output.problem("it was not approved, and not called", None);
     Err(Exit::Denied)

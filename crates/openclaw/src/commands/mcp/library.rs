@@ -9,6 +9,7 @@ use openclaw_mcp::listing::ListedPrompt;
 use openclaw_mcp::server::Server;
 use serde_json::{Value, json};
 
+use super::call::WHO;
 use super::host::{Need, with_session};
 use super::servers::cut;
 use super::{answer, arguments};
@@ -155,7 +156,7 @@ pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &m
         if let Err(exit) = session.ready(&args.server, output).await {
             return exit;
         }
-        let outcome = session.tools.read(&args.server, &args.uri).await;
+        let outcome = session.tools.read(&args.server, &args.uri, WHO).await;
         answer::show(&outcome, &args.uri, &args.show, output)
     })
 }
@@ -194,7 +195,7 @@ pub(super) fn prompt(
             output.problem(&message, Some(&hint));
             return Exit::Usage;
         }
-        let outcome = session.tools.prompt(&args.server, &args.name, &arguments).await;
+        let outcome = session.tools.prompt(&args.server, &args.name, &arguments, WHO).await;
         answer::show(&outcome, &args.name, &args.show, output)
     })
 }

@@ -6,7 +6,7 @@ use openclaw_config::{Config, Paths};
 use serde_json::json;
 
 use super::standing;
-use super::write::{open, save};
+use super::write::{open, save, take_turn};
 use crate::commands::with_paths;
 use crate::edge::Edge;
 use crate::exit::Exit;
@@ -19,6 +19,7 @@ pub(super) fn remove(name: &str, flag: Option<&Path>, edge: &Edge, output: &mut 
 }
 
 fn remove_from(name: &str, paths: &Paths, edge: &Edge, output: &mut Output) -> Result<Exit, Exit> {
+    let _turn = take_turn(paths);
     let document = open(paths, edge, output)?;
     let removed = document.remove_server(name);
     if removed.is_empty() {

@@ -29,6 +29,7 @@ pub(super) fn put(
     edge: &Edge,
     output: &mut Output,
 ) -> Result<Written, Exit> {
+    let _turn = take_turn(paths);
     let document = open(paths, edge, output)?;
     for NewServer { name, entry } in servers {
         if let Err(error) = document.put_server(name, entry) {
@@ -36,6 +37,17 @@ pub(super) fn put(
         }
     }
     save(&document, paths, edge, output)
+}
+
+/// Keeps other commands from changing the file until this is dropped. Where that cannot be had, the last
+/// one wins.
+pub(super) fn take_turn(paths: &Paths) -> Option<std::fs::File> {
+    std::fs::create_dir_all(&paths.state).ok()?;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    let file = options.open(paths.state.join("config.lock")).ok()?;
+    file.lock().ok()?;
+    Some(file)
 }
 
 /// Opens the file; one that does not exist is empty.

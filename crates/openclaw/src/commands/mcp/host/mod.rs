@@ -114,12 +114,14 @@ async fn attend(
     let host = Host {
         person: terminal.clone().map(|terminal| Arc::new(terminal) as _),
         lender: None,
-        roots: edge.folder().into_iter().collect(),
+        // Where the shell stands is no permission: some servers would let go of their own folders for it.
+        roots: Vec::new(),
     };
     let guard = edge.guard_command().map_or_else(Guard::none, Guard::new);
     let pins = office.pins.clone();
     let surroundings = Surroundings { resolver: resolver.clone(), environment, guard, host };
-    let setup = Setup { surroundings, folders: keep::folders(&paths.state), office };
+    let folders = keep::folders(&paths.state);
+    let setup = Setup { surroundings, folders, office, tries_again: false };
     let fleet = Fleet::start(&reduced(config, agent, need), setup);
     let Some(tools) = fleet.agent(agent.id.as_str()) else {
         output.problem("the agent is not there", None);
@@ -154,6 +156,8 @@ fn reduced(config: &Config, agent: &AgentConfig, need: Need<'_>) -> Config {
     let mut agent = agent.clone();
     for server in agent.mcp.servers.values_mut() {
         server.lazy |= !need.all;
+        // A person, or a program, gets all of it; only a model's room is short.
+        server.max_result_chars = usize::MAX;
         if let Some(timeout) = need.timeout {
             server.tool_timeout = timeout;
         }
