@@ -20,7 +20,7 @@ Tasks:
   test [ARGS]    Install what the tests need into target/peers, then run all of them.
                  ARGS go to `cargo test`, as in `cargo xtask test -p openclaw-config`.
   bench [NAME]   Run the benchmarks: ours and the comparison side by side, as a ratio.
-                 Names: content, call, http
+                 Names: content, call, http, catalogue, fleet, memory, cold
   conformance [FILTER] [--client COMMAND]
                  Run the official MCP conformance suite against our client (or COMMAND), each
                  scenario alone, and compare with the reference. Leave the machine alone meanwhile.
@@ -62,25 +62,43 @@ fn test(args: &[&str]) -> Result<(), Failure> {
     cargo("test").arg("--all-features").args(selection).env("OPENCLAW_PEERS", peers).run()
 }
 
+/// A benchmark: its name, the package and target that it is in, and its name in there.
+struct Bench {
+    name: &'static str,
+    package: &'static str,
+    target: &'static str,
+    args: &'static [&'static str],
+}
+
+const fn engine(name: &'static str, args: &'static [&'static str]) -> Bench {
+    Bench { name, package: "openclaw-mcp", target: "mcp", args }
+}
+
+const BENCHES: &[Bench] = &[
+    Bench { name: "content", package: "openclaw-content", target: "wrap", args: &[] },
+    engine("call", &["call"]),
+    engine("http", &["http"]),
+    engine("catalogue", &["catalogue"]),
+    engine("fleet", &["fleet"]),
+    engine("memory", &["memory"]),
+    Bench { name: "cold", package: "openclaw", target: "cold", args: &[] },
+];
+
 /// Runs the benchmarks.
 fn bench(names: &[&str]) -> Result<(), Failure> {
-    // Name, package, bench target.
-    const BENCHES: &[(&str, &str, &str)] = &[
-        ("content", "openclaw-content", "wrap"),
-        ("call", "openclaw-mcp", "call"),
-        ("http", "openclaw-mcp", "http"),
-    ];
-    if let Some(name) = names.iter().find(|name| !BENCHES.iter().any(|(known, ..)| known == *name))
-    {
+    let is_known = |name: &&&str| BENCHES.iter().any(|bench| bench.name == **name);
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
         return Err(Failure::new(format!("there is no benchmark `{name}`")));
     }
     cargo("build")
         .args(["--quiet", "--profile", "bench", "--package", "openclaw-testkit"])
         .run()?;
-    for (name, package, bench) in BENCHES {
+    for Bench { name, package, target, args } in BENCHES {
         if names.is_empty() || names.contains(name) {
             println!("== {name} ==");
-            cargo("bench").args(["--quiet", "--package", package, "--bench", bench]).run()?;
+            let mut bench = cargo("bench");
+            bench.args(["--quiet", "--package", package, "--bench", target, "--"]).args(*args);
+            bench.run()?;
         }
     }
     Ok(())

@@ -1,0 +1,166 @@
+//! The catalogue of fifty servers of twenty tools each: how long it takes to build, from nothing and
+//! after one list has changed, and to find a tool in it.
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::server::Folders;
+use openclaw_testkit::TestServer;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::fleet::{SERVERS, TOOLS, entries, script};
+use crate::measure::{Budget, ROUNDS, micros, pin};
+use crate::runtime;
+use crate::sides::{config, local_entry, setup};
+
+const BUILD_MS: Budget = Budget::at_most(20.0);
+const LOOKUP_NS: Budget = Budget::at_most(200.0);
+/// The tool that one server lists and, once called, does not know.
+const GONE: &str = "search_issues_7";
+const GONE_NAMED: &str = "mcp_changing_search_issues_7";
+const ARGUMENTS: &str = r#"{"owner":"a","repo":"b","query":"c"}"#;
+
+pub(crate) fn run() {
+    pin();
+    println!("{} servers of {TOOLS} tools; best of {ROUNDS} rounds", SERVERS + 1);
+    runtime().block_on(measure());
+}
+
+async fn measure() {
+    let mut entries = entries(&script());
+    entries["changing"] = local_entry(&TestServer::stdio(&script().unknown_tool(GONE)));
+    let config = config(entries);
+    let fleet = Fleet::start(&config, setup(Office::none(), Folders::default()));
+    fleet.tried().await;
+
+    let mut best = [f64::MAX; 4];
+    for _ in 0..ROUNDS {
+        // The same servers with another crew: what it knows of their tools, it learns anew.
+        fleet.apply(&config).await;
+        let tools = fleet.agent("main").unwrap();
+        let (from_nothing, _) = build(&tools);
+        let without = without_a_tool(&tools).await;
+        let with_again = until_it_is_back(&tools).await;
+        let parsed = parse(&tools);
+        for (best, now) in best.iter_mut().zip([from_nothing, without, with_again, parsed]) {
+            *best = best.min(micros(now) / 1e3);
+        }
+    }
+    let [from_nothing, without, with_again, parsed] = best;
+    println!("{:<52} {parsed:>9.2} ms", "`rmcp` only parses the same lists");
+    for (what, ours) in [
+        ("built from nothing", from_nothing),
+        ("built after one server has one tool fewer", without),
+        ("built after one server listed all of its tools anew", with_again),
+    ] {
+        let (ratio, verdict) = (ours / parsed, BUILD_MS.verdict(ours));
+        println!("{what:<52} {ours:>9.2} ms {ratio:>6.2} × that   {verdict}");
+    }
+    lookups(&fleet.agent("main").unwrap());
+    fleet.stop().await;
+}
+
+/// Builds the catalogue if something has changed. Returns how long that took, and how many tools it has.
+fn build(tools: &AgentTools) -> (Duration, usize) {
+    let start = Instant::now();
+    let catalogue = tools.catalogue();
+    (start.elapsed(), catalogue.all().len())
+}
+
+/// A server that says that it does not know a tool loses it (B11).
+async fn without_a_tool(tools: &AgentTools) -> Duration {
+    let arguments = RawValue::from_string(ARGUMENTS.to_owned()).unwrap();
+    let (name, session) = (GONE_NAMED, None);
+    let call = Call { name, arguments: &arguments, who: "bench", session, approved: false };
+    let outcome = tools.call(call).await;
+    assert!(outcome.is_error, "{}", outcome.text());
+    let (took, count) = build(tools);
+    assert_eq!(count, (SERVERS + 1) * TOOLS - 1);
+    took
+}
+
+/// The server is asked for its list again a little later, and still lists the tool.
+async fn until_it_is_back(tools: &AgentTools) -> Duration {
+    let wait = async {
+        loop {
+            let (took, count) = build(tools);
+            if count == (SERVERS + 1) * TOOLS {
+                return took;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap()
+}
+
+/// What a bare client does with such lists, before anything is made of them.
+fn parse(tools: &AgentTools) -> Duration {
+    let definitions: Vec<Value> = tools
+        .catalogue()
+        .all()
+        .iter()
+        .map(|tool| {
+            let listed = tool.listed();
+            json!({
+                "name": listed.name,
+                "description": listed.description,
+                "inputSchema": *listed.input_schema,
+                "annotations": { "readOnlyHint": true },
+            })
+        })
+        .collect();
+    let lists: Vec<String> =
+        definitions.chunks(TOOLS).map(|chunk| json!({ "tools": chunk }).to_string()).collect();
+    let start = Instant::now();
+    for list in &lists {
+        black_box(serde_json::from_str::<rmcp::model::ListToolsResult>(list).unwrap());
+    }
+    start.elapsed()
+}
+
+fn lookups(tools: &Arc<AgentTools>) {
+    const REPEATS: usize = 20;
+    let catalogue = tools.catalogue();
+    let names: Vec<String> =
+        catalogue.all().iter().map(|tool| tool.spec.name.as_str().to_owned()).collect();
+    let plain: HashMap<&str, usize> =
+        names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    let each = |look: &dyn Fn(&str)| {
+        let start = Instant::now();
+        for _ in 0..REPEATS {
+            for name in &names {
+                look(black_box(name));
+            }
+        }
+        micros(start.elapsed()) * 1e3 / (REPEATS * names.len()) as f64
+    };
+    let mut best = [f64::MAX; 3];
+    for _ in 0..ROUNDS {
+        let round = [
+            each(&|name| {
+                black_box(catalogue.get(name));
+            }),
+            each(&|name| {
+                black_box(tools.catalogue().get(name));
+            }),
+            each(&|name| {
+                black_box(plain.get(name));
+            }),
+        ];
+        crate::measure::keep_best(&mut best, round);
+    }
+    let [held, fetched, plain] = best;
+    println!("{:<52} {plain:>9.0} ns", "a plain hash map finds a name");
+    for (what, ours) in
+        [("a catalogue finds a name", held), ("fetched first, as a call does", fetched)]
+    {
+        let (ratio, verdict) = (ours / plain, LOOKUP_NS.verdict(ours));
+        println!("{what:<52} {ours:>9.0} ns {ratio:>6.2} × that   {verdict}");
+    }
+}

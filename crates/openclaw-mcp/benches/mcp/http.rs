@@ -1,0 +1,135 @@
+//! A tool call over HTTP, answered as JSON: the whole bridge and the fast lane alone, beside bare
+//! `hyper` that sends the same bytes over one connection and looks at nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use openclaw_config::{HttpFlavour, HttpServer, OAuthSettings, ProxySetting, TlsSettings};
+use openclaw_mcp::remote::{self, Network, Opened, RemotePlan};
+use openclaw_mcp::wire::ToolCall;
+use openclaw_testkit::{Script, TestServer};
+use rmcp::model::ClientConfig;
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use url::Url;
+
+use crate::measure::{Budget, ROUNDS, cpu_used, heading, keep_best, line, median, pin};
+use crate::runtime;
+use crate::sides::{Arguments, Bridge, client, entry, lane_call};
+
+const P50: Budget = Budget::at_most(2.0);
+const CALLS: usize = 2_000;
+const META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}"#;
+
+/// Bare `hyper`: one connection that is kept.
+struct Hyper {
+    // A future of the benchmark borrows it; there is one call at a time.
+    sender: Mutex<SendRequest<Full<Bytes>>>,
+    connection: JoinHandle<()>,
+    url: Url,
+    body: Bytes,
+}
+
+impl Hyper {
+    async fn open(url: &str, arguments: &Arguments) -> Self {
+        let url = Url::parse(url).unwrap();
+        let stream = TcpStream::connect(("127.0.0.1", url.port().unwrap())).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        let connection = tokio::spawn(async move {
+            let _ = connection.await;
+        });
+        let id = 1_u64 << 40;
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{},"_meta":{{{META},"progressToken":{id}}}}}}}"#,
+            arguments.raw
+        );
+        Self { sender: Mutex::new(sender), connection, url, body: body.into() }
+    }
+
+    async fn call(&self) -> usize {
+        let request = Request::post(self.url.path())
+            .header("host", self.url.authority())
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", "echo")
+            .body(Full::new(self.body.clone()))
+            .unwrap();
+        let mut sender = self.sender.lock().await;
+        sender.ready().await.unwrap();
+        let response = sender.send_request(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.into_body().collect().await.unwrap().to_bytes().len()
+    }
+}
+
+fn plan(url: &str) -> RemotePlan {
+    RemotePlan {
+        server: "x".to_owned(),
+        config: HttpServer {
+            url: Url::parse(url).unwrap().into(),
+            flavour: HttpFlavour::Streamable,
+            headers: BTreeMap::new(),
+            api_key: None,
+            oauth: OAuthSettings::default(),
+            tls: TlsSettings { ca_file: None, client_cert: None, client_key: None, verify: true },
+            proxy: ProxySetting::Direct,
+        },
+        headers: BTreeMap::new(),
+        network: Network::default(),
+        client: client(),
+        known: None,
+        timeout: Duration::from_secs(60),
+    }
+}
+
+pub(crate) fn run() {
+    pin();
+    println!("tool calls over HTTP, 16 bytes, one connection, best of {ROUNDS} rounds");
+    heading("bare hyper");
+    runtime().block_on(compare());
+}
+
+async fn compare() {
+    let arguments = Arguments::new(&json!({ "text": "x".repeat(16) }));
+    let raw = &*arguments.raw;
+    let server = TestServer::http(&Script::new());
+    let hyper = Hyper::open(server.url(), &arguments).await;
+    let opened: Opened<ClientConfig> = remote::open(plan(server.url()), client()).await.unwrap();
+    let bridge = Bridge::open(entry(json!({ "url": server.url() })), false).await;
+    bridge.approve("mcp_x_echo", raw).await;
+
+    let call = ToolCall { tool: "echo", arguments: raw, meta: META, more: "", headers: &[] };
+    let mut best = [f64::MAX; 6];
+    for _ in 0..ROUNDS {
+        let mut round = [0.0; 6];
+        let before = cpu_used();
+        round[0] = median(CALLS, || bridge.call("mcp_x_echo", raw)).await;
+        let after_bridge = cpu_used();
+        round[1] = median(CALLS, || lane_call(&opened.lane, call)).await;
+        let after_lane = cpu_used();
+        round[2] = median(CALLS, || hyper.call()).await;
+        let after_hyper = cpu_used();
+        round[3] = (after_bridge - before) / CALLS as f64;
+        round[4] = (after_lane - after_bridge) / CALLS as f64;
+        round[5] = (after_hyper - after_lane) / CALLS as f64;
+        keep_best(&mut best, round);
+    }
+    let [p50, lane_p50, hyper_p50, used, lane_used, hyper_used] = best;
+    line("p50, bridge", "µs", p50, hyper_p50, P50);
+    line("p50, fast lane alone", "µs", lane_p50, hyper_p50, P50);
+    line("CPU a call, bridge", "µs", used, hyper_used, Budget::NONE);
+    line("CPU a call, fast lane alone", "µs", lane_used, hyper_used, Budget::NONE);
+    bridge.fleet.stop().await;
+    let _ = opened.rmcp.cancel().await;
+    hyper.connection.abort();
+}

@@ -1,0 +1,118 @@
+//! Clocks, CPU time, cores, and how a ratio is told.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
+
+pub(crate) const ROUNDS: usize = 9;
+pub(crate) const IN_FLIGHT: usize = 64;
+
+/// One core for both ends: between two, what is measured is how long it takes to wake the other.
+pub(crate) fn pin() {
+    let is_pinned = cores::use_only(|core| core == 1);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("pinned to one core: {is_pinned}; load of the machine: {}", load.trim());
+}
+
+/// All cores again.
+pub(crate) fn unpin() {
+    cores::use_only(|_| true);
+}
+
+#[cfg(target_os = "linux")]
+mod cores {
+    use nix::sched::{CpuSet, sched_setaffinity};
+    use nix::unistd::Pid;
+
+    pub(super) fn use_only(is_wanted: impl Fn(usize) -> bool) -> bool {
+        let mut cores = CpuSet::new();
+        for core in (0..CpuSet::count()).filter(|core| is_wanted(*core)) {
+            let _ = cores.set(core);
+        }
+        sched_setaffinity(Pid::from_raw(0), &cores).is_ok()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod cores {
+    pub(super) fn use_only(_is_wanted: impl Fn(usize) -> bool) -> bool {
+        false
+    }
+}
+
+/// The CPU time of this process so far, in µs.
+pub(crate) fn cpu_used() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
+    (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64
+}
+
+/// The median time of a call in µs, one after the other.
+pub(crate) async fn median<F: Future<Output = usize>>(calls: usize, call: impl Fn() -> F) -> f64 {
+    let mut times = Vec::with_capacity(calls);
+    for _ in 0..calls {
+        let start = Instant::now();
+        call().await;
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    micros(times[calls / 2])
+}
+
+/// The CPU time of this process for a call in µs, with many in flight.
+pub(crate) async fn cpu<F: Future<Output = usize>>(calls: usize, call: impl Fn() -> F) -> f64 {
+    let before = cpu_used();
+    let mut flight: FuturesUnordered<_> = (0..IN_FLIGHT).map(|_| call()).collect();
+    for _ in 0..calls {
+        flight.next().await;
+        flight.push(call());
+    }
+    while flight.next().await.is_some() {}
+    (cpu_used() - before) / (calls + IN_FLIGHT) as f64
+}
+
+pub(crate) fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+/// The best of each column so far.
+pub(crate) fn keep_best<const N: usize>(best: &mut [f64; N], round: [f64; N]) {
+    for (best, now) in best.iter_mut().zip(round) {
+        *best = best.min(now);
+    }
+}
+
+/// What a figure must not exceed; not every figure has a bound.
+#[derive(Clone, Copy)]
+pub(crate) struct Budget(pub(crate) Option<f64>);
+
+impl Budget {
+    pub(crate) const NONE: Self = Self(None);
+
+    pub(crate) const fn at_most(bound: f64) -> Self {
+        Self(Some(bound))
+    }
+
+    /// The budget, and whether it is met.
+    pub(crate) fn verdict(self, value: f64) -> String {
+        match self.0 {
+            None => "no budget".to_owned(),
+            Some(bound) if value <= bound => format!("budget {bound}: met"),
+            Some(bound) => format!("budget {bound}: MISSED"),
+        }
+    }
+}
+
+/// A line of a table: ours, the other's, ours as a part of it, and what it should be.
+pub(crate) fn line(what: &str, unit: &str, ours: f64, other: f64, budget: Budget) {
+    let ratio = ours / other;
+    let verdict = budget.verdict(ratio);
+    println!("{what:<44} {ours:>11.1} {other:>11.1} {unit:<3} {ratio:>6.2} ×   {verdict}");
+}
+
+/// The heads of such a table.
+pub(crate) fn heading(other: &str) {
+    println!("{:<44} {:>11} {other:>11}", "", "ours");
+}

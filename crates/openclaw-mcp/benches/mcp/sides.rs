@@ -1,0 +1,179 @@
+//! The sides of a comparison: our fleet with every check on, the fast lane alone, a bare `rmcp` client.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::audit::{Audit, AuditOptions};
+use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::client::Host;
+use openclaw_mcp::dial::Surroundings;
+use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::guard::Guard;
+use openclaw_mcp::pins::Pins;
+use openclaw_mcp::process::{Launch, Pipes, Process};
+use openclaw_mcp::server::Folders;
+use openclaw_mcp::wire::{self, FastLane, Limits, ToolCall};
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_testkit::{Script, TestServer};
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
+};
+use rmcp::service::RunningService;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+pub(crate) const LIMITS: Limits =
+    Limits { timeout: Duration::from_secs(60), cap: Duration::from_secs(60) };
+
+pub(crate) type Rmcp = RunningService<RoleClient, ClientConfig>;
+
+pub(crate) fn client() -> ClientConfig {
+    ClientConfig::new(ClientCapabilities::default(), Implementation::new("bench", "0"))
+        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+}
+
+/// How a local server is started.
+pub(crate) type CommandLine = (PathBuf, Vec<String>);
+
+/// A server that behaves well, with the usual tools.
+pub(crate) fn usual() -> CommandLine {
+    TestServer::stdio(&Script::new())
+}
+
+fn start_process((program, args): &CommandLine) -> (Process, Pipes) {
+    let program = program.to_str().unwrap().to_owned();
+    let launch = Launch { program, args: args.clone(), env: BTreeMap::new(), cwd: None };
+    Process::spawn(&launch, &Guard::none()).unwrap()
+}
+
+/// The entry of a server that is started as a process, with all checks on and none in the way.
+pub(crate) fn local_entry((program, args): &CommandLine) -> Value {
+    entry(json!({ "command": program, "args": args }))
+}
+
+/// Adds what every server gets here: bounds that are checked and never reached.
+pub(crate) fn entry(mut entry: Value) -> Value {
+    entry["timeout"] = json!(60_000);
+    entry["toolTimeout"] = json!(60_000);
+    entry["rateLimit"] = json!(1_000_000);
+    entry["maxResultChars"] = json!(100_000_000);
+    entry["tools"] = json!({ "deny": ["crash"] });
+    entry
+}
+
+pub(crate) fn config(servers: Value) -> Config {
+    let config = json!({
+        "mcp": { "servers": servers },
+        "tools": { "allow": ["mcp_*"], "deny": ["*_sleep"] },
+    });
+    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    load_text(Path::new("openclaw.json"), &config.to_string(), surroundings).config.unwrap()
+}
+
+pub(crate) fn setup(office: Office, folders: Folders) -> Setup {
+    let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+    let (guard, host) = (Guard::none(), Host::default());
+    let surroundings = Surroundings { resolver, environment, guard, host };
+    Setup { surroundings, folders, office }
+}
+
+/// The whole bridge to one server, named `x`: policy, pins, schema, limiter, time-out, wrapping.
+pub(crate) struct Bridge {
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) tools: Arc<AgentTools>,
+    _folder: TempDir,
+}
+
+impl Bridge {
+    pub(crate) async fn open(entry: Value, is_audited: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = match is_audited {
+            true => Audit::to_file(folder.path().join("audit"), AuditOptions::default()).unwrap(),
+            false => Audit::none(),
+        };
+        let pins = Some(Arc::new(Pins::load(folder.path().join("pins")).unwrap()));
+        let office = Office { audit, pins, ..Office::none() };
+        let setup = setup(office, Folders::default());
+        let fleet = Fleet::start(&config(json!({ "x": entry })), setup);
+        fleet.tried().await;
+        let tools = fleet.agent("main").unwrap();
+        Self { fleet, tools, _folder: folder }
+    }
+
+    pub(crate) async fn call(&self, name: &str, arguments: &RawValue) -> usize {
+        let call = Call { name, arguments, who: "bench", session: Some("s"), approved: false };
+        let outcome = self.tools.call(call).await;
+        assert!(!outcome.is_error, "{}", outcome.text());
+        outcome.content.len()
+    }
+
+    /// The first call: somebody approves what the tool says about itself.
+    pub(crate) async fn approve(&self, name: &str, arguments: &RawValue) {
+        let call = Call { name, arguments, who: "bench", session: None, approved: true };
+        let outcome = self.tools.call(call).await;
+        assert!(!outcome.is_error, "{}", outcome.text());
+    }
+}
+
+/// The fast lane of a local server, without the bridge.
+pub(crate) struct Lane {
+    lane: FastLane,
+    _rmcp: Rmcp,
+    _process: Process,
+}
+
+impl Lane {
+    pub(crate) async fn open(server: &CommandLine) -> Self {
+        let (process, pipes) = start_process(server);
+        let (lane, slow) = wire::open(pipes.stdin, pipes.stdout).unwrap();
+        let rmcp = rmcp::serve_client(client(), slow).await.unwrap();
+        Self { lane, _rmcp: rmcp, _process: process }
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> usize {
+        lane_call(&self.lane, ToolCall { tool, arguments, meta: "", more: "", headers: &[] }).await
+    }
+}
+
+pub(crate) async fn lane_call(lane: &FastLane, call: ToolCall<'_>) -> usize {
+    lane.call_tool(call, LIMITS).await.unwrap().get().len()
+}
+
+/// A bare `rmcp` client of a local server.
+pub(crate) struct Bare {
+    rmcp: Rmcp,
+    _process: Process,
+}
+
+impl Bare {
+    pub(crate) async fn open(server: &CommandLine) -> Self {
+        let (process, pipes) = start_process(server);
+        let rmcp = rmcp::serve_client(client(), (pipes.stdout, pipes.stdin)).await.unwrap();
+        Self { rmcp, _process: process }
+    }
+
+    pub(crate) async fn call(&self, tool: &'static str, arguments: &Map<String, Value>) -> usize {
+        let params = CallToolRequestParams::new(tool).with_arguments(arguments.clone());
+        self.rmcp.call_tool(params).await.unwrap().content.len()
+    }
+}
+
+/// Arguments as both sides want them.
+pub(crate) struct Arguments {
+    pub(crate) raw: Box<RawValue>,
+    pub(crate) map: Map<String, Value>,
+}
+
+impl Arguments {
+    pub(crate) fn new(arguments: &Value) -> Self {
+        let raw = serde_json::value::to_raw_value(arguments).unwrap();
+        Self { raw, map: arguments.as_object().unwrap().clone() }
+    }
+}

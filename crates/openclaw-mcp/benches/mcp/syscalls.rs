@@ -1,0 +1,90 @@
+//! How often a call asks the kernel for something. Counted by `strace`, where it is installed: this
+//! program starts itself under it, twice with a different number of calls, and takes the difference.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::sides::{Arguments, Bare, Bridge, Lane, local_entry, usual};
+
+const FEW: usize = 500;
+const MANY: usize = 2_500;
+/// What happens less often a call than this is the timer's or the scheduler's.
+const NOISE: f64 = 0.02;
+
+/// Makes calls one after the other and nothing else. Only the main thread is counted, and all of it is
+/// on that one.
+pub(crate) async fn make_calls(side: &str, count: &str) {
+    let count: usize = count.parse().unwrap();
+    let arguments = Arguments::new(&json!({ "text": "x".repeat(16) }));
+    let server = usual();
+    match side {
+        "bridge" => {
+            let bridge = Bridge::open(local_entry(&server), false).await;
+            bridge.approve("mcp_x_echo", &arguments.raw).await;
+            for _ in 0..count {
+                bridge.call("mcp_x_echo", &arguments.raw).await;
+            }
+            bridge.fleet.stop().await;
+        }
+        "lane" => {
+            let lane = Lane::open(&server).await;
+            for _ in 0..count {
+                lane.call("echo", &arguments.raw).await;
+            }
+        }
+        _ => {
+            let bare = Bare::open(&server).await;
+            for _ in 0..count {
+                bare.call("echo", &arguments.map).await;
+            }
+        }
+    }
+}
+
+/// Prints how many system calls a tool call costs on each side.
+pub(crate) fn report() {
+    for (side, named) in [("bridge", "bridge"), ("lane", "fast lane alone"), ("rmcp", "rmcp")] {
+        let Some((few, many)) = count(side, FEW).zip(count(side, MANY)) else {
+            println!("system calls a call: not counted, `strace` is missing or may not trace");
+            return;
+        };
+        let a_call = |name: &str| {
+            let all = |counts: &BTreeMap<String, f64>| counts.get(name).copied().unwrap_or(0.0);
+            (all(&many) - all(&few)) / (MANY - FEW) as f64
+        };
+        let named_each: Vec<_> = many.keys().map(|name| (name, a_call(name))).collect();
+        let sum: f64 = named_each.iter().map(|(_, each)| each).sum();
+        let each: Vec<String> = named_each
+            .iter()
+            .filter(|(_, each)| *each > NOISE)
+            .map(|(name, each)| format!("{name} {each:.2}"))
+            .collect();
+        println!("system calls a call, {named}: {sum:.1} ({})", each.join(", "));
+    }
+}
+
+/// The system calls of this program with so many tool calls, by name.
+fn count(side: &str, calls: usize) -> Option<BTreeMap<String, f64>> {
+    let folder = tempfile::tempdir().ok()?;
+    let file = folder.path().join("strace");
+    let status = Command::new("strace")
+        .args(["-c", "-o"])
+        .arg(&file)
+        .arg(std::env::current_exe().ok()?)
+        .args(["__calls", side, &calls.to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .ok()?;
+    let table = std::fs::read_to_string(file).ok().filter(|_| status.success())?;
+    // % time, seconds, µs a call, calls, (errors,) name
+    let rows = table.lines().filter_map(|row| {
+        let columns: Vec<&str> = row.split_whitespace().collect();
+        let name = *columns.last()?;
+        let count: f64 = columns.get(3)?.parse().ok()?;
+        (name != "total").then(|| (name.to_owned(), count))
+    });
+    Some(rows.collect())
+}
