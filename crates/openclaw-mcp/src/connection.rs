@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use memchr::memmem::Finder;
 use rmcp::RoleClient;
 use rmcp::model::ServerPeerInfo;
 use rmcp::service::{Peer, RunningService};
@@ -27,6 +28,8 @@ use crate::wire::{CallError, FastLane, Limits, ToolCall};
 
 /// How often a server may ask back before it answers a request.
 const MAX_ROUNDS: usize = 10;
+/// The type of a result that asks back.
+const INPUT_REQUIRED: &str = "input_required";
 /// How long a remote server may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(3);
 
@@ -101,13 +104,15 @@ struct Meta {
     object: Map<String, Value>,
     /// The same as text, without braces: what the fast lane puts into a call.
     members: String,
+    /// Finds what may be a server that asks back. Made once: making it costs more than a search.
+    asks_back: Finder<'static>,
 }
 
 impl Meta {
     fn new(object: Map<String, Value>) -> Self {
         let text = Value::Object(object.clone()).to_string();
         let members = text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned();
-        Self { object, members }
+        Self { object, members, asks_back: Finder::new(INPUT_REQUIRED) }
     }
 }
 
@@ -218,10 +223,9 @@ impl Connection {
 
     /// Cheap for what is complete: nothing is parsed then.
     fn missing<'a>(&self, result: &'a RawValue) -> Option<InputRequired<'a>> {
-        self.meta.as_ref()?;
-        memchr::memmem::find(result.get().as_bytes(), b"input_required")?;
+        self.meta.as_ref()?.asks_back.find(result.get().as_bytes())?;
         let parsed: InputRequired<'a> = serde_json::from_str(result.get()).ok()?;
-        (parsed.result_type == "input_required").then_some(parsed)
+        (*parsed.result_type == *INPUT_REQUIRED).then_some(parsed)
     }
 
     fn with_meta(&self, mut params: BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {

@@ -72,15 +72,34 @@ impl Memory {
 
     /// What is remembered; nothing if it cannot be read.
     pub fn recall(&self) -> Remembered {
-        let read = || {
-            let file = self.file.as_ref()?;
-            let is_small = fs::metadata(file).ok()?.len() <= MAX_BYTES;
-            let bytes = if is_small { fs::read(file).ok()? } else { return None };
-            let remembered: Remembered = serde_json::from_slice(&bytes).ok()?;
-            self.is_new(&bytes);
-            (remembered.format == FORMAT).then_some(remembered)
-        };
-        read().unwrap_or_default()
+        let remembered = self.read::<Remembered>().unwrap_or_default();
+        if remembered.format == FORMAT { remembered } else { Remembered::default() }
+    }
+
+    /// How the server wants to be spoken to, without what it had: that is most of the file.
+    pub fn recall_manner(&self) -> Remembered {
+        #[derive(Deserialize)]
+        struct Manner {
+            format: u32,
+            #[serde(default)]
+            era: Option<Era>,
+            #[serde(default)]
+            flavour: Option<Flavour>,
+        }
+        match self.read() {
+            Some(Manner { format: FORMAT, era, flavour }) => {
+                Remembered { format: FORMAT, era, flavour, inventory: Inventory::default() }
+            }
+            _ => Remembered::default(),
+        }
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
+        let file = self.file.as_ref()?;
+        let is_small = fs::metadata(file).ok()?.len() <= MAX_BYTES;
+        let bytes = if is_small { fs::read(file).ok()? } else { return None };
+        self.is_new(&bytes);
+        serde_json::from_slice(&bytes).ok()
     }
 
     /// Remembers. It is a convenience only: failing is no reason to stop.

@@ -1,6 +1,6 @@
 //! Every call leaves a trace: a line for debugging with its timing, and one in the audit log (N3).
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use openclaw_tools::ToolOutcome;
 use serde_json::value::RawValue;
@@ -37,12 +37,11 @@ impl<'a> Recorder<'a> {
         self.is_written = true;
         outcome.details.duration = self.started.elapsed();
         let chars = if self.tools.office.audit.is_on() { outcome.content_chars() } else { 0 };
-        self.record(AuditOutcome::of(&outcome), chars);
+        self.record(AuditOutcome::of(&outcome), outcome.details.duration, chars);
         outcome
     }
 
-    fn record(&self, ending: AuditOutcome, result_chars: usize) {
-        let duration = self.started.elapsed();
+    fn record(&self, ending: AuditOutcome, duration: Duration, result_chars: usize) {
         tracing::debug!(
             server = self.server,
             tool = ?self.raw_tool,
@@ -72,7 +71,7 @@ impl<'a> Recorder<'a> {
 impl Drop for Recorder<'_> {
     fn drop(&mut self) {
         if !self.is_written {
-            self.record(AuditOutcome::Cancelled, 0);
+            self.record(AuditOutcome::Cancelled, self.started.elapsed(), 0);
         }
     }
 }

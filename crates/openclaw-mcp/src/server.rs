@@ -123,9 +123,10 @@ impl Server {
             Some(folder) => ServerLog::at(folder, key),
             None => ServerLog::none(),
         };
-        let remembered = memory.recall();
-        let inventory = if config.lazy { remembered.inventory } else { Default::default() };
-        let shelf = Arc::new(Shelf::new(key, inventory, common.revision.clone(), memory));
+        // Only the tools of a lazy one are shown before it runs.
+        let remembered = if config.lazy { memory.recall() } else { memory.recall_manner() };
+        let shelf = Shelf::new(key, remembered.inventory, common.revision.clone(), memory);
+        let shelf = Arc::new(shelf);
         let backoff = match &config.transport {
             _ if !common.tries_again => Backoff::process(0),
             Transport::Stdio(_) => {

@@ -5,12 +5,18 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
 
 use super::Message;
 use super::entry::Rfc3339;
+
+/// How much is gathered for one write at most.
+const BATCH: usize = 64 * 1024;
+/// How long lines are left to gather after a write: to be woken for each, and to write each by itself,
+/// would cost a call more than all else that is ours. The queue has room for what comes meanwhile.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Owns the file.
 pub(super) struct Writer {
@@ -19,6 +25,9 @@ pub(super) struct Writer {
     size: u64,
     max_bytes: u64,
     lost: Arc<AtomicU64>,
+    /// Lines that are not written yet, and how many.
+    batch: String,
+    lines: u64,
     /// Whether the last write failed: one message is enough.
     is_failing: bool,
 }
@@ -27,29 +36,53 @@ impl Writer {
     pub(super) fn open(path: PathBuf, max_bytes: u64, lost: Arc<AtomicU64>) -> io::Result<Self> {
         let file = open(&path)?;
         let size = file.metadata()?.len();
-        Ok(Self { path, file, size, max_bytes, lost, is_failing: false })
+        let batch = String::with_capacity(BATCH);
+        Ok(Self { path, file, size, max_bytes, lost, batch, lines: 0, is_failing: false })
     }
 
     /// Writes what comes until nobody can send any more.
     pub(super) fn run(mut self, mut messages: mpsc::Receiver<Message>) {
         while let Some(message) = messages.blocking_recv() {
-            match message {
-                Message::Line(line) => self.line(&line),
-                Message::Flush(done) => {
-                    self.say_what_was_lost();
-                    // Whoever asked may have gone.
-                    let _ = done.send(());
-                }
+            self.take(message);
+            while let Ok(message) = messages.try_recv() {
+                self.take(message);
             }
+            self.write_batch();
+            std::thread::sleep(PAUSE);
         }
         self.say_what_was_lost();
     }
 
-    fn line(&mut self, line: &str) {
-        self.say_what_was_lost();
-        if !self.write(line) {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Line(line) => {
+                let length = self.batch.len() + line.len();
+                if length > BATCH || self.size + length as u64 > self.max_bytes {
+                    self.write_batch();
+                }
+                self.batch.push_str(&line);
+                self.lines += 1;
+            }
+            Message::Flush(done) => {
+                self.write_batch();
+                self.say_what_was_lost();
+                // Whoever asked may have gone.
+                let _ = done.send(());
+            }
         }
+    }
+
+    fn write_batch(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        self.say_what_was_lost();
+        let mut batch = std::mem::take(&mut self.batch);
+        if !self.write(&batch) {
+            self.lost.fetch_add(self.lines, Ordering::Relaxed);
+        }
+        batch.clear();
+        (self.batch, self.lines) = (batch, 0);
     }
 
     fn say_what_was_lost(&mut self) {
@@ -65,10 +98,10 @@ impl Writer {
         }
     }
 
-    /// One write for a line, so that lines of two programs do not mix. Returns whether it worked.
-    fn write(&mut self, line: &str) -> bool {
-        let length = line.len() as u64;
-        let written = self.rotate(length).and_then(|()| self.file.write_all(line.as_bytes()));
+    /// One write for whole lines, so that those of two programs do not mix. Returns whether it worked.
+    fn write(&mut self, lines: &str) -> bool {
+        let length = lines.len() as u64;
+        let written = self.rotate(length).and_then(|()| self.file.write_all(lines.as_bytes()));
         match &written {
             Ok(()) => {
                 self.size += length;
