@@ -35,7 +35,7 @@ pub(crate) fn run() {
 async fn measure() {
     let mut entries = entries(&script());
     entries["changing"] = local_entry(&TestServer::stdio(&script().unknown_tool(GONE)));
-    let config = config(entries);
+    let config = config(&entries);
     let fleet = Fleet::start(&config, setup(Office::none(), Folders::default()));
     fleet.tried().await;
 
@@ -77,7 +77,7 @@ fn build(tools: &AgentTools) -> (Duration, usize) {
 async fn without_a_tool(tools: &AgentTools) -> Duration {
     let arguments = RawValue::from_string(ARGUMENTS.to_owned()).unwrap();
     let (name, session) = (GONE_NAMED, None);
-    let call = Call { name, arguments: &arguments, who: "bench", session, approved: false };
+    let call = Call { name, arguments: &arguments, who: "bench", session, approved: None };
     let outcome = tools.call(call).await;
     assert!(outcome.is_error, "{}", outcome.text());
     let (took, count) = build(tools);

@@ -96,7 +96,7 @@ async fn compare(budget: Budget) {
 /// and the CPU time of both.
 async fn ours(entries: &Value, folder: &Path) -> [f64; 3] {
     let folders = Folders { catalogue: Some(folder.to_owned()), logs: None };
-    let config = config(entries.clone());
+    let config = config(entries);
     let (cpu, start) = (cpu_used(), Instant::now());
     let fleet: Arc<Fleet> = Fleet::start(&config, setup(Office::none(), folders));
     let tried = fleet.tried().await;

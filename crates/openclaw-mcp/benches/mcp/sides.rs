@@ -67,7 +67,7 @@ pub(crate) fn entry(mut entry: Value) -> Value {
     entry
 }
 
-pub(crate) fn config(servers: Value) -> Config {
+pub(crate) fn config(servers: &Value) -> Config {
     let config = json!({
         "mcp": { "servers": servers },
         "tools": { "allow": ["mcp_*"], "deny": ["*_sleep"] },
@@ -81,7 +81,7 @@ pub(crate) fn setup(office: Office, folders: Folders) -> Setup {
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let (guard, host) = (Guard::none(), Host::default());
     let surroundings = Surroundings { resolver, environment, guard, host };
-    Setup { surroundings, folders, office }
+    Setup { surroundings, folders, office, tries_again: true }
 }
 
 /// The whole bridge to one server, named `x`: policy, pins, schema, limiter, time-out, wrapping.
@@ -101,14 +101,14 @@ impl Bridge {
         let pins = Some(Arc::new(Pins::load(folder.path().join("pins")).unwrap()));
         let office = Office { audit, pins, ..Office::none() };
         let setup = setup(office, Folders::default());
-        let fleet = Fleet::start(&config(json!({ "x": entry })), setup);
+        let fleet = Fleet::start(&config(&json!({ "x": entry })), setup);
         fleet.tried().await;
         let tools = fleet.agent("main").unwrap();
         Self { fleet, tools, _folder: folder }
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: &RawValue) -> usize {
-        let call = Call { name, arguments, who: "bench", session: Some("s"), approved: false };
+        let call = Call { name, arguments, who: "bench", session: Some("s"), approved: None };
         let outcome = self.tools.call(call).await;
         assert!(!outcome.is_error, "{}", outcome.text());
         outcome.content.len()
@@ -116,7 +116,8 @@ impl Bridge {
 
     /// The first call: somebody approves what the tool says about itself.
     pub(crate) async fn approve(&self, name: &str, arguments: &RawValue) {
-        let call = Call { name, arguments, who: "bench", session: None, approved: true };
+        let approved = self.tools.catalogue().get(name).map(|tool| *tool.fingerprint());
+        let call = Call { name, arguments, who: "bench", session: None, approved };
         let outcome = self.tools.call(call).await;
         assert!(!outcome.is_error, "{}", outcome.text());
     }
