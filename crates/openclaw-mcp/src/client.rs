@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
@@ -23,7 +24,12 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
+/// How long a person may take to answer, or a lender to complete.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
+/// How much a server may want to know at once.
+const AT_ONCE: usize = 10;
 /// How much of a line that a server logs is kept.
 const LOG_CHARS: usize = 2_000;
 
@@ -186,6 +192,9 @@ impl Client {
         &self,
         requests: BTreeMap<String, Value>,
     ) -> Result<BTreeMap<String, Value>, String> {
+        if requests.len() > AT_ONCE {
+            return Err(format!("more than {AT_ONCE} things at once"));
+        }
         let mut answers = BTreeMap::new();
         for (key, mut request) in requests {
             let params = request.get_mut("params").map(Value::take).unwrap_or_default();
@@ -220,7 +229,11 @@ impl Client {
         };
         let message = clean_line(Untrusted::new(&message), LOG_CHARS);
         let question = Question { server: self.shared.server.clone(), message, wanted };
-        match person.ask(question).await {
+        let answer = timeout(PATIENCE, person.ask(question)).await.unwrap_or_else(|_| {
+            tracing::info!(server = %self.shared.server, "nobody answered a question in time");
+            Answer::Cancel
+        });
+        match answer {
             Answer::Accept(Some(values)) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(values)
             }
@@ -236,7 +249,8 @@ impl Client {
             tracing::info!(%server, "declined to lend a model (sampling)");
             return Err("a model (sampling), which it may not have".to_owned());
         };
-        lender.complete(server, params).await
+        let completed = timeout(PATIENCE, lender.complete(server, params)).await;
+        completed.unwrap_or_else(|_| Err("a model (sampling), which took too long".to_owned()))
     }
 
     fn roots(&self) -> ListRootsResult {
@@ -260,9 +274,13 @@ impl ClientHandler for Client {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(self.elicit(request).await)
+        // Nobody waits for the answer any more: the person need not be kept waiting for, either.
+        tokio::select! {
+            answer = self.elicit(request) => Ok(answer),
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+        }
     }
 
     async fn list_roots(
@@ -275,10 +293,13 @@ impl ClientHandler for Client {
     async fn create_message(
         &self,
         params: CreateMessageRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         let refused = |message: String| ErrorData::new(ErrorCode(-1), message, None);
-        let result = self.sample(to_json(&params)).await.map_err(refused)?;
+        let result = tokio::select! {
+            result = self.sample(to_json(&params)) => result.map_err(refused)?,
+            () = context.ct.cancelled() => return Err(refused("it was cancelled".to_owned())),
+        };
         serde_json::from_value(result).map_err(|error| refused(error.to_string()))
     }
 
@@ -310,5 +331,42 @@ impl ClientHandler for Client {
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.changed(|changes| changes.prompts += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Somebody who never answers.
+    struct Absent;
+
+    impl Person for Absent {
+        fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn questions(count: usize) -> BTreeMap<String, Value> {
+        let schema = json!({ "type": "object", "properties": {} });
+        let params = json!({ "mode": "form", "message": "Well?", "requestedSchema": schema });
+        let question = json!({ "method": "elicitation/create", "params": params });
+        (0..count).map(|number| (number.to_string(), question.clone())).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_nobody_answers_is_cancelled_in_the_end() {
+        let host = Host { person: Some(Arc::new(Absent)), ..Host::default() };
+        let answers = Client::new("x", host).fulfil(questions(2)).await.unwrap();
+        assert_eq!(answers["0"]["action"], "cancel");
+        assert_eq!(answers["1"]["action"], "cancel");
+    }
+
+    #[tokio::test]
+    async fn a_server_cannot_ask_for_too_much_at_once() {
+        let client = Client::new("x", Host::default());
+        assert_eq!(client.fulfil(questions(10)).await.unwrap().len(), 10);
+        let error = client.fulfil(questions(11)).await.unwrap_err();
+        assert!(error.contains("more than 10"), "{error}");
     }
 }

@@ -16,7 +16,7 @@ use crate::era::Era;
 use crate::guard::Guard;
 use crate::inventory::Inventory;
 use crate::launch::launch;
-use crate::local::{self, ConnectError, Step};
+use crate::local::{self, ConnectError, Step, Words};
 use crate::process::Patience;
 use crate::remote::{self, Flavour, Known, Network, RemoteError, RemotePlan};
 use crate::server_log::ServerLog;
@@ -158,16 +158,18 @@ impl ServerDial {
                 }
             }
         }
-        Err(first_error
-            .unwrap_or(ConnectError::TimedOut { step: Step::Greeting, after: self.config.timeout }))
+        Err(first_error.unwrap_or(ConnectError::TimedOut {
+            step: Step::Greeting,
+            after: self.config.timeout,
+            words: Words::default(),
+        }))
     }
 }
 
 /// Whether a server may have failed because of what it was asked, and not for a reason of its own.
 fn breaks_on_us(error: &ConnectError) -> bool {
     match error {
-        ConnectError::Refused { .. } => true,
-        ConnectError::Ended { .. } => true,
+        ConnectError::Refused { .. } | ConnectError::Ended { .. } => true,
         ConnectError::Spawn(_) | ConnectError::TimedOut { .. } => false,
     }
 }
@@ -192,16 +194,16 @@ impl From<RemoteError> for DialError {
 impl From<ConnectError> for Trouble {
     fn from(error: ConnectError) -> Self {
         let message = error.to_string();
+        let words = error.words().cloned().unwrap_or_default();
         let hint = match &error {
+            _ if words.printed.is_some() => {
+                Some("is this an MCP server? One may print messages on stdout, and nothing else")
+            }
             ConnectError::TimedOut { .. } => {
-                Some("if it is only slow to start, give it a longer `timeout`".to_owned())
+                Some("if it is only slow to start, give it a longer `timeout`")
             }
             _ => None,
         };
-        let last_lines = match error {
-            ConnectError::Ended { last_lines, .. } => last_lines,
-            _ => Vec::new(),
-        };
-        Self { message, hint, last_lines }
+        Self { message, hint: hint.map(str::to_owned), last_lines: words.last_lines }
     }
 }

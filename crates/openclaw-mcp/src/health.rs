@@ -43,12 +43,16 @@ pub(crate) async fn watch(patient: &impl Patient) -> String {
             Err(CallError::TimedOut(_)) if was_asleep => {
                 return "no answer after the machine slept".to_owned();
             }
-            Err(CallError::TimedOut(_)) => missed += 1,
+            Err(CallError::TimedOut(_) | CallError::Http { status: 500.., .. }) => missed += 1,
+            // To connect anew tells what exactly is missing.
+            Err(CallError::NeedsAuth { .. } | CallError::Forbidden { .. }) => {
+                return "it wants a login".to_owned();
+            }
             // A closed connection is found out elsewhere; all else is for callers to see.
             Err(_) => {}
         }
         if missed >= MISSED {
-            return format!("no sign of life ({missed} pings without an answer)");
+            return format!("no sign of life ({missed} pings in a row failed)");
         }
     }
 }
@@ -60,9 +64,10 @@ mod tests {
 
     use super::*;
 
-    /// Answers the first so many pings; the wall's clock runs ahead by so much each time.
+    /// Answers the first so many pings, and then so; the wall's clock runs ahead by so much each time.
     struct Scripted {
         answers: usize,
+        then: fn() -> CallError,
         busy: bool,
         ahead: Duration,
         pings: AtomicUsize,
@@ -72,14 +77,15 @@ mod tests {
     impl Scripted {
         fn new(answers: usize) -> Self {
             let (pings, wall) = (AtomicUsize::new(0), Mutex::new(SystemTime::UNIX_EPOCH));
-            Self { answers, busy: false, ahead: EVERY, pings, wall }
+            let then = || CallError::TimedOut(Duration::from_secs(15));
+            Self { answers, then, busy: false, ahead: EVERY, pings, wall }
         }
     }
 
     impl Patient for Scripted {
         async fn ping(&self) -> Result<(), CallError> {
             let answers = self.pings.fetch_add(1, Ordering::SeqCst) < self.answers;
-            if answers { Ok(()) } else { Err(CallError::TimedOut(Duration::from_secs(15))) }
+            if answers { Ok(()) } else { Err((self.then)()) }
         }
 
         fn is_busy(&self) -> bool {
@@ -100,6 +106,28 @@ mod tests {
         let said = watch(&server).await;
         assert!(said.contains("2 pings"), "{said}");
         assert_eq!(server.pings.load(Ordering::SeqCst), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_answers_with_a_failure_of_its_own_is_given_up_too() {
+        let then = || CallError::Http { status: 502, body: String::new() };
+        let server = Scripted { then, ..Scripted::new(1) };
+        let said = watch(&server).await;
+        assert!(said.contains("2 pings"), "{said}");
+        assert_eq!(server.pings.load(Ordering::SeqCst), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_wants_a_login_is_connected_to_anew_at_once() {
+        let refusals: [fn() -> CallError; 2] = [
+            || CallError::NeedsAuth { challenge: None },
+            || CallError::Forbidden { challenge: None },
+        ];
+        for then in refusals {
+            let server = Scripted { then, ..Scripted::new(1) };
+            assert_eq!(watch(&server).await, "it wants a login");
+            assert_eq!(server.pings.load(Ordering::SeqCst), 2);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{ErrorData, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle};
+use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -46,31 +47,66 @@ pub enum ConnectError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The process ended.
-    #[error("it ended with {status} while {step}")]
+    #[error("it ended with {status} while {step}{words}")]
     Ended {
         /// How.
         status: String,
         /// What it was doing.
         step: Step,
-        /// What it wrote to stderr last. From outside: not for a model.
-        last_lines: Vec<String>,
+        /// What else it said.
+        words: Words,
     },
     /// It did not answer in time.
-    #[error("no answer after {} ms while {step}", .after.as_millis())]
+    #[error("no answer after {} ms while {step}{words}", .after.as_millis())]
     TimedOut {
         /// What it was doing.
         step: Step,
         /// After how long.
         after: Duration,
+        /// What else it said.
+        words: Words,
     },
     /// It answered, but not as a server should.
-    #[error("{cause} while {step}")]
+    #[error("{cause} while {step}{words}")]
     Refused {
         /// What it was doing.
         step: Step,
         /// What was wrong.
         cause: String,
+        /// What else it said.
+        words: Words,
     },
+}
+
+impl ConnectError {
+    /// What the server said that is no answer; nothing if it never ran.
+    pub(crate) fn words(&self) -> Option<&Words> {
+        match self {
+            Self::Spawn(_) => None,
+            Self::Ended { words, .. }
+            | Self::TimedOut { words, .. }
+            | Self::Refused { words, .. } => Some(words),
+        }
+    }
+}
+
+/// What a server said beside its answers, which mostly tells why there is no connection. From outside:
+/// not for a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Words {
+    /// The last lines that it wrote to stderr.
+    pub last_lines: Vec<String>,
+    /// The first line that it printed on stdout and that is no message: one clean line.
+    pub printed: Option<String>,
+}
+
+impl std::fmt::Display for Words {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.printed {
+            Some(line) => write!(f, "; it printed on stdout what is no message: “{line}”"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The steps of connecting.
@@ -99,7 +135,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
     let deadline = Instant::now() + plan.timeout;
     let (mut process, pipes) = Process::spawn(&plan.launch, guard)?;
     let mut stderr = Stderr::read(plan.server.clone(), pipes.stderr, plan.log.clone());
-    let opened = wire::open(pipes.stdin, pipes.stdout);
+    let opened = wire::open(&plan.server, pipes.stdin, pipes.stdout);
     let (lane, slow) = opened
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
 
@@ -120,6 +156,10 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         let rmcp = rmcp.map_err(|error| plain(&error))?;
         Ok(Opened { lane: lane.clone(), rmcp, era })
     };
+    let words = |stderr: &Stderr| Words {
+        last_lines: stderr.last_lines(),
+        printed: lane.first_skipped().map(str::to_owned),
+    };
     let outcome: Result<Result<Opened, String>, _> = timeout_at(deadline, shaken).await;
     match outcome {
         Ok(Ok(opened)) => {
@@ -127,22 +167,32 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
             let process = Mutex::new(Some(process));
             Ok(Connection::new(opened, plan.client, FarEnd::Process { process, pid, stderr }))
         }
-        Err(_) => Err(ConnectError::TimedOut { step, after: plan.timeout }),
+        Err(_) => {
+            let words = words(&stderr);
+            Err(ConnectError::TimedOut { step, after: plan.timeout, words })
+        }
         // Mostly the cause is that the server has ended: then that is what to say.
         Ok(Err(cause)) => match timeout(LAST_WORDS, process.ended()).await {
             Ok(Ok(status)) => {
                 let _ = timeout(LAST_WORDS, stderr.ended()).await;
-                let last_lines = stderr.last_lines();
-                Err(ConnectError::Ended { status: status.to_string(), step, last_lines })
+                let words = words(&stderr);
+                Err(ConnectError::Ended { status: status.to_string(), step, words })
             }
-            _ => Err(ConnectError::Refused { step, cause }),
+            _ => Err(ConnectError::Refused { step, cause, words: words(&stderr) }),
         },
     }
 }
 
 /// What a server said to a greeting, in words for people.
 fn refusal(error: &CallError) -> String {
-    let CallError::Rpc(error) = error else { return error.to_string() };
+    match error {
+        CallError::Rpc(error) => rpc_refusal(error),
+        error => clean_line(Untrusted::new(&error.to_string()), 300),
+    }
+}
+
+/// The error that a server answered with, in words for people.
+pub(crate) fn rpc_refusal(error: &RawValue) -> String {
     match serde_json::from_str::<ErrorData>(error.get()) {
         Ok(error) => answered(&error),
         Err(_) => "it answered with an error that cannot be read".to_owned(),

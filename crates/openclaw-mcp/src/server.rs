@@ -123,6 +123,7 @@ impl Server {
             Some(folder) => ServerLog::at(folder, key),
             None => ServerLog::none(),
         };
+        let log = log.without_secrets(common.surroundings.resolver.redactor().clone());
         // Only the tools of a lazy one are shown before it runs.
         let remembered = if config.lazy { memory.recall() } else { memory.recall_manner() };
         let shelf = Shelf::new(key, remembered.inventory, common.revision.clone(), memory);

@@ -1,11 +1,14 @@
 //! What happened with a server, in a file that `openclaw mcp logs` shows: its standard error and its
-//! changes of state. Bounded: the file and one older one.
+//! changes of state. Bounded: the file and one older one. No secret that is known stands in it.
 
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use openclaw_secrets::Redactor;
 
 /// A file that has grown beyond this becomes the older one.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -14,6 +17,7 @@ const MAX_BYTES: u64 = 1024 * 1024;
 #[derive(Debug, Clone, Default)]
 pub struct ServerLog {
     shared: Option<Arc<Mutex<State>>>,
+    redactor: Redactor,
 }
 
 #[derive(Debug)]
@@ -27,7 +31,7 @@ impl ServerLog {
     /// A log in this folder, for a server of this name. The file is made when something is written.
     pub fn at(folder: &Path, server: &str) -> Self {
         let state = State { path: path(folder, server), file: None };
-        Self { shared: Some(Arc::new(Mutex::new(state))) }
+        Self { shared: Some(Arc::new(Mutex::new(state))), redactor: Redactor::new() }
     }
 
     /// No log.
@@ -35,11 +39,23 @@ impl ServerLog {
         Self::default()
     }
 
+    /// The same, without the secrets that this filter knows, now or later.
+    #[must_use]
+    pub fn without_secrets(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+
+    /// A text as it may be kept and shown: without the secrets that are known by now.
+    pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.redactor.redact(text)
+    }
+
     /// Adds a line, with the time before it. A log that cannot be written is no reason to stop.
     pub fn line(&self, text: &str) {
         let Some(shared) = &self.shared else { return };
+        let line = format!("{} {}\n", now(), self.redact(text));
         let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = format!("{} {text}\n", now());
         let _ = state.write(line.as_bytes());
     }
 
@@ -112,6 +128,17 @@ fn now() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_is_not_written_even_if_it_becomes_known_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let redactor = Redactor::new();
+        let log = ServerLog::at(folder.path(), "x").without_secrets(redactor.clone());
+        redactor.add(&"hunter22".to_owned().into());
+        log.line("the key is hunter22");
+        let tail = ServerLog::tail(folder.path(), "x", 1).unwrap();
+        assert!(tail[0].ends_with("the key is [REDACTED]"), "{tail:?}");
+    }
 
     #[test]
     fn lines_are_kept_in_order_and_the_file_stays_bounded() {

@@ -1,5 +1,5 @@
 //! What a server writes to its standard error: logged line by line, bounded, and the last of it kept
-//! for whoever asks why the server does not work.
+//! for whoever asks why the server does not work. Secrets that are known are left out.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +11,8 @@ use crate::server_log::ServerLog;
 
 /// A longer line is cut.
 const LONGEST_LINE: usize = 2_000;
+/// How much more of it is looked at for secrets: one that is cut in half would not be found.
+const MARGIN: usize = 8 * 1024;
 /// How many lines are kept.
 const KEPT_LINES: usize = 50;
 /// How many lines are logged; what a server says beyond that is counted. It may be 100 MB.
@@ -88,7 +90,7 @@ async fn drain(
             Ok(read) => read,
         };
         for piece in buffer[..read].split_inclusive(|byte| *byte == b'\n') {
-            let room = LONGEST_LINE.saturating_sub(line.len());
+            let room = (LONGEST_LINE + MARGIN).saturating_sub(line.len());
             line.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.ends_with(b"\n") {
                 lines += 1;
@@ -108,9 +110,10 @@ async fn drain(
 
 fn note(server: &str, line: &[u8], number: usize, last: &LastLines, log: &ServerLog) {
     let text = String::from_utf8_lossy(line);
+    let text = log.redact(text.trim_end());
     // Control characters would command the terminal that shows the log.
-    let text: String =
-        text.trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let text: String = plain.take(LONGEST_LINE).collect();
     if text.trim().is_empty() {
         return;
     }
@@ -126,8 +129,12 @@ mod tests {
     use super::*;
 
     async fn kept(text: &[u8]) -> Vec<String> {
+        kept_by(ServerLog::none(), text).await
+    }
+
+    async fn kept_by(log: ServerLog, text: &[u8]) -> Vec<String> {
         let last = LastLines::default();
-        drain("test".to_owned(), text, last.clone(), ServerLog::none()).await;
+        drain("test".to_owned(), text, last.clone(), log).await;
         last.get()
     }
 
@@ -138,6 +145,17 @@ mod tests {
         let many: String = (0..500).map(|number| format!("{number}\n")).collect();
         let lines = kept(many.as_bytes()).await;
         assert_eq!((lines.len(), lines.last().map(String::as_str)), (KEPT_LINES, Some("499")));
+    }
+
+    #[tokio::test]
+    async fn a_secret_is_left_out_even_where_the_line_is_cut() {
+        let redactor = openclaw_secrets::Redactor::new();
+        redactor.add(&"hunter22-and-more".to_owned().into());
+        let log = ServerLog::none().without_secrets(redactor);
+        let before = "x".repeat(LONGEST_LINE - 5);
+        let text = format!("key=hunter22-and-more\n{before}hunter22-and-more\n");
+        let lines = kept_by(log, text.as_bytes()).await;
+        assert_eq!(lines, ["key=[REDACTED]", &format!("{before}[REDA")]);
     }
 
     #[tokio::test]

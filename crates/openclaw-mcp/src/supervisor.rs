@@ -12,14 +12,17 @@
 
 use std::sync::Arc;
 
+use openclaw_content::{Untrusted, clean_line};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, HEALTHY_RUN};
 use crate::server_log::ServerLog;
 
 /// How many commands may wait.
 const COMMANDS: usize = 16;
+/// How much is shown of what went wrong.
+const MESSAGE_CHARS: usize = 1_000;
 
 /// The state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -50,7 +53,8 @@ pub struct Snapshot<C> {
     pub connection: Option<Arc<C>>,
     /// How often it was started again in a row.
     pub restarts: u32,
-    /// What went wrong last.
+    /// What went wrong last. It is forgotten when the server has been well for a while, and when
+    /// somebody has it connected to anew.
     pub last_error: Option<Trouble>,
 }
 
@@ -89,6 +93,18 @@ impl Trouble {
     /// Trouble that needs no more words.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), ..Self::default() }
+    }
+
+    /// The same as it may be kept and shown: without secrets, the message on one clean line. Whoever
+    /// told of it may have quoted the server.
+    fn presentable(self, log: &ServerLog) -> Self {
+        let Self { message, hint, last_lines } = self;
+        let redacted = |text: String| log.redact(&text).into_owned();
+        Self {
+            message: clean_line(Untrusted::new(&redacted(message)), MESSAGE_CHARS),
+            hint: hint.map(redacted),
+            last_lines: last_lines.into_iter().map(redacted).collect(),
+        }
     }
 }
 
@@ -139,11 +155,11 @@ impl<C: Live> Supervisor<C> {
         let first = if lazy { State::Idle } else { State::Connecting };
         let nothing = Snapshot { state: first, connection: None, restarts: 0, last_error: None };
         let (publisher, snapshots) = watch::channel(nothing);
-        let (commands, received) = mpsc::channel(COMMANDS);
-        let machine = Machine { name, dial, backoff, commands: received, publisher, log };
+        let (sender, commands) = mpsc::channel(COMMANDS);
+        let machine = Machine { name, dial, backoff, commands, publisher, log, last_error: None };
         // It ends when the commands do, and publishes nothing any more then.
         tokio::spawn(machine.run(first));
-        Self { commands, snapshots }
+        Self { commands: sender, snapshots }
     }
 
     /// The server's state, now and from now on.
@@ -178,6 +194,7 @@ struct Machine<D: Dial> {
     commands: mpsc::Receiver<Command>,
     publisher: watch::Sender<Snapshot<D::Connection>>,
     log: ServerLog,
+    last_error: Option<Trouble>,
 }
 
 impl<D: Dial> Machine<D> {
@@ -192,63 +209,81 @@ impl<D: Dial> Machine<D> {
                 State::Ready | State::Closed => break,
             };
         }
-        self.publish(State::Closed, None, None);
+        self.last_error = None;
+        self.publish(State::Closed, None);
     }
 
     /// Connects, and stays until the connection is lost or somebody has other plans.
     async fn connecting(&mut self) -> State {
-        self.publish(State::Connecting, None, None);
+        self.publish(State::Connecting, None);
         let dialled = tokio::select! {
             dialled = self.dial.dial() => dialled,
-            next = interrupted(&mut self.commands) => return next,
+            next = interrupted(&mut self.commands) => return self.begin_anew(next),
         };
         match dialled {
             Ok(connection) => self.ready(connection).await,
             Err(DialError::NeedsAuth(cause)) => {
-                self.publish(State::NeedsAuth, None, Some(cause));
+                self.in_trouble(State::NeedsAuth, cause);
                 State::NeedsAuth
             }
-            Err(DialError::Failed(cause)) => self.lost(cause),
+            Err(DialError::Failed(cause)) => {
+                self.in_trouble(State::Restarting, cause);
+                State::Restarting
+            }
         }
     }
 
     async fn ready(&mut self, connection: D::Connection) -> State {
         let connection = Arc::new(connection);
         let since = Instant::now();
-        self.publish(State::Ready, Some(Arc::clone(&connection)), None);
-        tokio::select! {
-            cause = connection.lost() => {
-                self.backoff.ran_for(since.elapsed());
-                connection.close().await;
-                self.lost(cause)
-            }
-            next = interrupted(&mut self.commands) => {
-                self.backoff.reset();
-                self.publish(next, None, None);
-                connection.close().await;
-                next
+        self.publish(State::Ready, Some(Arc::clone(&connection)));
+        let mut lost = std::pin::pin!(connection.lost());
+        loop {
+            let is_in_doubt = self.last_error.is_some();
+            tokio::select! {
+                cause = &mut lost => {
+                    self.backoff.ran_for(since.elapsed());
+                    // First: to close it may take seconds, in which nobody should use it.
+                    self.in_trouble(State::Restarting, cause);
+                    connection.close().await;
+                    return State::Restarting;
+                }
+                next = interrupted(&mut self.commands) => {
+                    self.begin_anew(next);
+                    self.publish(next, None);
+                    connection.close().await;
+                    return next;
+                }
+                () = sleep_until(since + HEALTHY_RUN), if is_in_doubt => {
+                    self.last_error = None;
+                    self.publish(State::Ready, Some(Arc::clone(&connection)));
+                }
             }
         }
     }
 
-    /// The connection is lost, or could not be had.
-    fn lost(&mut self, cause: Trouble) -> State {
-        self.publish(State::Restarting, None, Some(cause));
-        State::Restarting
+    /// Something went wrong.
+    fn in_trouble(&mut self, state: State, cause: Trouble) {
+        self.last_error = Some(cause.presentable(&self.log));
+        self.publish(state, None);
+    }
+
+    /// Somebody asked for what comes next: what was before does not count any more.
+    fn begin_anew(&mut self, next: State) -> State {
+        self.backoff.reset();
+        self.last_error = None;
+        next
     }
 
     async fn restarting(&mut self) -> State {
         let Some(delay) = self.backoff.next_delay() else {
-            self.publish(State::Failed, None, self.last_error());
+            self.publish(State::Failed, None);
             return State::Failed;
         };
-        self.publish(State::Restarting, None, self.last_error());
+        self.publish(State::Restarting, None);
         tokio::select! {
             () = sleep(delay) => State::Connecting,
-            next = interrupted(&mut self.commands) => {
-                self.backoff.reset();
-                next
-            }
+            next = interrupted(&mut self.commands) => self.begin_anew(next),
         }
     }
 
@@ -259,37 +294,30 @@ impl<D: Dial> Machine<D> {
                 Some(Command::Stop) | None => return State::Closed,
                 Some(Command::Use) if state != State::Idle => {}
                 Some(Command::Use | Command::Refresh) => {
-                    self.backoff.reset();
-                    return State::Connecting;
+                    return self.begin_anew(State::Connecting);
                 }
             }
         }
     }
 
-    fn last_error(&self) -> Option<Trouble> {
-        self.publisher.borrow().last_error.clone()
-    }
-
-    fn publish(
-        &self,
-        state: State,
-        connection: Option<Arc<D::Connection>>,
-        error: Option<Trouble>,
-    ) {
+    fn publish(&self, state: State, connection: Option<Arc<D::Connection>>) {
         let restarts = self.backoff.tries();
         let server = &self.name;
-        match (&error, self.publisher.borrow().state == state) {
-            (_, true) => {}
-            (Some(Trouble { message, .. }), false) => {
-                tracing::warn!(%server, ?state, restarts, error = %message);
-                self.log.line(&format!("[openclaw] {state:?}: {message}"));
-            }
-            (None, false) => {
-                tracing::info!(%server, ?state, restarts);
-                self.log.line(&format!("[openclaw] {state:?}"));
+        let is_in_trouble = matches!(state, State::Restarting | State::NeedsAuth | State::Failed);
+        if self.publisher.borrow().state != state {
+            match self.last_error.as_ref().filter(|_| is_in_trouble) {
+                Some(Trouble { message, .. }) => {
+                    tracing::warn!(%server, ?state, restarts, error = %message);
+                    self.log.line(&format!("[openclaw] {state:?}: {message}"));
+                }
+                None => {
+                    tracing::info!(%server, ?state, restarts);
+                    self.log.line(&format!("[openclaw] {state:?}"));
+                }
             }
         }
-        self.publisher.send_replace(Snapshot { state, connection, restarts, last_error: error });
+        let last_error = self.last_error.clone();
+        self.publisher.send_replace(Snapshot { state, connection, restarts, last_error });
     }
 }
 

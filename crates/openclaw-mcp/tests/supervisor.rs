@@ -21,6 +21,8 @@ type Fate = Result<Option<Duration>, DialError>;
 struct Scripted {
     fates: Arc<Mutex<VecDeque<Fate>>>,
     open: Arc<AtomicUsize>,
+    /// How long closing takes.
+    farewell: Duration,
     tries: Arc<Mutex<Vec<Duration>>>,
     start: Instant,
 }
@@ -29,6 +31,7 @@ struct Connection {
     life: Option<Duration>,
     born: Instant,
     open: Arc<AtomicUsize>,
+    farewell: Duration,
     closed: Notify,
 }
 
@@ -37,6 +40,7 @@ impl Scripted {
         Self {
             fates: Arc::new(Mutex::new(fates.into_iter().collect())),
             open: Arc::default(),
+            farewell: Duration::ZERO,
             tries: Arc::default(),
             start: Instant::now(),
         }
@@ -53,12 +57,15 @@ impl Dial for Scripted {
 
     async fn dial(&mut self) -> Result<Connection, DialError> {
         self.tries.lock().unwrap().push(self.start.elapsed());
+        // It takes a moment, in which others see that it is being tried.
+        tokio::time::sleep(Duration::from_millis(1)).await;
         let mut fates = self.fates.lock().unwrap();
         let fate = if fates.len() > 1 { fates.pop_front() } else { fates.front().cloned() };
         let life = fate.unwrap()?;
         self.open.fetch_add(1, Ordering::SeqCst);
         let open = Arc::clone(&self.open);
-        Ok(Connection { life, born: Instant::now(), open, closed: Notify::new() })
+        let farewell = self.farewell;
+        Ok(Connection { life, born: Instant::now(), open, farewell, closed: Notify::new() })
     }
 }
 
@@ -72,6 +79,7 @@ impl Live for Connection {
     }
 
     async fn close(&self) {
+        tokio::time::sleep(self.farewell).await;
         self.open.fetch_sub(1, Ordering::SeqCst);
     }
 }
@@ -118,6 +126,60 @@ async fn a_healthy_minute_makes_good_for_earlier_crashes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn why_a_server_crashed_is_told_until_it_has_been_well_for_a_minute() {
+    let dial = Scripted::new([lives(5), failed(), Ok(None)]);
+    let supervisor =
+        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false, ServerLog::none());
+    let mut snapshots = supervisor.snapshots();
+    assert_eq!(until(&mut snapshots, State::Ready).await.last_error, None);
+    let crashed = Some(Trouble::new("it crashed"));
+    assert_eq!(until(&mut snapshots, State::Restarting).await.last_error, crashed);
+    assert_eq!(until(&mut snapshots, State::Connecting).await.last_error, crashed);
+    let again = until(&mut snapshots, State::Ready).await;
+    assert_eq!(again.last_error, Some(Trouble::new("no such program")), "the newer one");
+    snapshots.wait_for(|snapshot| snapshot.last_error.is_none()).await.unwrap();
+    assert_eq!(dial.start.elapsed().as_secs(), 5 + 1 + 2 + 60);
+    assert_eq!(snapshots.borrow().state, State::Ready);
+    assert!(snapshots.borrow().connection.is_some());
+    supervisor.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_connection_is_not_offered_while_it_is_being_closed() {
+    let farewell = Duration::from_secs(20);
+    let dial = Scripted { farewell, ..Scripted::new([lives(5), Ok(None)]) };
+    let supervisor =
+        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false, ServerLog::none());
+    let mut snapshots = supervisor.snapshots();
+    until(&mut snapshots, State::Ready).await;
+    let lost = until(&mut snapshots, State::Restarting).await;
+    assert!(lost.connection.is_none());
+    assert_eq!(dial.open.load(Ordering::SeqCst), 1, "it is still being closed");
+    until(&mut snapshots, State::Ready).await;
+    assert_eq!(dial.tried_at(), [0, 26]);
+    supervisor.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_is_shown_on_one_line_and_without_secrets() {
+    let redactor = openclaw_secrets::Redactor::new();
+    redactor.add(&"hunter22".to_owned().into());
+    let trouble = Trouble {
+        message: "it said:\n\u{1b}key hunter22".to_owned(),
+        hint: Some("not hunter22".to_owned()),
+        last_lines: vec!["hunter22?".to_owned()],
+    };
+    let dial = Scripted::new([Err(DialError::Failed(trouble))]);
+    let log = ServerLog::none().without_secrets(redactor);
+    let supervisor = Supervisor::start("x".into(), dial, Backoff::process(0), false, log);
+    let shown = until(&mut supervisor.snapshots(), State::Failed).await.last_error.unwrap();
+    assert_eq!(shown.message, "it said: key [REDACTED]");
+    assert_eq!(shown.hint.as_deref(), Some("not [REDACTED]"));
+    assert_eq!(shown.last_lines, ["[REDACTED]?"]);
+    supervisor.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_remote_server_is_tried_for_ever() {
     let dial = Scripted::new([failed()]);
     let supervisor =
@@ -159,13 +221,13 @@ async fn a_lazy_server_is_connected_to_when_it_is_used() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_needs_a_login_waits_for_it() {
-    let needed = Err(DialError::NeedsAuth(Trouble::new("run `openclaw mcp auth x`")));
+    let needed = Err(DialError::NeedsAuth(Trouble::new("set `apiKey`")));
     let dial = Scripted::new([needed, Ok(None)]);
     let supervisor =
         Supervisor::start("x".into(), dial.clone(), Backoff::remote(), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     let waiting = until(&mut snapshots, State::NeedsAuth).await;
-    assert_eq!(waiting.last_error, Some(Trouble::new("run `openclaw mcp auth x`")));
+    assert_eq!(waiting.last_error, Some(Trouble::new("set `apiKey`")));
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(dial.tried_at(), [0]);
     supervisor.refresh().await;

@@ -74,6 +74,12 @@ impl Resolver {
         Self { shared: Arc::new(Shared { settings, providers, redactor }) }
     }
 
+    /// The filter that knows what was fetched.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        &self.shared.redactor
+    }
+
     /// The value of one secret.
     ///
     /// # Errors

@@ -73,7 +73,7 @@ pub(super) async fn make(plan: &RemotePlan) -> Result<Made, RemoteError> {
         },
     };
     let setting = if https { "`tls`" } else { "`url`" };
-    let client = client.map_err(|error| bad(setting, innermost(&error)))?;
+    let client = client.map_err(|error| bad(setting, innermost(error)))?;
     Ok(Made { client, is_proxied })
 }
 
@@ -111,7 +111,7 @@ async fn roots(plan: &RemotePlan, is_proxied: bool) -> Result<Roots, RemoteError
 async fn certificates(setting: &str, file: &Path) -> Result<Vec<Certificate>, RemoteError> {
     let pem = read(setting, file).await?;
     let certificates = Certificate::from_pem_bundle(&pem);
-    let certificates = certificates.map_err(|error| bad(setting, innermost(&error)))?;
+    let certificates = certificates.map_err(|error| bad(setting, innermost(error)))?;
     if certificates.is_empty() {
         return Err(bad(setting, format!("there is no certificate in {}", file.display())));
     }
@@ -126,7 +126,7 @@ async fn identity(tls: &TlsSettings) -> Result<Option<Identity>, RemoteError> {
         pem.extend(read("`tls.clientKey`", key).await?);
     }
     let identity = Identity::from_pem(&pem);
-    identity.map(Some).map_err(|error| bad("`tls.clientCert`", innermost(&error)))
+    identity.map(Some).map_err(|error| bad("`tls.clientCert`", innermost(error)))
 }
 
 async fn read(setting: &str, file: &Path) -> Result<Vec<u8>, RemoteError> {
@@ -153,7 +153,7 @@ fn proxy(plan: &RemotePlan) -> Result<Option<Proxy>, RemoteError> {
             }
         }
     };
-    made.map(Some).map_err(|error| bad("`proxy`", innermost(&error)))
+    made.map(Some).map_err(|error| bad("`proxy`", innermost(error)))
 }
 
 fn default_headers(plan: &RemotePlan) -> Result<HeaderMap, RemoteError> {
@@ -179,9 +179,11 @@ fn bad(setting: &str, cause: impl Into<String>) -> RemoteError {
     RemoteError::Setting { setting: setting.to_owned(), cause: cause.into() }
 }
 
-/// The innermost cause says most.
-fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
+/// The innermost cause says most. Where it is the error itself: without the address, which may hold
+/// credentials.
+fn innermost(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut cause: &dyn std::error::Error = &error;
     while let Some(source) = cause.source() {
         cause = source;
     }

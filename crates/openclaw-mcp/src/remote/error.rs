@@ -3,6 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use openclaw_content::{Untrusted, clean_line};
+
+use crate::local;
 use crate::wire::{CallError, ReachProblem, Unreachable};
 
 /// The steps of connecting.
@@ -102,26 +105,20 @@ impl RemoteError {
             }
             CallError::Forbidden { challenge } => Self::Forbidden { challenge },
             CallError::RateLimited { .. } => Self::RateLimited(error),
-            CallError::Redirected { to } => Self::Redirected { to },
+            CallError::Redirected { to } => Self::Redirected { to: clean(&to) },
             CallError::Unreachable(unreachable) => Self::Unreachable(unreachable),
             CallError::TimedOut(after) => Self::TimedOut { step, after },
-            CallError::Protocol(cause) => Self::NotMcp { cause },
-            CallError::Rpc(error) => {
-                let shown: String = error.get().chars().take(300).collect();
-                let shown = shown.replace(char::is_control, " ");
-                Self::Refused { step, cause: format!("the server answered with the error {shown}") }
-            }
-            error => Self::Refused { step, cause: error.to_string() },
+            CallError::Protocol(cause) => Self::NotMcp { cause: clean(&cause) },
+            CallError::Rpc(error) => Self::Refused { step, cause: local::rpc_refusal(&error) },
+            error => Self::Refused { step, cause: clean(&error.to_string()) },
         }
     }
 
     /// What to do about it, where that can be told.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NeedsAuth { server, .. } => {
-                return Some(format!(
-                    "set `apiKey` or `headers` of this server, or log in with `openclaw mcp auth {server}`"
-                ));
+            Self::NeedsAuth { .. } => {
+                "set `apiKey` or `headers` of this server (logging in comes in a later version)"
             }
             Self::Redirected { to } => {
                 return Some(format!("if you trust it, set `url` of this server to one at {to}"));
@@ -147,7 +144,7 @@ impl RemoteError {
                 ReachProblem::Proxy => "check `proxy`, `HTTPS_PROXY` and `NO_PROXY`",
             },
             Self::TimedOut { .. } => {
-                "check whether the server is well; `timeoutMs` allows it more time"
+                "check whether the server is well; a longer `timeout` allows it more time"
             }
             Self::Forbidden { .. } => "check what the key or token of this server may do",
             Self::RateLimited(_) => "wait, or call less often",
@@ -158,4 +155,9 @@ impl RemoteError {
         };
         Some(hint.to_owned())
     }
+}
+
+/// What may quote the server: one clean line.
+fn clean(text: &str) -> String {
+    clean_line(Untrusted::new(text), 300)
 }

@@ -7,8 +7,10 @@
 use std::time::Duration;
 
 use openclaw_config::HttpFlavour;
+use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::ProtocolVersion;
 use serde::Deserialize;
+use tokio::time::timeout;
 
 use super::{Flavour, Known, RemoteError, RemotePlan, Step};
 use crate::era::{self, Era};
@@ -17,6 +19,10 @@ use crate::wire::{CallError, Greeting, Limits, ReachProblem};
 
 /// How long a server may think about a question that it may never have heard.
 const PROBE: Duration = Duration::from_secs(2);
+
+/// How long the way that is remembered may take before the others are tried: the server may have
+/// changed since.
+const REMEMBERED: Duration = Duration::from_secs(5);
 
 /// The versions with a handshake, newest first.
 const VERSIONS: [ProtocolVersion; 4] = [
@@ -44,15 +50,16 @@ enum Way {
 }
 
 impl Way {
-    /// The ways to be tried, in this order.
+    /// The ways to be tried, in this order. One that is remembered comes first and, should it take too
+    /// long then, a second time in its usual place.
     fn all(plan: &RemotePlan) -> &'static [Self] {
         match (plan.config.flavour, plan.known) {
             (HttpFlavour::Sse, _) => &[Self::Sse],
             (_, Some(Known { flavour: Flavour::Sse, .. })) => {
-                &[Self::Sse, Self::Modern, Self::Streamable]
+                &[Self::Sse, Self::Modern, Self::Streamable, Self::Sse]
             }
             (_, Some(Known { era: Era::Legacy, .. })) => {
-                &[Self::Streamable, Self::Modern, Self::Sse]
+                &[Self::Streamable, Self::Modern, Self::Streamable, Self::Sse]
             }
             (_, Some(Known { era: Era::Modern, .. }) | None) => {
                 &[Self::Modern, Self::Streamable, Self::Sse]
@@ -84,13 +91,24 @@ pub(super) async fn meet(
     step: &mut Step,
 ) -> Result<Met, RemoteError> {
     let mut failed: Option<(Way, CallError)> = None;
-    for way in Way::all(plan) {
+    let mut was_slow = false;
+    let ways = Way::all(plan);
+    for (place, way) in ways.iter().enumerate() {
+        if ways[..place].contains(way) && !was_slow {
+            continue;
+        }
+        let comes_again = ways[place + 1..].contains(way);
+        let patience = if comes_again { REMEMBERED.min(plan.timeout / 2) } else { plan.timeout };
         *step = way.step();
         let tried = match way {
             Way::Modern => discover(opening, plan).await,
-            Way::Streamable => initialize(opening, plan).await,
-            Way::Sse => over_sse(opening, plan, step).await,
+            Way::Streamable => match timeout(patience, initialize(opening, plan)).await {
+                Ok(tried) => tried,
+                Err(_) => Err(CallError::TimedOut(patience)),
+            },
+            Way::Sse => over_sse(opening, plan, patience, step).await,
         };
+        was_slow |= comes_again && matches!(tried, Err(CallError::TimedOut(_)));
         let error = match tried {
             Ok(greeting) => return checked(*way, greeting),
             Err(error) => error,
@@ -128,7 +146,7 @@ fn checked(way: Way, greeting: Option<Greeting>) -> Result<Met, RemoteError> {
         match result.and_then(|result| agreed_version(result)) {
             Some(version) if VERSIONS.iter().any(|known| known.as_str() == version) => {}
             Some(version) => {
-                let version = version.chars().filter(|c| !c.is_control()).take(40).collect();
+                let version = clean_line(Untrusted::new(&version), 40);
                 return Err(RemoteError::UnknownVersion { version });
             }
             None => {
@@ -203,9 +221,12 @@ async fn initialize(
 async fn over_sse(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
+    patience: Duration,
     step: &mut Step,
 ) -> Result<Option<Greeting>, CallError> {
-    opening.wire().open_sse().await?;
+    // Only this is cut short: once the stream is there, the connection lives and dies with it.
+    let opened = timeout(patience, opening.wire().open_sse()).await;
+    opened.map_err(|_| CallError::TimedOut(patience))??;
     *step = Step::Initializing;
     let lane = opening.fast_lane();
     let limits = Limits { timeout: plan.timeout, cap: plan.timeout };

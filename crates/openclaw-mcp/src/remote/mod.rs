@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 
 use crate::era::Era;
+use crate::local;
 use crate::wire::FastLane;
 use crate::wire::http::HttpSlowLane;
 
@@ -86,8 +87,8 @@ pub async fn open<H: ClientHandler>(
 ) -> Result<Opened<H>, RemoteError> {
     let deadline = Instant::now() + plan.timeout;
     let made = Box::pin(client::make(&plan)).await?;
-    let opening =
-        HttpSlowLane::open(made.client, plan.config.url.expose().clone(), made.is_proxied);
+    let url = plan.config.url.expose().clone();
+    let opening = HttpSlowLane::open(&plan.server, made.client, url, made.is_proxied);
     let mut step = Step::Discovering;
     let met = timeout_at(
         deadline,
@@ -118,7 +119,7 @@ pub async fn open<H: ClientHandler>(
             let version = rmcp.peer_info().map(|info| info.protocol_version.to_string());
             return Ok(Opened { lane, rmcp, version, known: met.known });
         }
-        Ok(Err(error)) => RemoteError::Refused { step, cause: error.to_string() },
+        Ok(Err(error)) => RemoteError::Refused { step, cause: local::plain(&error) },
         Err(_) => late(step),
     };
     wire.shut_down().await;

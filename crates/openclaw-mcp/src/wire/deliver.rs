@@ -10,9 +10,7 @@ use tokio_util::codec::Decoder as _;
 
 use super::calls::{Answer, CallId, Calls};
 use super::peek::{Line, peek};
-
-/// How much of a line that makes no sense goes to the log.
-const SHOWN: usize = 200;
+use super::skipped::Skipped;
 
 /// A message for `rmcp`.
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;
@@ -21,6 +19,9 @@ pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 pub(super) trait Waiters: Sync {
     /// Does something with them. They are locked for that moment.
     fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T;
+
+    /// Where it is noted what is no message.
+    fn skipped(&self) -> &Skipped;
 }
 
 /// `rmcp` does not listen any more.
@@ -48,7 +49,7 @@ pub(super) async fn deliver(
             Ok(None)
         }
         Line::ToRmcp(..) | Line::Nameless(_) | Line::Other => {
-            hand_over(line, to_rmcp).await.map(|()| None)
+            hand_over(line, waiters.skipped(), to_rmcp).await.map(|()| None)
         }
         Line::Batch(messages) => {
             let mut found = None;
@@ -56,7 +57,7 @@ pub(super) async fn deliver(
                 // One level deep: a batch within a batch is garbage.
                 let line = message.get().as_bytes();
                 if matches!(peek(line), Line::Batch(_) | Line::Garbage) {
-                    skip(line);
+                    waiters.skipped().note(line);
                 } else {
                     let answer = Box::pin(deliver(line, wanted, waiters, to_rmcp)).await?;
                     found = found.or(answer);
@@ -65,7 +66,7 @@ pub(super) async fn deliver(
             Ok(found)
         }
         Line::Garbage => {
-            skip(line);
+            waiters.skipped().note(line);
             Ok(None)
         }
     }
@@ -83,7 +84,11 @@ fn hand_to_waiter(id: CallId, answer: Result<&RawValue, &RawValue>, waiters: &im
 }
 
 /// Parses a message and gives it to `rmcp`.
-pub(super) async fn hand_over(line: &[u8], to_rmcp: &mpsc::Sender<Message>) -> Result<(), Gone> {
+pub(super) async fn hand_over(
+    line: &[u8],
+    skipped: &Skipped,
+    to_rmcp: &mpsc::Sender<Message>,
+) -> Result<(), Gone> {
     let mut bytes = BytesMut::with_capacity(line.len() + 1);
     // A line break in between would be taken for the end; in JSON a blank does as well.
     bytes.extend(line.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
@@ -93,16 +98,8 @@ pub(super) async fn hand_over(line: &[u8], to_rmcp: &mpsc::Sender<Message>) -> R
         // A notification that MCP does not know.
         Ok(None) => Ok(()),
         Err(_) => {
-            skip(line);
+            skipped.note(line);
             Ok(())
         }
-    }
-}
-
-/// A line that makes no sense is worth a word, and no more.
-fn skip(line: &[u8]) {
-    if !line.iter().all(u8::is_ascii_whitespace) {
-        let shown = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
-        tracing::debug!(bytes = line.len(), line = %shown.escape_debug(), "skipped what is not a message");
     }
 }

@@ -97,6 +97,15 @@ impl FastLane {
         }
     }
 
+    /// The first line that a local server printed and that is no message, if there was one: one clean
+    /// line. From outside.
+    pub(crate) fn first_skipped(&self) -> Option<&str> {
+        match &self.way {
+            Way::Pipe(queue) => queue.skipped.first(),
+            Way::Http(_) => None,
+        }
+    }
+
     /// The id of the session at present, where there is one (HTTP, up to 2025-11-25).
     pub fn session_id(&self) -> Option<String> {
         match &self.way {

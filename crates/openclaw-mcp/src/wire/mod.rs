@@ -20,6 +20,7 @@ mod peek;
 mod pipe;
 mod queue;
 mod reader;
+mod skipped;
 mod slow_lane;
 
 pub use call_error::{CallError, ReachProblem, Unreachable};
@@ -34,6 +35,7 @@ use tokio::sync::mpsc;
 
 use outlet::Outlet;
 use queue::Queue;
+use skipped::Skipped;
 
 /// How many messages may wait for `rmcp` before the server is no longer read.
 const SLOW_LANE_BOUND: usize = 256;
@@ -60,12 +62,17 @@ pub enum Closed {
     Lost(String),
 }
 
-/// Opens a connection over the pipes of a process: the lane for calls, and the one for `rmcp`.
+/// Opens a connection over the pipes of a process: the lane for calls, and the one for `rmcp`. The
+/// server's name is for the log.
 ///
 /// # Errors
 /// If the pipe cannot be used without blocking.
-pub fn open(stdin: ChildStdin, stdout: ChildStdout) -> std::io::Result<(FastLane, SlowLane)> {
-    let queue = Arc::new(Queue::new(Outlet::new(stdin)?));
+pub fn open(
+    server: &str,
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+) -> std::io::Result<(FastLane, SlowLane)> {
+    let queue = Arc::new(Queue::new(Outlet::new(stdin)?, Skipped::from(server)));
     let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
     let writer = tokio::spawn(Arc::clone(&queue).write());
     let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp));

@@ -10,6 +10,7 @@ use super::calls::Calls;
 use super::deliver::Waiters;
 use super::ending::Ending;
 use super::outlet::Outlet;
+use super::skipped::Skipped;
 
 /// With more than this waiting to be written, nothing is added: the server does not read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -26,6 +27,7 @@ pub(super) struct Queue {
     /// There is room again.
     room: Notify,
     ending: Ending,
+    pub(super) skipped: Skipped,
 }
 
 #[derive(Default)]
@@ -37,13 +39,14 @@ pub(super) struct State {
 }
 
 impl Queue {
-    pub(super) fn new(outlet: Outlet) -> Self {
+    pub(super) fn new(outlet: Outlet, skipped: Skipped) -> Self {
         Self {
             state: Mutex::default(),
             outlet: Mutex::new(Some(Arc::new(outlet))),
             work: Notify::new(),
             room: Notify::new(),
             ending: Ending::default(),
+            skipped,
         }
     }
 
@@ -143,6 +146,10 @@ impl Queue {
 impl Waiters for Queue {
     fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T {
         act(&mut self.state().calls)
+    }
+
+    fn skipped(&self) -> &Skipped {
+        &self.skipped
     }
 }
 

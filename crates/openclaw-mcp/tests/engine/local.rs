@@ -9,7 +9,7 @@ use openclaw_mcp::guard::Guard;
 use openclaw_mcp::local::{self, ConnectError, Plan, Step};
 use openclaw_mcp::process::{Launch, Patience};
 use openclaw_mcp::server_log::ServerLog;
-use openclaw_testkit::{Discover, Script, TestServer, processes};
+use openclaw_testkit::{Discover, Junk, Script, TestServer, processes};
 use rmcp::model::ProtocolVersion;
 use serde_json::value::RawValue;
 
@@ -80,9 +80,9 @@ async fn a_server_that_ends_at_once_is_quoted() {
     let script =
         Script::new().stderr_line("no API key given").exit_at_start(3).name("openclaw-tag-ends");
     let error = local::open(plan(&script), &Guard::none()).await.unwrap_err();
-    let ConnectError::Ended { status, last_lines, .. } = &error else { panic!("{error:?}") };
+    let ConnectError::Ended { status, words, .. } = &error else { panic!("{error:?}") };
     assert!(status.contains('3'), "{status}");
-    assert_eq!(last_lines, &["no API key given"]);
+    assert_eq!(words.last_lines, ["no API key given"]);
     assert!(error.to_string().starts_with("it ended with exit status: 3 while"), "{error}");
     assert_nothing_left("openclaw-tag-ends").await;
 }
@@ -98,6 +98,25 @@ async fn a_server_that_never_answers_is_given_up_and_killed() {
     let error = local::open(plan, &Guard::none()).await.unwrap_err();
     assert!(matches!(error, ConnectError::TimedOut { step: Step::Greeting, .. }), "{error:?}");
     assert_nothing_left("openclaw-tag-silent").await;
+}
+
+#[tokio::test]
+async fn what_a_server_said_before_it_fell_silent_is_quoted() {
+    let script = Script::new()
+        .legacy()
+        .discover(Discover::MethodNotFound)
+        .initialize_silence()
+        .stderr_line("waiting for the database")
+        .junk_before(Junk::Line("\u{1b}[32mListening on port 80".to_owned()))
+        .name("openclaw-tag-talks");
+    let plan = Plan { timeout: Duration::from_secs(10), ..plan(&script) };
+    let error = local::open(plan, &Guard::none()).await.unwrap_err();
+    let ConnectError::TimedOut { words, .. } = &error else { panic!("{error:?}") };
+    assert_eq!(words.last_lines, ["waiting for the database"]);
+    let message = error.to_string();
+    assert!(message.contains("printed on stdout what is no message"), "{message}");
+    assert!(message.contains("Listening on port 80") && !message.contains('\u{1b}'), "{message}");
+    assert_nothing_left("openclaw-tag-talks").await;
 }
 
 #[tokio::test]

@@ -7,4 +7,5 @@ mod bad_input;
 mod calls;
 mod lifecycle;
 mod remote;
+mod secrets;
 mod support;

@@ -95,6 +95,22 @@ async fn what_is_known_is_not_asked_again() {
 }
 
 #[tokio::test]
+async fn a_known_way_that_hangs_now_is_not_waited_for_until_the_end() {
+    let script = Script::new().initialize_silence();
+    let connection = Connection::open_with(script, |plan| plan.known = Some(STREAMABLE)).await;
+    assert_eq!(connection.opened.known, MODERN);
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_known_way_that_is_only_slow_gets_the_time_that_it_needs() {
+    let script = Script::new().legacy().initialize_delay_ms(7_000);
+    let connection = Connection::open_with(script, |plan| plan.known = Some(STREAMABLE)).await;
+    assert_eq!(connection.opened.known, STREAMABLE);
+    connection.close().await;
+}
+
+#[tokio::test]
 async fn what_was_known_may_have_changed() {
     for (known, script, now) in [
         (MODERN, Script::new().legacy(), STREAMABLE),
@@ -165,7 +181,7 @@ async fn authorization_is_asked_for_with_the_challenge_and_a_way_out() {
     let RemoteError::NeedsAuth { challenge, .. } = &error else { panic!("{error:?}") };
     assert_eq!(challenge.as_deref(), Some("Bearer realm=\"x\""));
     let hint = error.hint().unwrap();
-    assert!(hint.contains("apiKey") && hint.contains("openclaw mcp auth remote"), "{hint}");
+    assert!(hint.contains("apiKey") && !hint.contains("openclaw mcp auth"), "{hint}");
 }
 
 #[tokio::test]

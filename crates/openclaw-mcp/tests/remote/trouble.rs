@@ -51,6 +51,20 @@ async fn statuses_are_told_apart() {
 }
 
 #[tokio::test]
+async fn a_refusal_is_quoted_on_one_clean_line() {
+    let message = format!("go\\n\\u001b[31maway {}", "x".repeat(5_000));
+    let rpc = format!(
+        r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32050,"message":"{message}","data":"secret data"}}}}"#
+    );
+    let error = refused(&Script::new().legacy().fault(Fault::status(400).body(rpc))).await;
+    let said = error.to_string();
+    assert!(matches!(error, RemoteError::Refused { .. }), "{error:?}");
+    assert!(said.starts_with("it answered with error -32050: go"), "{said}");
+    assert!(said.chars().count() < 300 && !said.contains("data"), "{said}");
+    assert!(!said.contains(char::is_control), "{said}");
+}
+
+#[tokio::test]
 async fn answers_that_make_no_sense_fail_their_call_and_no_other() {
     let html = Fault::status(200).header("content-type", "text/html").body("<html>");
     let error = failure(html).await;

@@ -39,6 +39,7 @@ use super::Closed;
 use super::calls::{Answer, Calls};
 use super::deliver::{Message, Waiters, deliver};
 use super::ending::Ending;
+use super::skipped::Skipped;
 use route::Route;
 use tasks::Tasks;
 
@@ -62,10 +63,17 @@ pub(crate) struct HttpWire {
     requests: Mutex<HashMap<u64, AbortHandle>>,
     tasks: Tasks,
     ending: Ending,
+    skipped: Skipped,
 }
 
 impl HttpWire {
-    fn new(client: Client, url: Url, is_proxied: bool, to_rmcp: mpsc::Sender<Message>) -> Self {
+    fn new(
+        client: Client,
+        url: Url,
+        is_proxied: bool,
+        skipped: Skipped,
+        to_rmcp: mpsc::Sender<Message>,
+    ) -> Self {
         Self {
             client,
             url,
@@ -79,6 +87,7 @@ impl HttpWire {
             requests: Mutex::default(),
             tasks: Tasks::default(),
             ending: Ending::default(),
+            skipped,
         }
     }
 
@@ -123,5 +132,9 @@ impl HttpWire {
 impl Waiters for HttpWire {
     fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T {
         act(&mut self.calls())
+    }
+
+    fn skipped(&self) -> &Skipped {
+        &self.skipped
     }
 }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use openclaw_content::{Untrusted, clean_line};
 use rustls::CertificateError;
 
 use crate::wire::call_error::{ReachProblem, Unreachable};
@@ -17,11 +18,11 @@ pub(crate) struct NoSuchHost {
 /// What went wrong on the way to the server.
 pub(super) fn unreachable(error: &reqwest::Error, is_proxied: bool) -> Unreachable {
     let mut problem = None;
-    let mut cause = error.to_string();
+    let mut cause = String::new();
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(current) = next {
         // The innermost says most.
-        cause = current.to_string();
+        cause = told(current);
         problem = problem.or_else(|| of_link(current));
         next = match current.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             // Otherwise what is wrapped in it would be passed over.
@@ -35,7 +36,16 @@ pub(super) fn unreachable(error: &reqwest::Error, is_proxied: bool) -> Unreachab
         _ if error.is_connect() => ReachProblem::Connect,
         _ => ReachProblem::Broken,
     });
-    Unreachable { problem, cause }
+    Unreachable { problem, cause: clean_line(Untrusted::new(&cause), 300) }
+}
+
+/// What an error says, without the address that the HTTP client adds: it may hold credentials.
+fn told(error: &(dyn Error + 'static)) -> String {
+    let text = error.to_string();
+    match error.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::url) {
+        Some(url) => text.replace(&format!(" for url ({url})"), "").replace(url.as_str(), "…"),
+        None => text,
+    }
 }
 
 fn of_link(error: &(dyn Error + 'static)) -> Option<ReachProblem> {
@@ -56,4 +66,22 @@ fn of_link(error: &(dyn Error + 'static)) -> Option<ReachProblem> {
         },
         _ => ReachProblem::Tls,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::ResponseBuilderExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_address_is_never_told() {
+        let url = url::Url::parse("https://u:pass@a.example/mcp?key=sesame").unwrap();
+        let response = http::Response::builder().status(500).url(url).body("").unwrap();
+        let error = reqwest::Response::from(response).error_for_status().unwrap_err();
+        assert!(error.to_string().contains("sesame") && error.source().is_none(), "{error}");
+        let told = unreachable(&error, false).to_string();
+        assert!(told.contains("500") && !told.contains("a.example"), "{told}");
+        assert!(!told.contains("sesame") && !told.contains("pass"), "{told}");
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use openclaw_content::{Untrusted, clean_line};
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -106,7 +107,7 @@ impl HttpWire {
         let renewed = timeout(RENEWAL, self.begin_session()).await;
         let cause = match renewed {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => error.to_string(),
+            Ok(Err(error)) => clean_line(Untrusted::new(&error.to_string()), 300),
             Err(_) => format!("no answer after {} s", RENEWAL.as_secs()),
         };
         // For all that wait: none of them would fare better.

@@ -25,6 +25,7 @@ use crate::wire::calls::Answer;
 use crate::wire::deliver::{Message, hand_over};
 use crate::wire::greeting::Greeting;
 use crate::wire::peek::number;
+use crate::wire::skipped::Skipped;
 use crate::wire::{FastLane, SLOW_LANE_BOUND};
 
 /// How long a message that wants no answer may take.
@@ -39,9 +40,10 @@ pub(crate) struct HttpSlowLane {
 
 impl HttpSlowLane {
     /// Sends nothing yet: first it must be found out how the server wants to be spoken to.
-    pub(crate) fn open(client: Client, url: Url, is_proxied: bool) -> Self {
+    pub(crate) fn open(server: &str, client: Client, url: Url, is_proxied: bool) -> Self {
         let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
-        let wire = Arc::new(HttpWire::new(client, url, is_proxied, to_rmcp));
+        let skipped = Skipped::from(server);
+        let wire = Arc::new(HttpWire::new(client, url, is_proxied, skipped, to_rmcp));
         Self { wire, from_server, greeting: None }
     }
 
@@ -204,7 +206,7 @@ impl HttpWire {
         };
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":{content}}}"#);
         // If it is gone, so is its question.
-        let _ = hand_over(line.as_bytes(), &self.to_rmcp).await;
+        let _ = hand_over(line.as_bytes(), &self.skipped, &self.to_rmcp).await;
     }
 
     /// Sends what wants no answer.

@@ -1,0 +1,46 @@
+//! No secret of a server in what is kept and shown of it (K3).
+
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::server::Folders;
+use openclaw_mcp::server_log::ServerLog;
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use serde_json::json;
+
+use crate::support::{servers, setup, tools};
+
+const SECRET: &str = "sesame-open-4711";
+
+#[tokio::test]
+async fn a_server_that_prints_its_secret_and_ends_gives_it_away_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut setup = setup();
+    let environment: Environment =
+        [("PATH", "/usr/bin:/bin"), ("VAULTED", SECRET)].into_iter().collect();
+    setup.surroundings.resolver =
+        Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+    setup.surroundings.environment = environment;
+    setup.folders = Folders { catalogue: None, logs: Some(folder.path().to_owned()) };
+    // It says it on both of its outputs.
+    let script = "echo \"bad key $TOKEN\" >&2; echo \"bad key $TOKEN\"; exit 3";
+    let config = servers(json!({ "x": {
+        "command": "sh",
+        "args": ["-c", script],
+        "env": { "TOKEN": "secret://env/VAULTED" },
+        "restartOnCrash": false,
+        "timeout": 60_000,
+    } }));
+    let fleet = Fleet::start(&config, setup);
+    fleet.tried().await;
+    let status = tools(&fleet).statuses().remove(0);
+    fleet.stop().await;
+
+    let trouble = status.last_error.clone().unwrap();
+    assert_eq!(trouble.last_lines, ["bad key [REDACTED]"]);
+    let message = &trouble.message;
+    assert!(message.contains("no message: “bad key [REDACTED]”"), "{message}");
+    let shown = serde_json::to_string(&status).unwrap();
+    assert!(!shown.contains(SECRET), "{shown}");
+    let log = ServerLog::tail(folder.path(), "x", 1_000).unwrap().join("\n");
+    assert!(log.contains("bad key [REDACTED]") && log.contains("Failed"), "{log}");
+    assert!(!log.contains(SECRET), "{log}");
+}
