@@ -1,10 +1,15 @@
 //! The boundary around a text from outside.
 
+use std::cell::RefCell;
+
 use crate::source::{NOTICE_END, NOTICE_START, Source};
 
 const START: &str = "<<<EXTERNAL_UNTRUSTED_CONTENT id=\"";
 const END: &str = "<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"";
 const CLOSE: &str = "\">>>";
+/// Room for what stands before a text, mostly, and after it.
+pub(crate) const HEADER: usize = 320;
+pub(crate) const FOOTER: usize = 64;
 /// How long an id is.
 const ID_CHARS: usize = 16;
 
@@ -13,7 +18,33 @@ const ID_CHARS: usize = 16;
 #[error("no randomness for the boundary around external content")]
 pub struct NoRandomness(#[source] getrandom::Error);
 
-/// A boundary around one text. Its id is random and made after the text, so the text cannot hold it.
+/// Random bytes that nobody has seen yet. The system is asked for many at a time: for eight, asking
+/// takes longer than wrapping a short text.
+struct Pool {
+    bytes: [u8; 512],
+    used: usize,
+}
+
+thread_local! {
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; 512], used: 512 }) };
+}
+
+impl Pool {
+    fn take(&mut self) -> Result<[u8; 8], getrandom::Error> {
+        if self.used + 8 > self.bytes.len() {
+            getrandom::fill(&mut self.bytes)?;
+            self.used = 0;
+        }
+        let mut taken = [0; 8];
+        let next = &mut self.bytes[self.used..self.used + 8];
+        taken.copy_from_slice(next);
+        next.fill(0);
+        self.used += 8;
+        Ok(taken)
+    }
+}
+
+/// A boundary around one text. Its id is random and shown to nobody before, so the text cannot hold it.
 ///
 /// ```
 /// use openclaw_content::{Boundary, Source};
@@ -43,9 +74,7 @@ impl Boundary {
     ///
     /// If that source fails.
     pub fn fresh() -> Result<Self, NoRandomness> {
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(NoRandomness)?;
-        Ok(Self::from_random_bytes(random))
+        POOL.with_borrow_mut(Pool::take).map(Self::from_random_bytes).map_err(NoRandomness)
     }
 
     /// A boundary with an id from these bytes, for tests and for those with a random source of their
@@ -68,14 +97,32 @@ impl Boundary {
     /// All that stands before the text.
     #[must_use]
     pub fn header(&self, source: &Source<'_>) -> String {
-        let (notice, id, lines) = (source.notice(), &self.id, source.lines());
-        format!("{notice}\n{START}{id}{CLOSE}\n{lines}\n---\n")
+        let mut header = String::with_capacity(HEADER);
+        self.write_header(&mut header, source);
+        header
+    }
+
+    pub(crate) fn write_header(&self, out: &mut String, source: &Source<'_>) {
+        source.write_notice(out);
+        for part in ["\n", START, &self.id, CLOSE, "\n"] {
+            out.push_str(part);
+        }
+        source.write_lines(out);
+        out.push_str("\n---\n");
+    }
+
+    pub(crate) fn write_footer(&self, out: &mut String) {
+        for part in ["\n", END, &self.id, CLOSE] {
+            out.push_str(part);
+        }
     }
 
     /// All that stands after the text.
     #[must_use]
     pub fn footer(&self) -> String {
-        format!("\n{END}{}{CLOSE}", self.id)
+        let mut footer = String::with_capacity(FOOTER);
+        self.write_footer(&mut footer);
+        footer
     }
 }
 

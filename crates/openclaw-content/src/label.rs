@@ -1,9 +1,13 @@
 //! Short texts from outside that stand beside content rather than in it: descriptions of tools,
 //! names, addresses.
 
+use std::borrow::Cow;
+
 use crate::sanitize::sanitize;
 use crate::untrusted::Untrusted;
 
+/// Names shorter than this hold no marker.
+const PLAIN_NAME: usize = 20;
 /// Names longer than this are cut.
 const NAME_CHARS: usize = 64;
 /// Addresses longer than this are cut.
@@ -49,8 +53,13 @@ pub fn clean_line(text: Untrusted<&str>, max_chars: usize) -> String {
 
 /// A name: one word of letters, digits and the signs that occur in names. A sentence in the place of
 /// a name would stand in our own notice, as if we had said it.
-pub(crate) fn clean_name(name: &str) -> String {
-    clean_word(name, "-_./:@", NAME_CHARS)
+pub(crate) fn clean_name(name: &str) -> Cow<'_, str> {
+    // Nearly all are so, and stand before every text: no marker is so short, and no token so plain.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if name.len() < PLAIN_NAME && name.bytes().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    clean_word(name, "-_./:@", NAME_CHARS).into()
 }
 
 /// An address: one word of the characters that an address is made of, but for brackets and quotes.
@@ -110,6 +119,14 @@ mod tests {
         for text in ["Считает файлы.", "统计文件", "a — b “c” é", "🙂👍"]
         {
             assert_eq!(clean_line(Untrusted::new(text), 100), text);
+        }
+    }
+
+    #[test]
+    fn a_plain_name_is_what_cleaning_would_make_of_it() {
+        for name in ["git", "read_file", "im_start", "system", "EXTERNAL_UNTRUSTED", "a.b-c"] {
+            assert!(matches!(clean_name(name), Cow::Borrowed(_)), "{name}");
+            assert_eq!(clean_word(name, "-_./:@", NAME_CHARS), name);
         }
     }
 

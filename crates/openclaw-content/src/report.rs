@@ -36,7 +36,7 @@ struct Origin {
 
 impl Origin {
     fn of(source: &Source<'_>) -> Self {
-        let known = |name| Some(clean_name(name));
+        let known = |name| Some(clean_name(name).into_owned());
         match *source {
             Source::McpServer { server } => Self { server: known(server), ..Self::default() },
             Source::McpTool { server, tool } => {

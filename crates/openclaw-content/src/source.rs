@@ -68,38 +68,61 @@ impl Source<'_> {
     /// The notice before the boundary.
     #[must_use]
     pub fn notice(&self) -> String {
-        let origin = match self {
+        let mut notice = String::new();
+        self.write_notice(&mut notice);
+        notice
+    }
+
+    pub(crate) fn write_notice(&self, out: &mut String) {
+        out.push_str(NOTICE_START);
+        match self {
             Self::McpServer { server }
             | Self::McpTool { server, .. }
             | Self::McpResource { server, .. }
             | Self::McpPrompt { server, .. } => {
-                format!("output from MCP server '{}'", clean_name(server))
+                push_all(out, &["output from MCP server '", &clean_name(server), "'"]);
             }
-            Self::WebFetch { .. } => String::from("content fetched from the web"),
-            Self::Other { name } => format!("content from '{}'", clean_name(name)),
-        };
-        format!("{NOTICE_START}{origin}{NOTICE_END}")
+            Self::WebFetch { .. } => out.push_str("content fetched from the web"),
+            Self::Other { name } => push_all(out, &["content from '", &clean_name(name), "'"]),
+        }
+        out.push_str(NOTICE_END);
     }
 
     /// The lines that say where exactly the text comes from.
-    pub(crate) fn lines(&self) -> String {
-        let label = self.label();
-        let server_line = |server| format!("Source: {label}\nServer: {}", clean_name(server));
+    pub(crate) fn write_lines(&self, out: &mut String) {
+        push_all(out, &["Source: ", self.label()]);
+        let line = |out: &mut String, what: &str, word: &str| {
+            push_all(out, &["\n", what, ": ", word]);
+        };
         match self {
-            Self::McpServer { server } => server_line(server),
+            Self::McpServer { server } => line(out, "Server", &clean_name(server)),
             Self::McpTool { server, tool } => {
-                format!("{}\nTool: {}", server_line(server), clean_name(tool))
+                line(out, "Server", &clean_name(server));
+                line(out, "Tool", &clean_name(tool));
             }
             Self::McpResource { server, uri } => {
-                format!("{}\nResource: {}", server_line(server), clean_address(uri))
+                line(out, "Server", &clean_name(server));
+                line(out, "Resource", &clean_address(uri));
             }
             Self::McpPrompt { server, prompt } => {
-                format!("{}\nPrompt: {}", server_line(server), clean_name(prompt))
+                line(out, "Server", &clean_name(server));
+                line(out, "Prompt", &clean_name(prompt));
             }
-            Self::WebFetch { url } => format!("Source: {label}\nURL: {}", clean_address(url)),
-            Self::Other { name } => format!("Source: {label}\nName: {}", clean_name(name)),
+            Self::WebFetch { url } => line(out, "URL", &clean_address(url)),
+            Self::Other { name } => line(out, "Name", &clean_name(name)),
         }
     }
+
+    #[cfg(test)]
+    fn lines(&self) -> String {
+        let mut lines = String::new();
+        self.write_lines(&mut lines);
+        lines
+    }
+}
+
+fn push_all(out: &mut String, parts: &[&str]) {
+    parts.iter().for_each(|part| out.push_str(part));
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::boundary::{Boundary, NoRandomness};
+use crate::boundary::{Boundary, FOOTER, HEADER, NoRandomness};
 use crate::finding::Findings;
 use crate::report::report;
 use crate::scan::Scan;
@@ -94,11 +94,10 @@ impl Boundary {
     #[must_use]
     pub fn wrap(self, text: Untrusted<&str>, source: &Source<'_>) -> Wrapped {
         let text = text.expose();
-        let (header, footer) = (self.header(source), self.footer());
-        let mut wrapped = String::with_capacity(header.len() + text.len() + footer.len());
-        wrapped.push_str(&header);
+        let mut wrapped = String::with_capacity(HEADER + text.len() + FOOTER);
+        self.write_header(&mut wrapped, source);
         let (mut wrapped, findings) = Scan::run(text, wrapped).finish();
-        wrapped.push_str(&footer);
+        self.write_footer(&mut wrapped);
         if !findings.is_empty() {
             report(source, &findings);
         }

@@ -16,10 +16,10 @@ use crate::guard::Guard;
 use crate::process::{Launch, Process, SpawnError};
 use crate::server_log::ServerLog;
 use crate::stderr::Stderr;
-use crate::wire::{self, CallError};
+use crate::wire::{self, CallError, Closed};
 
 /// How long a server's last words are waited for once it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What a connection is made from.
 #[derive(Debug, Clone)]
@@ -170,6 +170,10 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         Err(_) => {
             let words = words(&stderr);
             Err(ConnectError::TimedOut { step, after: plan.timeout, words })
+        }
+        // It may have ended because it was not listened to any more.
+        Ok(Err(cause)) if lane.closed() == Some(&Closed::LineTooLong) => {
+            Err(ConnectError::Refused { step, cause, words: words(&stderr) })
         }
         // Mostly the cause is that the server has ended: then that is what to say.
         Ok(Err(cause)) => match timeout(LAST_WORDS, process.ended()).await {

@@ -160,3 +160,11 @@ async fn an_era_that_is_known_is_not_asked_for_again() {
     let connection = local::open(plan, &Guard::none()).await.unwrap();
     connection.close(Patience::default()).await;
 }
+
+#[tokio::test]
+async fn a_first_line_without_end_is_what_is_said() {
+    let script = Script::new().junk_before(Junk::LineOfMb(200)).name("openclaw-tag-first-line");
+    let error = local::open(plan(&script), &Guard::none()).await.unwrap_err();
+    assert!(error.to_string().contains("a line of more than 64 MiB"), "{error}");
+    assert_nothing_left("openclaw-tag-first-line").await;
+}
