@@ -3,6 +3,7 @@
 //! Each entry is read by itself: one that is broken is dropped by name with the reason, and takes no
 //! other with it (B3).
 
+mod page;
 mod prompts;
 mod resources;
 mod tools;
@@ -13,15 +14,29 @@ pub use tools::{Hints, ListedTool, tools};
 
 use std::collections::BTreeSet;
 
+use openclaw_content::{Untrusted, clean_line};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use page::Page;
 
 use crate::wire::{CallError, FastLane, Limits};
 
 /// More pages than this are not asked for.
 const MAX_PAGES: usize = 1_000;
-/// More entries than this are not taken.
+/// More entries than this are not looked at, good or bad.
 const MAX_ENTRIES: usize = 20_000;
+/// So much is read of a list, all its pages together.
+const MAX_BYTES: usize = 128 * 1024 * 1024;
+/// A larger entry is not read.
+const MAX_ENTRY: usize = 4 * 1024 * 1024;
+/// A longer cursor is not sent back.
+const MAX_CURSOR: usize = 16 * 1024;
+/// Of more entries that are dropped only the number is kept.
+const MAX_DROPPED: usize = 100;
+/// So much is kept of the reason why an entry was dropped, which may quote it.
+const REASON_CHARS: usize = 200;
 /// A longer name is no name.
 const MAX_NAME: usize = 1_024;
 
@@ -30,29 +45,40 @@ const MAX_NAME: usize = 1_024;
 pub struct Listing<T> {
     /// The entries, in the server's order.
     pub entries: Vec<T>,
-    /// Those that cannot be used.
+    /// Those that cannot be used; the first of them, if there are many.
     pub dropped: Vec<Dropped>,
+    /// How many more cannot be used.
+    pub more_dropped: usize,
     /// Why the list may be incomplete.
     pub cut: Option<&'static str>,
 }
 
 impl<T> Default for Listing<T> {
     fn default() -> Self {
-        Self { entries: Vec::new(), dropped: Vec::new(), cut: None }
+        Self { entries: Vec::new(), dropped: Vec::new(), more_dropped: 0, cut: None }
     }
 }
 
 impl<T> Listing<T> {
     /// Drops the entries that do not pass.
-    pub(crate) fn keep(&mut self, passes: impl Fn(&T) -> Result<(), Dropped>) {
-        let dropped = &mut self.dropped;
-        self.entries.retain(|entry| match passes(entry) {
+    pub(crate) fn keep(&mut self, mut passes: impl FnMut(&T) -> Result<(), Dropped>) {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.retain(|entry| match passes(entry) {
             Ok(()) => true,
-            Err(reason) => {
-                dropped.push(reason);
+            Err(dropped) => {
+                self.drop_one(dropped);
                 false
             }
         });
+        self.entries = entries;
+    }
+
+    fn drop_one(&mut self, dropped: Dropped) {
+        if self.dropped.len() < MAX_DROPPED {
+            self.dropped.push(dropped);
+        } else {
+            self.more_dropped += 1;
+        }
     }
 }
 
@@ -69,13 +95,24 @@ impl Dropped {
     pub(crate) fn new(name: &str, reason: impl Into<String>) -> Self {
         // The name may be 300 characters of anything.
         let name = name.chars().take(64).map(|c| if c.is_control() { ' ' } else { c }).collect();
-        Self { name, reason: reason.into() }
+        let reason = clean_line(Untrusted::new(&reason.into()), REASON_CHARS);
+        Self { name, reason }
     }
 
-    fn unnamed(error: &serde_json::Error) -> Self {
-        Self::new("(unnamed)", format!("its entry cannot be read: {error}"))
+    /// An entry that cannot be read, by its name if that alone can be.
+    fn unreadable(entry: &RawValue, error: &serde_json::Error) -> Self {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let named = serde_json::from_str(entry.get());
+        let name = named.map_or_else(|_| UNNAMED.to_owned(), |named: Named| named.name);
+        Self::new(&name, format!("its entry cannot be read: {error}"))
     }
 }
+
+/// What an entry is called whose name is not known.
+const UNNAMED: &str = "(unnamed)";
 
 /// What is listed: the method, and the key of the entries in its answer.
 struct List {
@@ -92,27 +129,44 @@ async fn pages<T>(
     read: impl Fn(&RawValue) -> Result<T, Dropped>,
 ) -> Result<Listing<T>, CallError> {
     let mut listing = Listing::default();
-    let mut seen = BTreeSet::new();
+    let mut cursors = BTreeSet::new();
     let mut cursor: Option<String> = None;
-    for _ in 0..MAX_PAGES {
+    let (mut looked_at, mut bytes) = (0, 0);
+    for number in 0..MAX_PAGES {
         let answer = lane.request(list.method, &params(cursor.as_deref(), meta), limits).await?;
-        let Some((entries, next)) = page(&answer, list.key) else {
-            listing.cut = Some("a page of the list is not a list");
+        bytes += answer.get().len();
+        if bytes > MAX_BYTES {
+            listing.cut = Some("the list is larger than can be taken");
             return Ok(listing);
-        };
-        for entry in entries {
-            if listing.entries.len() == MAX_ENTRIES {
-                listing.cut = Some("there are more entries than can be taken");
+        }
+        let page = match Page::read(&answer, list.key, MAX_ENTRIES - looked_at) {
+            Ok(page) => page,
+            Err(error) if number == 0 => return Err(no_list(&list, &error)),
+            Err(_) => {
+                listing.cut = Some("a page of the list is not a list");
                 return Ok(listing);
             }
-            match read(entry) {
+        };
+        looked_at += page.entries.len();
+        for entry in page.entries {
+            let is_small = entry.get().len() <= MAX_ENTRY;
+            let too_large = || Dropped::new(UNNAMED, "its entry is far too large");
+            match if is_small { read(entry) } else { Err(too_large()) } {
                 Ok(entry) => listing.entries.push(entry),
-                Err(dropped) => listing.dropped.push(dropped),
+                Err(dropped) => listing.drop_one(dropped),
             }
         }
-        let Some(next) = next else { return Ok(listing) };
+        if page.overflows {
+            listing.cut = Some("there are more entries than can be taken");
+            return Ok(listing);
+        }
+        let Some(next) = page.next else { return Ok(listing) };
+        if next.len() > MAX_CURSOR {
+            listing.cut = Some("the mark of its next page is far too long");
+            return Ok(listing);
+        }
         // A server that names a page twice would have us go round in circles.
-        if !seen.insert(next.clone()) {
+        if !cursors.insert(next.clone()) {
             listing.cut = Some("the server repeats a page");
             return Ok(listing);
         }
@@ -122,16 +176,11 @@ async fn pages<T>(
     Ok(listing)
 }
 
-/// The entries of a page, and where the next begins.
-fn page<'a>(answer: &'a RawValue, key: &str) -> Option<(Vec<&'a RawValue>, Option<String>)> {
-    let page: std::collections::BTreeMap<&str, &'a RawValue> =
-        serde_json::from_str(answer.get()).ok()?;
-    let entries = match page.get(key) {
-        Some(entries) => serde_json::from_str(entries.get()).ok()?,
-        None => Vec::new(),
-    };
-    let next = page.get("nextCursor").map(|next| serde_json::from_str(next.get()));
-    Some((entries, next.transpose().ok()?.flatten()))
+/// A list that is none from its first page on.
+fn no_list(list: &List, error: &serde_json::Error) -> CallError {
+    let error = error.to_string();
+    let error = clean_line(Untrusted::new(&error), REASON_CHARS);
+    CallError::Protocol(format!("the answer to {} is not a list: {error}", list.method))
 }
 
 fn params(cursor: Option<&str>, meta: Option<&Map<String, Value>>) -> Box<RawValue> {

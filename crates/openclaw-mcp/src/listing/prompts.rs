@@ -1,6 +1,6 @@
 //! The prompts that a server lists.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Dropped, List, Listing, is_name, pages};
@@ -18,7 +18,7 @@ pub struct ListedPrompt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// What it takes.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_null")]
     pub arguments: Vec<ListedArgument>,
 }
 
@@ -31,8 +31,15 @@ pub struct ListedArgument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether it must be given.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_null")]
     pub required: bool,
+}
+
+/// Some servers write `null` where they mean that there is nothing.
+fn or_null<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// Lists the prompts of a server.
@@ -47,7 +54,7 @@ pub async fn prompts(
     let list = List { method: "prompts/list", key: "prompts" };
     pages(list, lane, meta, limits, |raw| {
         let entry: ListedPrompt =
-            serde_json::from_str(raw.get()).map_err(|error| Dropped::unnamed(&error))?;
+            serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
         if is_name(&entry.name) {
             Ok(entry)
         } else {

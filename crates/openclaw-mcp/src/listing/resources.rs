@@ -56,7 +56,7 @@ pub async fn resources(
     let list = List { method: "resources/list", key: "resources" };
     pages(list, lane, meta, limits, |raw| {
         let entry: ListedResource =
-            serde_json::from_str(raw.get()).map_err(|error| Dropped::unnamed(&error))?;
+            serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
         let fits = is_name(&entry.name) && !entry.uri.is_empty() && entry.uri.len() <= MAX_URI;
         if fits {
             Ok(entry)
@@ -79,7 +79,7 @@ pub async fn templates(
     let list = List { method: "resources/templates/list", key: "resourceTemplates" };
     pages(list, lane, meta, limits, |raw| {
         let entry: ListedTemplate =
-            serde_json::from_str(raw.get()).map_err(|error| Dropped::unnamed(&error))?;
+            serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
         let fits = is_name(&entry.name) && entry.uri_template.len() <= MAX_URI;
         if fits { Ok(entry) } else { Err(Dropped::new(&entry.name, "it is far too long")) }
     })

@@ -72,14 +72,11 @@ pub async fn tools(
     }
     if last.len() < listing.entries.len() {
         let mut index = 0;
-        listing.entries.retain(|tool| {
+        listing.keep(|tool| {
             let counts = last.get(&tool.name) == Some(&index);
             index += 1;
-            if !counts {
-                let reason = "the server lists another tool of this name after it";
-                listing.dropped.push(Dropped::new(&tool.name, reason));
-            }
-            counts
+            let reason = "the server lists another tool of this name after it";
+            if counts { Ok(()) } else { Err(Dropped::new(&tool.name, reason)) }
         });
     }
     Ok(listing)
@@ -87,7 +84,7 @@ pub async fn tools(
 
 fn read(raw: &RawValue) -> Result<ListedTool, Dropped> {
     let tool: RawTool<'_> =
-        serde_json::from_str(raw.get()).map_err(|error| Dropped::unnamed(&error))?;
+        serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
     let refuse = |reason: &str| Dropped::new(&tool.name, reason);
     if !is_name(&tool.name) {
         return Err(refuse("its name is empty or far too long"));
