@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use openclaw_config::{ServerConfig, Transport};
 use serde::{Deserialize, Serialize};
@@ -98,31 +98,37 @@ impl Memory {
         let file = self.file.as_ref()?;
         let is_small = fs::metadata(file).ok()?.len() <= MAX_BYTES;
         let bytes = if is_small { fs::read(file).ok()? } else { return None };
-        self.is_new(&bytes);
+        *self.written() = Some(hash(&bytes));
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Remembers. It is a convenience only: failing is no reason to stop.
+    /// Remembers. It is a convenience only: failing is no reason to stop. It blocks.
     pub fn keep(&self, era: Era, flavour: Option<Flavour>, inventory: &Inventory) {
         let Some(file) = &self.file else { return };
         let remembered =
             Remembered { format: FORMAT, era: Some(era), flavour, inventory: inventory.clone() };
         // Serializing plain data cannot fail.
         let bytes = serde_json::to_vec(&remembered).unwrap_or_default();
-        if !self.is_new(&bytes) {
+        let hash = hash(&bytes);
+        let mut written = self.written();
+        if *written == Some(hash) {
             return;
         }
-        if let Err(error) = write(file, &bytes) {
-            tracing::debug!(%error, "what was learnt about a server cannot be remembered");
+        match write(file, &bytes) {
+            Ok(()) => *written = Some(hash),
+            Err(error) => {
+                tracing::debug!(%error, "what was learnt about a server cannot be remembered");
+            }
         }
     }
 
-    /// Whether something else stands in the file; from now on this does.
-    fn is_new(&self, bytes: &[u8]) -> bool {
-        let hash: [u8; 32] = Sha256::digest(bytes).into();
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        written.replace(hash) != Some(hash)
+    fn written(&self) -> MutexGuard<'_, Option<[u8; 32]>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn hash(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
 }
 
 /// By way of a file of its own: nobody ever reads a half.
