@@ -33,7 +33,7 @@ async fn main() -> ExitCode {
         eprintln!("usage: openclaw-conformance-client URL");
         return ExitCode::from(2);
     };
-    let outcome = tokio::time::timeout(PATIENCE, run(&url)).await;
+    let outcome = tokio::time::timeout(PATIENCE, Box::pin(run(&url))).await;
     match outcome.unwrap_or_else(|_| Err("the scenario took too long".into())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
@@ -68,7 +68,7 @@ async fn run(url: &str) -> Result<(), Problem> {
     let tools = fleet.agent("main").ok_or("there is no agent")?;
     let outcome = match tools.server("suite") {
         Some(server) => match server.ready().await {
-            Ok(_) => scenario.play(&tools).await,
+            Ok(_) => Box::pin(scenario.play(&tools)).await,
             Err(unavailable) => Err(unavailable.to_string().into()),
         },
         None => Err("there is no server".into()),

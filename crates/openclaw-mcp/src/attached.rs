@@ -1,22 +1,26 @@
 //! A server that is connected and listed, for as long as it lives: its lists are kept fresh (T10), and
 //! its health is watched (L8).
 
+mod pace;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep};
 
 use crate::client::Changes;
 use crate::connection::Connection;
 use crate::health::{self, Patient};
+use crate::inventory::{EVERYTHING, Update};
 use crate::process::Patience;
 use crate::shelf::Shelf;
 use crate::supervisor::{Live, Trouble};
 use crate::wire::{CallError, Limits};
 
-/// A server may say many times in a row that a list has changed: it is asked once it is quiet.
-const DEBOUNCE: Duration = Duration::from_millis(200);
+use pace::Pace;
+
 /// How long a sign of life may take.
 const PING: Limits = Limits { timeout: Duration::from_secs(15), cap: Duration::from_secs(15) };
 
@@ -30,6 +34,25 @@ pub struct Attached {
     limits: Limits,
     since: Instant,
     is_given_up: AtomicBool,
+    heard: Heard,
+    /// For one reading of the lists at a time: an older one never replaces a newer one.
+    turn: Mutex<()>,
+}
+
+/// What a server said about changes of its lists before they were read.
+#[derive(Debug, Clone)]
+pub(crate) struct Heard {
+    changes: watch::Receiver<Changes>,
+    known: Changes,
+}
+
+impl Heard {
+    /// Begins to listen. Whoever does so before the lists are read misses no change.
+    pub(crate) fn so_far(connection: &Connection) -> Self {
+        let mut changes = connection.client().changes();
+        let known = *changes.borrow_and_update();
+        Self { changes, known }
+    }
 }
 
 impl Attached {
@@ -38,6 +61,7 @@ impl Attached {
         shelf: Arc<Shelf>,
         every: Option<Duration>,
         limits: Limits,
+        heard: Heard,
     ) -> Self {
         Self {
             connection,
@@ -46,6 +70,8 @@ impl Attached {
             limits,
             since: Instant::now(),
             is_given_up: AtomicBool::new(false),
+            heard,
+            turn: Mutex::new(()),
         }
     }
 
@@ -66,33 +92,33 @@ impl Attached {
 
     /// Keeps the lists fresh.
     async fn keep_fresh(&self) {
-        let mut changes = self.connection.client().changes();
-        let mut known = Changes::default();
+        let Heard { mut changes, mut known } = self.heard.clone();
+        let mut pace = Pace::new();
         loop {
-            let everything = Changes { tools: 1, resources: 1, prompts: 1 };
             let changed = tokio::select! {
                 told = changes.changed() => {
                     if told.is_err() {
                         return;
                     }
-                    sleep(DEBOUNCE).await;
+                    sleep(pace.wait(Instant::now())).await;
                     let now = *changes.borrow_and_update();
                     let changed = now.since(known);
                     known = now;
                     changed
                 }
-                () = sleep_or_never(self.every) => everything,
+                () = sleep_or_never(self.every) => EVERYTHING,
             };
             self.list_again(changed).await;
+            pace.read(Instant::now());
         }
     }
 
     /// Lists anew what has changed, and puts it on the shelf.
     pub(crate) async fn list_again(&self, changed: Changes) {
+        let _turn = self.turn.lock().await;
         let server = self.shelf.server();
-        let old = self.shelf.inventory();
-        match old.list_again(server, &self.connection, changed, self.limits).await {
-            Ok(inventory) => self.shelf.put(inventory, &self.connection),
+        match Update::list(server, &self.connection, changed, self.limits).await {
+            Ok(update) => self.shelf.update(update, &self.connection).await,
             // The old list stays; if the connection is lost, that is found out elsewhere.
             Err(error) => tracing::warn!(%server, %error, "its lists cannot be read again"),
         }

@@ -9,7 +9,7 @@ use openclaw_secrets::{Environment, Resolver};
 use rmcp::model::ProtocolVersion;
 use tokio::sync::Semaphore;
 
-use crate::attached::Attached;
+use crate::attached::{Attached, Heard};
 use crate::client::{Client, Host};
 use crate::connection::{Connection, FarEnd, Opened};
 use crate::era::Era;
@@ -23,6 +23,9 @@ use crate::server_log::ServerLog;
 use crate::shelf::Shelf;
 use crate::supervisor::{Dial, DialError, Trouble};
 use crate::wire::Limits;
+
+/// How long all lists of a server may take together, if it has no longer time-out.
+const ALL_LISTS: Duration = Duration::from_secs(30);
 
 /// What all servers are connected to with.
 #[derive(Debug, Clone)]
@@ -65,20 +68,24 @@ impl Dial for ServerDial {
     async fn dial(&mut self) -> Result<Attached, DialError> {
         let turns = Arc::clone(&self.turns);
         // It is never closed.
-        let _turn = turns.acquire_owned().await;
+        let turn = turns.acquire_owned().await;
         let connection = self.connect().await?;
+        // How long the lists take is no business of those who wait to connect.
+        drop(turn);
         self.known_era = Some(connection.era());
         self.known_flavour = connection.flavour();
-        let limits = Limits { timeout: self.config.timeout, cap: self.config.timeout };
+        let timeout = self.config.timeout;
+        let limits = Limits { timeout, cap: timeout.max(ALL_LISTS) };
+        let heard = Heard::so_far(&connection);
         match Inventory::list(&self.name, &connection, limits).await {
-            Ok(inventory) => self.shelf.put(inventory, &connection),
+            Ok(inventory) => self.shelf.put(inventory, &connection).await,
             Err(error) => {
                 connection.close(Patience::default()).await;
                 let trouble = Trouble::new(format!("{error} while listing its tools"));
                 return Err(DialError::Failed(trouble));
             }
         }
-        Ok(Attached::new(connection, Arc::clone(&self.shelf), self.list_every, limits))
+        Ok(Attached::new(connection, Arc::clone(&self.shelf), self.list_every, limits, heard))
     }
 }
 

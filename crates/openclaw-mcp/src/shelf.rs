@@ -1,13 +1,13 @@
 //! Where a server's inventory lies: it outlives connections, and whoever builds a catalogue learns
 //! when it has changed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
 use crate::connection::Connection;
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, Update};
 use crate::memory::Memory;
 
 /// Counts the changes of all shelves that share it.
@@ -30,8 +30,10 @@ impl Revision {
 pub struct Shelf {
     server: String,
     inventory: ArcSwap<Inventory>,
+    /// Whoever makes a new inventory of the old one has its turn: no change is lost.
+    turn: Mutex<()>,
     revision: Revision,
-    memory: Memory,
+    memory: Arc<Memory>,
 }
 
 impl Shelf {
@@ -42,7 +44,8 @@ impl Shelf {
         memory: Memory,
     ) -> Self {
         let inventory = ArcSwap::from_pointee(inventory);
-        Self { server: server.to_owned(), inventory, revision, memory }
+        let (turn, memory) = (Mutex::new(()), Arc::new(memory));
+        Self { server: server.to_owned(), inventory, turn, revision, memory }
     }
 
     /// The server's name.
@@ -55,22 +58,44 @@ impl Shelf {
         self.inventory.load_full()
     }
 
-    /// Puts a new inventory there, and remembers it for the next run. If it is the old one, nothing
-    /// happens.
-    pub(crate) fn put(&self, inventory: Inventory, connection: &Connection) {
-        self.memory.keep(connection.era(), connection.flavour(), &inventory);
-        self.replace(inventory);
+    /// Puts the inventory of a new connection there, and remembers it for the next run.
+    pub(crate) async fn put(&self, inventory: Inventory, connection: &Connection) {
+        self.replace(|_| inventory);
+        self.remember(connection).await;
+    }
+
+    /// Puts lists there that were read anew. If they are the old ones, nothing happens.
+    pub(crate) async fn update(&self, update: Update, connection: &Connection) {
+        if self.replace(|old| old.with(update)) {
+            self.remember(connection).await;
+        }
     }
 
     /// Takes a tool away that the server says it does not have (B11).
     pub(crate) fn remove_tool(&self, tool: &str) {
-        self.replace(self.inventory().without_tool(tool));
+        self.replace(|old| old.without_tool(tool));
     }
 
-    fn replace(&self, inventory: Inventory) {
-        if *self.inventory.load_full() != inventory {
-            self.inventory.store(Arc::new(inventory));
+    /// Whether what lies there now is something else than before.
+    fn replace(&self, make: impl FnOnce(&Inventory) -> Inventory) -> bool {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.inventory.load_full();
+        let new = make(&old);
+        let differs = *old != new;
+        if differs {
+            self.inventory.store(Arc::new(new));
             self.revision.bump();
+        }
+        differs
+    }
+
+    /// A large inventory takes a while to write: not on a thread that others wait for.
+    async fn remember(&self, connection: &Connection) {
+        let (era, flavour) = (connection.era(), connection.flavour());
+        let (memory, inventory) = (Arc::clone(&self.memory), self.inventory());
+        let kept = tokio::task::spawn_blocking(move || memory.keep(era, flavour, &inventory));
+        if let Err(error) = kept.await {
+            tracing::debug!(server = %self.server, %error, "what was learnt cannot be remembered");
         }
     }
 }

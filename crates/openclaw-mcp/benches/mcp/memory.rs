@@ -98,7 +98,7 @@ pub(crate) async fn one_call(side: &str, script: &str) {
         "bridge" => {
             let bridge = Bridge::open(local_entry(&server), false).await;
             bridge.approve("mcp_x_small", &arguments.raw).await;
-            watch(bridge.call("mcp_x_large", &arguments.raw)).await;
+            Box::pin(watch(bridge.call("mcp_x_large", &arguments.raw))).await;
             bridge.fleet.stop().await;
         }
         _ => {

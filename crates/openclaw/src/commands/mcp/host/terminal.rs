@@ -54,8 +54,7 @@ impl Terminal {
     pub(in crate::commands::mcp) async fn confirm(&self, question: &str) -> bool {
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
-        say(&format!("{question} [y/N] "));
-        let answer = next_line(&mut typed).await;
+        let answer = answer_to(&format!("{question} [y/N] "), &mut typed).await;
         answer.is_some_and(|answer| is_yes(&answer))
     }
 
@@ -84,8 +83,8 @@ async fn visit(url: &str, typed: &mut Option<Typed>) -> Answer {
         "  It wants you to open this address in a browser:\n\n    {}\n\n",
         printable(url)
     ));
-    say("Open it yourself if you trust it. Tell the server that you agree? [y/N] ");
-    match next_line(typed).await {
+    let question = "Open it yourself if you trust it. Tell the server that you agree? [y/N] ";
+    match answer_to(question, typed).await {
         None => Answer::Cancel,
         Some(answer) if is_yes(&answer) => Answer::Accept(None),
         Some(_) => Answer::Decline,
@@ -105,8 +104,7 @@ async fn fill_in(schema: &Value, typed: &mut Option<Typed>) -> Answer {
         }
     }
     if fields.is_empty() {
-        say("Agree? [y/N] ");
-        return match next_line(typed).await {
+        return match answer_to("Agree? [y/N] ", typed).await {
             Some(answer) if is_yes(&answer) => Answer::Accept(Some(Value::Object(values))),
             Some(_) => Answer::Decline,
             None => Answer::Cancel,
@@ -117,8 +115,9 @@ async fn fill_in(schema: &Value, typed: &mut Option<Typed>) -> Answer {
 
 async fn one_field(field: &Field, typed: &mut Option<Typed>) -> Result<Option<Value>, Answer> {
     for _ in 0..MAX_TRIES {
-        say(&printable(&format!("  {}: ", field.question())));
-        let Some(line) = next_line(typed).await else { return Err(Answer::Cancel) };
+        let question = format!("  {}: ", field.question());
+        let line = answer_to(&printable(&question), typed).await;
+        let Some(line) = line else { return Err(Answer::Cancel) };
         match field.read(line.trim()) {
             Filled::Value(value) => return Ok(Some(value)),
             Filled::LeftOut => return Ok(None),
@@ -139,11 +138,13 @@ fn say(text: &str) {
     let _ = stderr.flush();
 }
 
-/// The next line that is typed; none when the input ends. What was typed before the question is not an
-/// answer to it. Safe to cancel: a line that comes too late is dropped then.
-async fn next_line(typed: &mut Option<Typed>) -> Option<String> {
+/// Asks, and waits for the next line that is typed; none when the input ends. What was typed before the
+/// question is not an answer to it. Safe to cancel: a line that comes too late is dropped then.
+async fn answer_to(question: &str, typed: &mut Option<Typed>) -> Option<String> {
     let typed = typed.get_or_insert_with(read_in_background);
+    // Before the question is shown: whoever answers at once must not be overheard.
     while typed.try_recv().is_ok() {}
+    say(question);
     typed.recv().await
 }
 

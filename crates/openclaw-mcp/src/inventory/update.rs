@@ -1,0 +1,133 @@
+//! Lists of a server that were read anew, before they take the place of the old ones.
+
+use std::sync::Arc;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{Inventory, Kind, LeftOut};
+use crate::client::Changes;
+use crate::connection::Connection;
+use crate::listing::{ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing};
+use crate::wire::{CallError, Limits};
+
+/// So many entries that are left out have a line in the log, for each list.
+const MAX_LINES: usize = 20;
+
+/// Lists that were read anew; those that were not stay as they are.
+#[derive(Debug, Default)]
+pub(crate) struct Update {
+    tools: Option<Fresh<Arc<ListedTool>>>,
+    resources: Option<Fresh<ListedResource>>,
+    templates: Option<Fresh<ListedTemplate>>,
+    prompts: Option<Fresh<ListedPrompt>>,
+}
+
+/// A list that was read anew.
+#[derive(Debug)]
+struct Fresh<T> {
+    entries: Vec<T>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Update {
+    /// Reads what has changed, of what the server says that it offers.
+    ///
+    /// # Errors
+    /// If the server does not list its tools. Another list that cannot be read is left as it is.
+    pub(crate) async fn list(
+        server: &str,
+        connection: &Connection,
+        changed: Changes,
+        limits: Limits,
+    ) -> Result<Self, CallError> {
+        let deadline = Deadline { at: Instant::now() + limits.cap, limits };
+        let offers = connection.about().offers;
+        let mut update = Self::default();
+        if changed.tools > 0 {
+            let listed = deadline.keep(connection.list_tools(limits)).await?;
+            let Fresh { entries, left_out } = Fresh::new(server, Kind::Tool, listed);
+            let entries = entries.into_iter().map(Arc::new).collect();
+            update.tools = Some(Fresh { entries, left_out });
+        }
+        if changed.resources > 0 && offers.resources {
+            let listed = deadline.keep(connection.list_resources(limits)).await;
+            update.resources = Fresh::if_any(server, Kind::Resource, listed);
+            let listed = deadline.keep(connection.list_templates(limits)).await;
+            update.templates = Fresh::if_any(server, Kind::Template, listed);
+        }
+        if changed.prompts > 0 && offers.prompts {
+            let listed = deadline.keep(connection.list_prompts(limits)).await;
+            update.prompts = Fresh::if_any(server, Kind::Prompt, listed);
+        }
+        Ok(update)
+    }
+
+    /// Replaces the lists that were read anew.
+    pub(super) fn put_into(self, inventory: &mut Inventory) {
+        let Self { tools, resources, templates, prompts } = self;
+        let left_out = &mut inventory.left_out;
+        replace(Kind::Tool, tools, &mut inventory.tools, left_out);
+        replace(Kind::Resource, resources, &mut inventory.resources, left_out);
+        replace(Kind::Template, templates, &mut inventory.templates, left_out);
+        replace(Kind::Prompt, prompts, &mut inventory.prompts, left_out);
+        // In the same order as ever: an inventory that has not changed is equal to the old one.
+        left_out.sort_by_key(|entry| entry.kind);
+    }
+}
+
+fn replace<T>(kind: Kind, fresh: Option<Fresh<T>>, old: &mut Vec<T>, left_out: &mut Vec<LeftOut>) {
+    let Some(fresh) = fresh else { return };
+    *old = fresh.entries;
+    left_out.retain(|entry| entry.kind != kind);
+    left_out.extend(fresh.left_out);
+}
+
+/// When all lists must have been read.
+#[derive(Clone, Copy)]
+struct Deadline {
+    at: Instant,
+    limits: Limits,
+}
+
+impl Deadline {
+    async fn keep<T>(
+        self,
+        listing: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let in_time = timeout_at(self.at, listing).await;
+        in_time.unwrap_or(Err(CallError::TimedOut(self.limits.cap)))
+    }
+}
+
+impl<T> Fresh<T> {
+    fn if_any(server: &str, kind: Kind, listed: Result<Listing<T>, CallError>) -> Option<Self> {
+        match listed {
+            Ok(listing) => Some(Self::new(server, kind, listing)),
+            Err(error) => {
+                tracing::warn!(%server, %error, "its {kind}s cannot be listed");
+                None
+            }
+        }
+    }
+
+    fn new(server: &str, kind: Kind, listing: Listing<T>) -> Self {
+        let Listing { entries, dropped, more_dropped, cut } = listing;
+        for dropped in dropped.iter().take(MAX_LINES) {
+            let (name, reason) = (&dropped.name, &dropped.reason);
+            tracing::warn!(%server, %name, %reason, "left out a {kind}");
+        }
+        let untold = dropped.len().saturating_sub(MAX_LINES) + more_dropped;
+        if untold > 0 {
+            tracing::warn!(%server, untold, "left out more {kind}s");
+        }
+        if let Some(reason) = cut {
+            tracing::warn!(%server, reason, "the list of {kind}s may be incomplete");
+        }
+        let left_out = |name, reason| LeftOut { kind, name, reason };
+        let rest = (more_dropped > 0).then(|| {
+            left_out("(others)".to_owned(), format!("{more_dropped} more cannot be used either"))
+        });
+        let dropped = dropped.into_iter().map(|dropped| left_out(dropped.name, dropped.reason));
+        Self { entries, left_out: dropped.chain(rest).collect() }
+    }
+}

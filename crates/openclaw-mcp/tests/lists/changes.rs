@@ -1,0 +1,78 @@
+//! Lists that change, and that are read again.
+
+use serde_json::{Value, json};
+
+use crate::support::{answering, fleet, offering, server, until};
+
+fn tools(names: &[&str]) -> Value {
+    let tool = |name: &&str| json!({ "name": name, "inputSchema": { "type": "object" } });
+    json!({ "result": { "tools": names.iter().map(tool).collect::<Vec<_>>() } })
+}
+
+#[tokio::test]
+async fn a_change_while_the_lists_are_first_read_is_not_missed() {
+    let mut first = tools(&["a"]);
+    first["tell"] = "notifications/tools/list_changed".into();
+    let answers = json!({ "tools/list": [first, tools(&["a", "b"])] });
+    let fleet = fleet(&[("x", answering(answers))]);
+    fleet.tried().await;
+    let server = server(&fleet, "x");
+    until(|| server.status().tools == 2).await;
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_server_does_not_offer_is_not_asked_for_again_either() {
+    let resource = json!({ "result": { "resources": [{ "name": "a", "uri": "x:a" }] } });
+    let prompt = json!({ "result": { "prompts": [{ "name": "a" }] } });
+    let answers = json!({
+        "tools/list": [tools(&["a"]), tools(&["a", "b"])],
+        "resources/list": [resource],
+        "prompts/list": [prompt],
+    });
+    let fleet = fleet(&[("x", offering(json!({ "tools": {} }), answers))]);
+    fleet.tried().await;
+    let server = server(&fleet, "x");
+    server.refresh().await;
+    let status = server.status();
+    assert_eq!((status.tools, status.resources, status.prompts), (2, 0, 0));
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_list_that_cannot_be_read_again_stays_and_what_is_left_out_does_not_grow() {
+    let failure = json!({ "error": { "code": -32603, "message": "out of order" } });
+    let resources = json!({ "result": { "resources": [{ "name": "a", "uri": "x:a" }, 1, 2] } });
+    let templates = json!({ "result": { "resourceTemplates": [3] } });
+    let prompts = json!({ "result": { "prompts": [{ "name": "a" }, 4] } });
+    let answers = json!({
+        "tools/list": [tools(&["a", "a"])],
+        "resources/list": [resources, failure, resources],
+        "resources/templates/list": [templates],
+        "prompts/list": [prompts, failure],
+    });
+    let fleet = fleet(&[("x", answering(answers))]);
+    fleet.tried().await;
+    let server = server(&fleet, "x");
+    let before = server.shelf().inventory();
+    assert_eq!((before.resources.len(), before.prompts.len()), (1, 1));
+    assert_eq!(before.left_out.len(), 5, "{:?}", before.left_out);
+    for _ in 0..3 {
+        server.refresh().await;
+        assert_eq!(*server.shelf().inventory(), *before);
+    }
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn an_older_list_never_replaces_a_newer_one() {
+    let mut older = tools(&["a", "b"]);
+    older["late"] = json!(1);
+    let answers = json!({ "tools/list": [tools(&["a"]), older, tools(&["a", "b", "c"])] });
+    let fleet = fleet(&[("x", answering(answers))]);
+    fleet.tried().await;
+    let server = server(&fleet, "x");
+    tokio::join!(server.refresh(), server.refresh());
+    assert_eq!(server.status().tools, 3);
+    fleet.stop().await;
+}

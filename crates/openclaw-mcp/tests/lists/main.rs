@@ -1,0 +1,9 @@
+//! Lists that no decent server would send, and lists that change at the wrong moment.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod bounds;
+mod changes;
+mod memory;
+mod odd;
+mod support;

@@ -1,0 +1,26 @@
+//! What is remembered of the lists.
+
+use openclaw_mcp::era::Era;
+use openclaw_mcp::inventory::Inventory;
+use openclaw_mcp::listing::ListedPrompt;
+use openclaw_mcp::memory::Memory;
+use serde_json::json;
+
+use crate::support::load;
+
+#[test]
+fn what_could_not_be_written_is_written_next_time() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("folder");
+    let config = load(&json!({ "mcp": { "servers": { "x": { "command": "x" } } } }));
+    let server = config.agents[0].mcp.servers.values().next().unwrap();
+    let memory = Memory::of(&folder, "x", server);
+    let prompt: ListedPrompt = serde_json::from_value(json!({ "name": "a" })).unwrap();
+    let inventory = Inventory { prompts: vec![prompt], ..Inventory::default() };
+
+    std::fs::write(&folder, "a file where the folder should be").unwrap();
+    memory.keep(Era::Legacy, None, &inventory);
+    std::fs::remove_file(&folder).unwrap();
+    memory.keep(Era::Legacy, None, &inventory);
+    assert_eq!(memory.recall().inventory, inventory);
+}

@@ -1,0 +1,105 @@
+//! Servers whose lists are given word by word, connected to one by one or as a fleet.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
+use openclaw_mcp::bridge::Office;
+use openclaw_mcp::client::{Client, Host};
+use openclaw_mcp::connection::Connection;
+use openclaw_mcp::dial::Surroundings;
+use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::guard::Guard;
+use openclaw_mcp::local::{self, Plan};
+use openclaw_mcp::process::Launch;
+use openclaw_mcp::server::{Folders, Server};
+use openclaw_mcp::server_log::ServerLog;
+use openclaw_mcp::wire::Limits;
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_testkit::{Script, TestServer};
+use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
+
+const SCRIPTED: &str = include_str!("scripted.py");
+
+/// Enough for a busy machine.
+pub(crate) const LIMITS: Limits =
+    Limits { timeout: Duration::from_secs(120), cap: Duration::from_secs(300) };
+
+/// A server that offers everything, and answers so.
+pub(crate) fn answering(answers: Value) -> (String, Vec<String>) {
+    offering(json!({ "tools": {}, "resources": {}, "prompts": {} }), answers)
+}
+
+/// A server that offers this, and answers so.
+pub(crate) fn offering(capabilities: Value, answers: Value) -> (String, Vec<String>) {
+    let mut script = json!({});
+    script["capabilities"] = capabilities;
+    script["answers"] = answers;
+    let args = ["-c".to_owned(), SCRIPTED.to_owned(), script.to_string()];
+    ("python3".to_owned(), args.into())
+}
+
+/// A server of the testkit.
+pub(crate) fn scripted(script: &Script) -> (String, Vec<String>) {
+    let (program, args) = TestServer::stdio(script);
+    (program.to_str().unwrap().to_owned(), args)
+}
+
+pub(crate) async fn connect((program, args): (String, Vec<String>)) -> Connection {
+    let path = "/usr/local/bin:/usr/bin:/bin".into();
+    let env = BTreeMap::from([("PATH".to_owned(), path)]);
+    let plan = Plan {
+        server: "test".to_owned(),
+        launch: Launch { program, args, env, cwd: None },
+        client: Client::new("test", Host::default()),
+        known_era: None,
+        offer: ProtocolVersion::LATEST_WITH_INITIALIZE,
+        timeout: Duration::from_secs(120),
+        log: ServerLog::none(),
+    };
+    local::open(plan, &Guard::none()).await.unwrap()
+}
+
+/// A fleet of these servers, connected to one by one.
+pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
+    let mut entries = json!({});
+    for (name, (program, args)) in servers {
+        entries[*name] = json!({ "command": program, "args": args, "timeout": 120_000 });
+    }
+    let mut config = json!({ "mcp": { "maxConcurrentServers": 1 } });
+    config["mcp"]["servers"] = entries;
+    let path = "/usr/local/bin:/usr/bin:/bin";
+    let environment: Environment = [("PATH", path)].into_iter().collect();
+    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+    let host = Host::default();
+    let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
+    let (folders, office) = (Folders::default(), Office::none());
+    let setup = Setup { surroundings, folders, office, tries_again: true };
+    Fleet::start(&load(&config), setup)
+}
+
+pub(crate) fn load(config: &Value) -> Config {
+    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
+    match loaded.config {
+        Some(config) => config,
+        None => panic!("{:?}", loaded.report),
+    }
+}
+
+pub(crate) fn server(fleet: &Fleet, name: &str) -> Arc<Server> {
+    Arc::clone(fleet.agent("main").unwrap().server(name).unwrap())
+}
+
+/// Waits until something about a server is so.
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(120), wait).await.unwrap();
+}
