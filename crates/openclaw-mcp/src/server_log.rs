@@ -6,9 +6,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use openclaw_secrets::Redactor;
+
+use crate::clock::Rfc3339;
 
 /// A file that has grown beyond this becomes the older one.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -54,7 +56,7 @@ impl ServerLog {
     /// Adds a line, with the time before it. A log that cannot be written is no reason to stop.
     pub fn line(&self, text: &str) {
         let Some(shared) = &self.shared else { return };
-        let line = format!("{} {}\n", now(), self.redact(text));
+        let line = format!("{} {}\n", Rfc3339(SystemTime::now()), self.redact(text));
         let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = state.write(line.as_bytes());
     }
@@ -117,12 +119,6 @@ fn path(folder: &Path, server: &str) -> PathBuf {
 
 fn older(path: &Path) -> PathBuf {
     path.with_extension("log.1")
-}
-
-/// The time in UTC, as in `2026-11-16T08:30:00Z`.
-fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    crate::clock::utc(since)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 
 use super::Message;
-use super::entry::Rfc3339;
+use crate::clock::Rfc3339;
 
 /// How much is gathered for one write at most.
 const BATCH: usize = 64 * 1024;

@@ -127,7 +127,8 @@ impl<T> Fresh<T> {
         let rest = (more_dropped > 0).then(|| {
             left_out("(others)".to_owned(), format!("{more_dropped} more cannot be used either"))
         });
+        let cut = cut.map(|reason| left_out("(the list)".to_owned(), reason.to_owned()));
         let dropped = dropped.into_iter().map(|dropped| left_out(dropped.name, dropped.reason));
-        Self { entries, left_out: dropped.chain(rest).collect() }
+        Self { entries, left_out: dropped.chain(rest).chain(cut).collect() }
     }
 }

@@ -27,9 +27,11 @@ async fn bad_entries_of_all_pages_count_together() {
     let pages = json!([{ "many": 19_999 }, page("b"), page("c")]);
     let connection = connect(answering(json!({ "tools/list": pages }))).await;
     let inventory = Inventory::list("test", &connection, LIMITS).await.unwrap();
-    assert_eq!(inventory.left_out.len(), 101);
-    let rest = inventory.left_out.last().unwrap();
+    // A hundred by name, the rest by number, and that the list was cut.
+    let [.., rest, cut] = inventory.left_out.as_slice() else { panic!("nothing was left out") };
+    assert_eq!(inventory.left_out.len(), 102);
     assert_eq!(rest.reason, "19900 more cannot be used either");
+    assert_eq!(cut.reason, "there are more entries than can be taken");
     connection.close(Patience::default()).await;
 }
 
