@@ -22,10 +22,10 @@ use crate::pins::{Fingerprint, Pin, Pins};
 use crate::record::Recorder;
 use crate::resource_tool;
 use crate::results::{self, Origin, ResultLimits};
-use crate::schema::{Validator, Violations};
 use crate::server::Server;
 use crate::spill::Spill;
 use crate::wire::CallError;
+use openclaw_tools::schema::{Validator, Violations};
 
 /// How long a server is left alone that wants fewer calls and does not say for how long.
 const PAUSE: Duration = Duration::from_secs(5);

@@ -14,8 +14,8 @@ use crate::listing::ListedTool;
 use crate::naming::{RawTool, names, plain};
 use crate::param_headers::{self, ParamHeader};
 use crate::pins::Fingerprint;
-use crate::schema::{Dialect, LazyValidator, Unusable, provider_schema};
 use crate::server::Server;
+use openclaw_tools::schema::{Dialect, LazyValidator, Unusable, provider_schema};
 
 /// All tools of an agent.
 #[derive(Debug, Default)]

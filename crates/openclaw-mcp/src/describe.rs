@@ -8,7 +8,7 @@ use openclaw_content::{Untrusted, clean_line, sanitize};
 use serde_json::{Map, Value};
 
 use crate::listing::ListedTool;
-use crate::schema::for_each_subschema_mut;
+use openclaw_tools::schema::for_each_subschema_mut;
 
 /// The longest description of a tool, in characters, with whose it is.
 const MAX_DESCRIPTION: usize = 2_000;

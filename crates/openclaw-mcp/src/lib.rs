@@ -36,7 +36,6 @@ mod record;
 pub mod remote;
 pub mod resource_tool;
 pub mod results;
-pub mod schema;
 pub mod server;
 pub mod server_log;
 pub mod shelf;

@@ -3,12 +3,17 @@
 //! The agent knows tools only through this crate. Where they come from (an MCP server, a client of
 //! the gateway, the program itself) it never learns.
 
+mod approval;
 mod name;
 mod outcome;
 mod policy;
+pub mod schema;
+mod set;
 mod spec;
 
+pub use approval::{Answer, Approval, Approver, Nobody, Question, Standing, Why};
 pub use name::{BadToolName, ToolName};
 pub use outcome::{Content, Details, Failure, Link, ModelText, ToolOutcome};
 pub use policy::{BadPattern, Decision, Policy, Rules};
+pub use set::{NoTools, Tool, ToolCall, ToolSet, Toolbox};
 pub use spec::{Effect, ToolSpec};

@@ -17,7 +17,7 @@ mod violations;
 
 pub use lazy::LazyValidator;
 pub use provider::{Dialect, provider_schema};
-pub(crate) use shape::for_each_subschema_mut;
+pub use shape::for_each_subschema_mut;
 pub use validator::Validator;
 pub use violations::Violations;
 

@@ -81,10 +81,7 @@ pub(super) fn for_each_child<'s>(
 }
 
 /// Calls for a schema and for every one inside it. The nesting must be bounded.
-pub(crate) fn for_each_subschema_mut(
-    schema: &mut Value,
-    visit: &mut impl FnMut(&mut Map<String, Value>),
-) {
+pub fn for_each_subschema_mut(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(schema) = schema else { return };
     visit(schema);
     for (keyword, form, _) in KEYWORDS {
