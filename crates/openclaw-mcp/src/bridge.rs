@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_tools::{Decision, Failure, ToolOutcome};
+use openclaw_tools::{Approval, Decision, Failure, ToolOutcome};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::SemaphorePermit;
@@ -69,15 +69,20 @@ pub struct Call<'a> {
     /// The session that it belongs to.
     pub session: Option<&'a str>,
     /// What somebody has seen and approved: the call is made if the tool still says so about itself.
-    pub approved: Option<Fingerprint>,
+    pub approved: Option<Approved>,
 }
 
-/// Whether a call may be tried a second time.
+/// What somebody has seen and approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Try {
-    First,
-    Last,
+pub struct Approved {
+    /// What the tool said about itself.
+    pub fingerprint: Fingerprint,
+    /// For this call, or for good.
+    pub how: Approval,
 }
+
+/// The tool has changed since the catalogue was built. What the call came to, should that be all.
+struct Stale(ToolOutcome);
 
 impl AgentTools {
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.
@@ -93,18 +98,28 @@ impl AgentTools {
         };
         let server = tool.server.name().as_str();
         let record = Recorder::new(self, call, server, &tool.listed.name);
-        record.write(self.carry_out(tool, call, Try::First).await)
+        let outcome = match self.carry_out(tool, call).await {
+            Ok(outcome) => outcome,
+            // It is looked up anew, and all checks with it.
+            Err(_) => match self.catalogue().get(call.name) {
+                Some(tool) => {
+                    self.carry_out(tool, call).await.unwrap_or_else(|Stale(outcome)| outcome)
+                }
+                None => unknown(call.name),
+            },
+        };
+        record.write(outcome)
     }
 
-    async fn carry_out(&self, tool: &CatalogueTool, call: Call<'_>, nth: Try) -> ToolOutcome {
+    async fn carry_out(&self, tool: &CatalogueTool, call: Call<'_>) -> Result<ToolOutcome, Stale> {
         let server = &tool.server;
         let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
         if let Err((kind, words)) = self.may_be_called(tool, call) {
-            return results::failure(kind, words, Some(origin));
+            return Ok(results::failure(kind, words, Some(origin)));
         }
         let usable = match self.usable(server).await {
             Ok(usable) => usable,
-            Err((kind, words)) => return results::failure(kind, words, Some(origin)),
+            Err((kind, words)) => return Ok(results::failure(kind, words, Some(origin))),
         };
         let attached = &usable.attached;
         let started = Instant::now();
@@ -122,13 +137,9 @@ impl AgentTools {
                 }
                 outcome
             }
-            Err(error) if nth == Try::First && has_code(&error, HEADER_MISMATCH) => {
-                // The tool has changed meanwhile: it is looked up anew, and all checks with it.
+            Err(error) if has_code(&error, HEADER_MISMATCH) => {
                 attached.list_again(Changes { tools: 1, ..Changes::default() }).await;
-                drop(usable);
-                let catalogue = self.catalogue();
-                let Some(tool) = catalogue.get(call.name) else { return unknown(call.name) };
-                return Box::pin(self.carry_out(tool, call, Try::Last)).await;
+                return Err(Stale(results::call_failed(error, origin)));
             }
             Err(error) => {
                 if is_unknown_tool(&error) {
@@ -140,7 +151,7 @@ impl AgentTools {
             }
         };
         server.stats.record(duration, outcome.is_error);
-        outcome
+        Ok(outcome)
     }
 
     /// All that can be decided without the server.
@@ -230,21 +241,24 @@ impl AgentTools {
         const CHANGED: &str = "the tool says something else about itself than when it was approved, \
                                and somebody must look at it and approve it again";
         let fingerprint = tool.fingerprint();
-        if call.approved.is_some_and(|seen| seen != *fingerprint) {
+        if call.approved.is_some_and(|approved| approved.fingerprint != *fingerprint) {
             return Err(CHANGED);
         }
         let Some(pins) = &self.office.pins else { return Ok(()) };
         let (server, name) = (tool.server.name().as_str(), tool.listed.name.as_str());
-        match (pins.check(server, name, fingerprint), call.approved) {
-            (Pin::Same, _) | (Pin::New, None) => Ok(()),
-            (Pin::New | Pin::Changed { .. }, Some(_)) => {
-                if let Err(error) = pins.approve(server, name, *fingerprint) {
-                    tracing::warn!(%server, tool = ?name, %error, "the approval cannot be kept");
-                }
-                Ok(())
+        let kept = match (pins.check(server, name, fingerprint), call.approved) {
+            (Pin::Changed { .. }, None) => return Err(CHANGED),
+            (Pin::Same | Pin::New, None) => Ok(()),
+            (_, Some(Approved { how: Approval::Always, .. })) => {
+                pins.set_free(server, name, *fingerprint)
             }
-            (Pin::Changed { .. }, None) => Err(CHANGED),
+            (Pin::Same, Some(_)) => Ok(()),
+            (_, Some(_)) => pins.approve(server, name, *fingerprint),
+        };
+        if let Err(error) = kept {
+            tracing::warn!(%server, tool = ?name, %error, "the approval cannot be kept");
         }
+        Ok(())
     }
 }
 

@@ -170,12 +170,13 @@ impl Connection {
     ) -> Result<Box<RawValue>, CallError> {
         let meta = self.meta.as_ref().map_or("", |meta| &meta.members);
         let call = ToolCall { tool, arguments, meta, more: "", headers };
-        let result = self.lane.call_tool(call, limits).await?;
-        self.go_on(result, async |answers| {
+        let mut result = self.lane.call_tool(call, limits).await?;
+        for _ in 0..MAX_ROUNDS {
+            let Some(answers) = self.answers(&result).await? else { return Ok(result) };
             let more = answers.members();
-            self.lane.call_tool(ToolCall { more: &more, ..call }, limits).await
-        })
-        .await
+            result = self.lane.call_tool(ToolCall { more: &more, ..call }, limits).await?;
+        }
+        self.complete(result)
     }
 
     /// Sends any other request. A server that asks back is answered, and asked again.
@@ -188,33 +189,31 @@ impl Connection {
         params: BTreeMap<&str, Box<RawValue>>,
         limits: Limits,
     ) -> Result<Box<RawValue>, CallError> {
-        let result = self.lane.request(method, &self.with_meta(params.clone()), limits).await?;
-        self.go_on(result, async |answers| {
+        let mut result = self.lane.request(method, &self.with_meta(params.clone()), limits).await?;
+        for _ in 0..MAX_ROUNDS {
+            let Some(answers) = self.answers(&result).await? else { return Ok(result) };
             let mut params = params.clone();
             params.insert("inputResponses", answers.responses);
             if let Some(state) = answers.state {
                 params.insert("requestState", state);
             }
-            self.lane.request(method, &self.with_meta(params), limits).await
-        })
-        .await
+            result = self.lane.request(method, &self.with_meta(params), limits).await?;
+        }
+        self.complete(result)
     }
 
-    /// A result that says that something is missing is answered with what is asked for, until it is
-    /// complete.
-    async fn go_on(
-        &self,
-        mut result: Box<RawValue>,
-        again: impl AsyncFn(Answers) -> Result<Box<RawValue>, CallError>,
-    ) -> Result<Box<RawValue>, CallError> {
-        for _ in 0..MAX_ROUNDS {
-            let Some(missing) = self.missing(&result) else { return Ok(result) };
-            let state = missing.request_state.map(ToOwned::to_owned);
-            let responses = self.client.fulfil(missing.input_requests).await;
-            let responses = responses.map_err(CallError::AskedFor)?;
-            let responses = to_raw_value(&responses).unwrap_or_default();
-            result = again(Answers { responses, state }).await?;
-        }
+    /// What to send along when asking again, if the result says that something is missing.
+    async fn answers(&self, result: &RawValue) -> Result<Option<Answers>, CallError> {
+        let Some(missing) = self.missing(result) else { return Ok(None) };
+        let state = missing.request_state.map(ToOwned::to_owned);
+        let responses = self.client.fulfil(missing.input_requests).await;
+        let responses = responses.map_err(CallError::AskedFor)?;
+        let responses = to_raw_value(&responses).unwrap_or_default();
+        Ok(Some(Answers { responses, state }))
+    }
+
+    /// The last result.
+    fn complete(&self, result: Box<RawValue>) -> Result<Box<RawValue>, CallError> {
         match self.missing(&result) {
             Some(_) => Err(CallError::AskedFor("more and more, without an answer".to_owned())),
             None => Ok(result),

@@ -43,4 +43,5 @@ pub mod spill;
 pub mod status;
 pub mod stderr;
 pub mod supervisor;
+pub mod toolset;
 pub mod wire;

@@ -142,6 +142,9 @@ struct Approved {
     fingerprint: Fingerprint,
     /// Seconds since 1970.
     since: u64,
+    /// Whether an agent may call it without asking, as long as it stays so.
+    #[serde(default)]
+    for_good: bool,
 }
 
 /// By server, then by tool.
@@ -211,6 +214,24 @@ impl Pins {
         self.approve_all(server, [(tool, fingerprint)])
     }
 
+    /// Whether an agent may call this tool, as it is, without asking.
+    pub fn is_free(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
+        let approvals = self.approvals.lock().unwrap_or_else(PoisonError::into_inner);
+        let approved = approvals.get(server).and_then(|tools| tools.get(tool));
+        approved.is_some_and(|it| it.for_good && it.fingerprint == *fingerprint)
+    }
+
+    /// Lets an agent call a tool, as it is, without asking, and saves that.
+    ///
+    /// # Errors
+    /// If it cannot be saved. Then it is not approved.
+    pub fn set_free(&self, server: &str, tool: &str, fingerprint: Fingerprint) -> io::Result<()> {
+        let approved = Approved { fingerprint, since: now(), for_good: true };
+        self.change(|approvals| {
+            approvals.entry(server.to_owned()).or_default().insert(tool.to_owned(), approved);
+        })
+    }
+
     /// Approves several tools of a server, and saves that once.
     ///
     /// # Errors
@@ -220,11 +241,13 @@ impl Pins {
         server: &str,
         tools: impl IntoIterator<Item = (&'a str, Fingerprint)>,
     ) -> io::Result<()> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let since = now();
         self.change(|approvals| {
             let of_server = approvals.entry(server.to_owned()).or_default();
             for (tool, fingerprint) in tools {
-                of_server.insert(tool.to_owned(), Approved { fingerprint, since });
+                let before = of_server.get(tool).filter(|it| it.fingerprint == fingerprint);
+                let for_good = before.is_some_and(|before| before.for_good);
+                of_server.insert(tool.to_owned(), Approved { fingerprint, since, for_good });
             }
         })
     }
@@ -252,6 +275,11 @@ impl Pins {
         *approvals = changed;
         Ok(())
     }
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Keeps other programs from changing the file until this is dropped.

@@ -64,6 +64,22 @@ fn an_approved_tool_stays_the_same_until_it_changes_also_after_a_restart() {
 }
 
 #[test]
+fn an_agent_is_free_to_call_only_what_was_approved_for_good_and_is_still_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    let (first, other) = (fingerprint("Reads."), fingerprint("Reads. Also sends."));
+    pins.approve("files", "read", first).unwrap();
+    assert!(!pins.is_free("files", "read", &first));
+    pins.set_free("files", "read", first).unwrap();
+    pins.approve("files", "read", first).unwrap();
+    assert!(Pins::load(&path).unwrap().is_free("files", "read", &first));
+    assert!(!pins.is_free("files", "read", &other));
+    pins.approve("files", "read", other).unwrap();
+    assert!(!pins.is_free("files", "read", &other), "what was meant is gone");
+}
+
+#[test]
 fn what_another_program_approved_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");

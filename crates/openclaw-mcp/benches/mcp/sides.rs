@@ -8,7 +8,7 @@ use std::time::Duration;
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::audit::{Audit, AuditOptions};
-use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::bridge::{Approved, Call, Office};
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
 use openclaw_mcp::fleet::{Fleet, Setup};
@@ -19,6 +19,7 @@ use openclaw_mcp::server::Folders;
 use openclaw_mcp::wire::{self, FastLane, Limits, ToolCall};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
+use openclaw_tools::Approval;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
@@ -116,7 +117,10 @@ impl Bridge {
 
     /// The first call: somebody approves what the tool says about itself.
     pub(crate) async fn approve(&self, name: &str, arguments: &RawValue) {
-        let approved = self.tools.catalogue().get(name).map(|tool| *tool.fingerprint());
+        let catalogue = self.tools.catalogue();
+        let approved = catalogue
+            .get(name)
+            .map(|tool| Approved { fingerprint: *tool.fingerprint(), how: Approval::Always });
         let call = Call { name, arguments, who: "bench", session: None, approved };
         let outcome = self.tools.call(call).await;
         assert!(!outcome.is_error, "{}", outcome.text());

@@ -6,14 +6,14 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::audit::{Audit, AuditOptions};
-use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::bridge::{Approved, Call, Office};
 use openclaw_mcp::client::{Answer, Person, Question};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::spill::{Spill, SpillLimits};
 use openclaw_testkit::{Ask, Recording, Script, Tool};
 use openclaw_tools::schema::Dialect;
-use openclaw_tools::{Content, Failure};
+use openclaw_tools::{Approval, Content, Failure};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -194,7 +194,10 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
             arguments: &arguments,
             who: "test",
             session: None,
-            approved: approved.then(|| *catalogue.get("mcp_x_look").unwrap().fingerprint()),
+            approved: approved.then(|| Approved {
+                fingerprint: *catalogue.get("mcp_x_look").unwrap().fingerprint(),
+                how: Approval::Once,
+            }),
         };
         tools(fleet).call(call).await
     };

@@ -9,3 +9,4 @@ mod lifecycle;
 mod remote;
 mod secrets;
 mod support;
+mod toolset;

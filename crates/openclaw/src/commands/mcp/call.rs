@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::bridge::Call;
+use openclaw_mcp::bridge::{Approved, Call};
 use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_mcp::pins::Pin;
+use openclaw_tools::Approval;
 use serde_json::value::to_raw_value;
 
 use super::answer;
@@ -67,7 +68,7 @@ async fn carry_out(
         Exit::Usage
     })?;
     approve(&tool, args.approve, session, output).await?;
-    let approved = Some(*tool.fingerprint());
+    let approved = Some(Approved { fingerprint: *tool.fingerprint(), how: Approval::Once });
     let name = tool.spec.name.as_str();
     let call = Call { name, arguments: &arguments, who: WHO, session: None, approved };
     let outcome = session.tools.call(call).await;

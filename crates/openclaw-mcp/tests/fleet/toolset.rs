@@ -1,0 +1,42 @@
+//! Tools of servers as an agent sees them.
+
+use openclaw_mcp::bridge::Office;
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::pins::Pins;
+use openclaw_mcp::toolset::ServerTools;
+use openclaw_testkit::{Script, Tool};
+use openclaw_tools::{Approval, Failure, Standing, ToolCall, ToolSet, Why};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::support::{entry, servers, setup};
+
+#[tokio::test]
+async fn an_agent_may_look_unasked_and_needs_an_approval_for_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let pins = Some(Pins::load(folder.path().join("pins.json")).unwrap().into());
+    let looks = Tool::new("look").with("annotations", json!({ "readOnlyHint": true }));
+    let script = Script::new().tools([looks, Tool::new("push")]);
+    let setup = openclaw_mcp::fleet::Setup { office: Office { pins, ..Office::none() }, ..setup() };
+    let fleet = Fleet::start(&servers(json!({ "x": entry(&script) })), setup);
+    fleet.tried().await;
+    let tools = ServerTools::new(fleet.clone(), "main");
+    let names: Vec<String> =
+        tools.tools().iter().map(|tool| tool.spec().name.to_string()).collect();
+    assert_eq!(names, ["mcp_resources", "mcp_x_look", "mcp_x_push"]);
+    let call = async |name: &str, approval| {
+        let arguments = RawValue::from_string("{}".to_owned()).unwrap();
+        let call = ToolCall { arguments: &arguments, who: "test", session: None, approval };
+        tools.find(name).unwrap().call(call).await.details.failure
+    };
+    assert_eq!(call("mcp_x_look", None).await, None);
+    assert_eq!(call("mcp_x_push", None).await, Some(Failure::Denied));
+    assert_eq!(call("mcp_x_push", Some(Approval::Once)).await, None);
+    let push = || tools.find("mcp_x_push").unwrap().standing();
+    assert_eq!(push(), Standing::Ask(Why::MayChange), "that was for one call");
+    assert_eq!(call("mcp_x_push", Some(Approval::Always)).await, None);
+    assert_eq!(push(), Standing::Free);
+    assert_eq!(call("mcp_x_push", None).await, None);
+    assert!(tools.find("mcp_x_nothing").is_none());
+    fleet.stop().await;
+}
