@@ -1,0 +1,42 @@
+//! Language models behind one trait: [`Model`].
+//!
+//! [`open`] makes one from its name, such as `anthropic/claude-sonnet-4-5`. The providers' wire formats
+//! are the work of the `genai` crate; what differs between providers (and between them and it) is evened
+//! out in `provider/`. The model named `offline` needs no network: it follows simple words, and calls
+//! tools like any other.
+//!
+//! ```
+//! use openclaw_models::{ModelError, open};
+//!
+//! let http = openclaw_models::http_client()?;
+//! let model = open("offline", &[], http.clone())?;
+//! assert_eq!(model.name(), "offline");
+//! assert!(matches!(open("anthropic/claude-sonnet-4-5", &[], http), Err(ModelError::NeedsKey { .. })));
+//! # Ok::<(), ModelError>(())
+//! ```
+
+mod answer;
+mod client;
+mod error;
+mod message;
+mod model;
+mod offline;
+mod ollama;
+mod open;
+mod provider;
+mod retry;
+#[cfg(feature = "testing")]
+pub mod scripted;
+mod settings;
+mod window;
+
+pub use answer::Answer;
+pub use client::http_client;
+pub use error::ModelError;
+pub use message::{Message, Part, Reasoning, Thought, ToolResult, ToolUse};
+pub use model::{Chunk, Dialect, Model, Request, StopReason, ToolOffer, Usage};
+pub use offline::Offline;
+pub use ollama::ollama_models;
+pub use open::open;
+pub use retry::Retrying;
+pub use settings::{ApiKind, ProviderSettings};

@@ -1,0 +1,147 @@
+//! The model that needs no network: no language model, but a stand-in that follows simple words. It
+//! always answers the same to the same, and uses tools in earnest, so that a first run, a demo and a test
+//! go all the way.
+
+mod pick;
+mod resources;
+mod tell;
+mod wish;
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+
+use crate::error::ModelError;
+use crate::message::{Message, Part, ToolResult, ToolUse};
+use crate::model::{Chunk, Dialect, Model, Request, StopReason, Usage};
+
+/// So many characters are about a token.
+const CHARS_PER_TOKEN: usize = 4;
+
+/// The model that needs no network.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Offline;
+
+impl Offline {
+    /// Its name.
+    pub const NAME: &'static str = "offline";
+}
+
+impl Model for Offline {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Plain
+    }
+
+    fn context_tokens(&self) -> u64 {
+        100_000
+    }
+
+    fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>> {
+        stream::iter(answer(&request).into_iter().map(Ok)).boxed()
+    }
+}
+
+/// A call before it has an id.
+#[derive(Debug, PartialEq)]
+struct Wanted {
+    tool: String,
+    arguments: String,
+}
+
+fn answer(request: &Request) -> Vec<Chunk> {
+    let (asked, since) = last_question(&request.messages);
+    let results: Vec<&ToolResult> = since.iter().flat_map(|message| results(message)).collect();
+    let (words, wanted) = if results.is_empty() {
+        let (wanted, not_understood) = wish::read(&asked, &request.tools);
+        if wanted.is_empty() {
+            (tell::about_itself(&request.tools), wanted)
+        } else {
+            (tell::not_understood(&not_understood), wanted)
+        }
+    } else if let Some(wanted) = resources::follow_up(&asked, &results, &request.tools) {
+        (String::new(), vec![wanted])
+    } else {
+        (tell::results(&results), Vec::new())
+    };
+    let mut chunks: Vec<Chunk> =
+        words.split_inclusive(' ').map(|word| Chunk::Text(word.to_owned())).collect();
+    let written = words.len() + wanted.iter().map(|wanted| wanted.arguments.len()).sum::<usize>();
+    let reason = if wanted.is_empty() { StopReason::Done } else { StopReason::ToolUse };
+    let numbers = first_free_number(&request.messages)..;
+    chunks.extend(numbers.zip(wanted).map(|(number, Wanted { tool, arguments })| {
+        Chunk::ToolUse(ToolUse { id: format!("offline-{number}"), name: tool, arguments })
+    }));
+    chunks.push(Chunk::Usage(Usage {
+        input_tokens: tokens(read_length(request)),
+        output_tokens: tokens(written),
+        cached_tokens: 0,
+    }));
+    chunks.push(Chunk::End(reason));
+    chunks
+}
+
+/// What a person said last, and everything after it.
+fn last_question(messages: &[Arc<Message>]) -> (String, &[Arc<Message>]) {
+    let asked = messages.iter().enumerate().rev().find_map(|(at, message)| match &**message {
+        Message::User { parts } => Some((at, text(parts))),
+        _ => None,
+    });
+    match asked {
+        Some((at, asked)) => (asked, messages.get(at + 1..).unwrap_or_default()),
+        None => (String::new(), messages),
+    }
+}
+
+fn results(message: &Message) -> &[ToolResult] {
+    match message {
+        Message::Tool { results } => results,
+        _ => &[],
+    }
+}
+
+fn text(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Ids are counted through the conversation.
+fn first_free_number(messages: &[Arc<Message>]) -> usize {
+    let numbers = messages.iter().flat_map(|message| match &**message {
+        Message::Assistant { tool_uses, .. } => tool_uses.as_slice(),
+        _ => &[],
+    });
+    let numbers =
+        numbers.filter_map(|call| call.id.strip_prefix("offline-")?.parse::<usize>().ok());
+    numbers.max().map_or(1, |last| last.saturating_add(1))
+}
+
+fn tokens(chars: usize) -> u64 {
+    u64::try_from(chars.div_ceil(CHARS_PER_TOKEN)).unwrap_or(u64::MAX)
+}
+
+/// How much a real model would have had to read, in characters.
+fn read_length(request: &Request) -> usize {
+    let part = |part: &Part| match part {
+        Part::Text { text } => text.len(),
+        Part::Image { .. } | Part::Audio { .. } => 1_000,
+    };
+    let parts = |parts: &[Part]| parts.iter().map(part).sum::<usize>();
+    let messages = request.messages.iter().map(|message| match &**message {
+        Message::User { parts: said } => parts(said),
+        Message::Assistant { text, tool_uses, parts: shown, .. } => {
+            let calls = tool_uses.iter().map(|call| call.name.len() + call.arguments.len());
+            text.len() + calls.sum::<usize>() + parts(shown)
+        }
+        Message::Tool { results } => results.iter().map(|result| parts(&result.parts)).sum(),
+    });
+    let tools = request.tools.iter().map(|tool| tool.name.len() + tool.description.len());
+    request.system.len() + messages.sum::<usize>() + tools.sum::<usize>()
+}

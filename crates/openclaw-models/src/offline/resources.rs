@@ -1,0 +1,57 @@
+//! Reading a resource: first the list, then the one that was meant.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{Wanted, tell, text};
+use crate::message::ToolResult;
+use crate::model::ToolOffer;
+
+/// The tool that lists resources, and reads one.
+const TOOL: &str = "mcp_resources";
+
+/// Whether these words are about resources.
+pub(super) fn is_wanted(words: &[&str]) -> bool {
+    let is_about = |word: &&str| matches!(*word, "note" | "notes" | "resource" | "resources");
+    let is_verb = |word: &&str| matches!(*word, "read" | "list" | "show");
+    words.iter().any(is_about) && words.iter().any(is_verb)
+}
+
+/// The call that lists them.
+pub(super) fn list(tools: &[Arc<ToolOffer>]) -> Option<Wanted> {
+    let tool = tools.iter().find(|tool| tool.name == TOOL)?;
+    Some(Wanted { tool: tool.name.clone(), arguments: "{}".to_owned() })
+}
+
+/// After the list: the call that reads what was meant.
+pub(super) fn follow_up(
+    asked: &str,
+    results: &[&ToolResult],
+    tools: &[Arc<ToolOffer>],
+) -> Option<Wanted> {
+    let [listed] = results else { return None };
+    let asked = asked.to_ascii_lowercase();
+    let words: Vec<&str> = asked.split_whitespace().collect();
+    if listed.name != TOOL || listed.is_error || !words.contains(&"read") {
+        return None;
+    }
+    list(tools)?;
+    let shown = text(&listed.parts);
+    let lines: Vec<(&str, &str, &str)> = tell::inside(&shown).lines().filter_map(entry).collect();
+    let is_meant = |(_, uri, name): &&(&str, &str, &str)| {
+        let fits = |word: &&str| word.len() > 2 && (uri.contains(*word) || name.contains(*word));
+        words.iter().any(fits)
+    };
+    let only = if lines.len() == 1 { lines.first() } else { None };
+    let (server, uri, _) = lines.iter().find(is_meant).or(only)?;
+    let arguments = json!({ "server": server, "uri": uri }).to_string();
+    Some(Wanted { tool: TOOL.to_owned(), arguments })
+}
+
+/// A line of the list: the server, the address, and the name.
+fn entry(line: &str) -> Option<(&str, &str, &str)> {
+    let (server, rest) = line.split_once("  ")?;
+    let (uri, name) = rest.split_once("  ")?;
+    uri.contains(':').then_some((server, uri, name))
+}

@@ -1,0 +1,124 @@
+//! What a provider's error means.
+//!
+//! Wherever there is a status or a code, that decides. For the length of a conversation and for the
+//! schema of a tool most providers have none: there, words do.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::failure::Explain;
+use super::refusal::refused_tool;
+use crate::error::ModelError;
+
+/// How providers say that a conversation is too long.
+const TOO_LONG: [&str; 8] = [
+    "prompt is too long",
+    "exceed context limit",
+    "maximum context length",
+    "context length exceeded",
+    "exceeds the context window",
+    "exceeds the available context size",
+    "exceeds the maximum number of tokens allowed",
+    "exceeds the model's context",
+];
+
+/// An error as a provider reports it.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) status: Option<u16>,
+    pub(super) retry_after: Option<Duration>,
+    /// Its type, its code and its status, whichever there are.
+    names: Vec<String>,
+    /// What it is about: `tools[3].function.parameters`.
+    param: String,
+    message: String,
+}
+
+impl Report {
+    /// Reads an error: `{"error": {…}}`, a list of such, `{"error": "…"}`, or the error itself.
+    pub(super) fn read(body: &Value) -> Self {
+        let body = body.get(0).unwrap_or(body);
+        let error = body.get("error").filter(|error| !error.is_null()).unwrap_or(body);
+        let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+        let mut names: Vec<String> =
+            ["type", "code", "status"].map(|name| text(name).into()).into();
+        let number = error.get("code").and_then(Value::as_u64);
+        let mut report = Self {
+            status: number.and_then(|code| u16::try_from(code).ok()),
+            param: text("param").to_owned(),
+            message: error.as_str().unwrap_or_else(|| text("message")).to_owned(),
+            ..Self::default()
+        };
+        // Gemini tells more in a list.
+        for detail in error.get("details").and_then(Value::as_array).into_iter().flatten() {
+            names.extend(detail.get("reason").and_then(Value::as_str).map(str::to_owned));
+            let delay = detail.get("retryDelay").and_then(Value::as_str);
+            let delay = delay.and_then(|delay| delay.strip_suffix('s')?.parse().ok());
+            let delay = delay.and_then(|delay| Duration::try_from_secs_f64(delay).ok());
+            report.retry_after = report.retry_after.or(delay);
+        }
+        names.retain(|name| !name.is_empty());
+        report.names = names;
+        report
+    }
+
+    fn is(&self, names: &[&str]) -> bool {
+        self.names.iter().any(|name| names.contains(&name.as_str()))
+    }
+}
+
+/// What an error means.
+pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
+    let provider = explain.provider.clone();
+    let status = report.status.unwrap_or_default();
+    let message = explain.short(&report.message);
+    let retry_after = report.retry_after;
+    if status == 401
+        || report.is(&["authentication_error", "invalid_api_key", "API_KEY_INVALID"])
+        || report.is(&["UNAUTHENTICATED"])
+    {
+        // What providers say about a key shows parts of it.
+        return ModelError::Auth { provider, message: String::new() };
+    }
+    if status == 403 || report.is(&["permission_error", "PERMISSION_DENIED"]) {
+        return ModelError::Auth { provider, message };
+    }
+    let lower = report.message.to_ascii_lowercase();
+    if status == 402
+        || report.is(&["insufficient_quota", "billing_error"])
+        || lower.contains("credit balance is too low")
+    {
+        return ModelError::OutOfCredit { provider, message };
+    }
+    if status == 429
+        || report.is(&["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"])
+    {
+        return ModelError::RateLimited { provider, retry_after };
+    }
+    if status == 413
+        || report.is(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"])
+        || TOO_LONG.iter().any(|words| lower.contains(words))
+    {
+        return ModelError::ContextTooLong;
+    }
+    if status == 408
+        || (status >= 500 && status != 501)
+        || report.is(&["overloaded_error", "api_error", "server_error", "timeout_error"])
+        || report.is(&["UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED"])
+    {
+        return ModelError::Overloaded { provider, message, retry_after };
+    }
+    if status == 404 || report.is(&["not_found_error", "model_not_found", "NOT_FOUND"]) {
+        return ModelError::NoSuchModel { model: explain.model.clone(), message };
+    }
+    if let Some(tool) = refused_tool(&report.message, &report.param, &explain.tools) {
+        return ModelError::ToolRejected { tool, message };
+    }
+    let message = match (message.is_empty(), report.status) {
+        (false, _) => message,
+        (true, Some(status)) => format!("it answers with status {status}"),
+        (true, None) => "it does not say why".to_owned(),
+    };
+    ModelError::Rejected { message }
+}

@@ -1,0 +1,144 @@
+//! From `genai`'s errors to ours.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use genai::webc::StreamTimeout;
+use openclaw_secrets::Redactor;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use serde_json::Value;
+
+use super::classify::{Report, classify};
+use crate::error::ModelError;
+use crate::model::ToolOffer;
+
+/// The longest message of a provider that is passed on.
+const MAX_MESSAGE: usize = 300;
+
+/// What one needs to know to explain an error.
+pub(super) struct Explain {
+    pub(super) provider: String,
+    /// The model's whole name.
+    pub(super) model: String,
+    pub(super) redactor: Redactor,
+    pub(super) tools: Vec<Arc<ToolOffer>>,
+    pub(super) silence: Duration,
+}
+
+impl Explain {
+    /// An error of the library.
+    pub(super) fn error(&self, error: &genai::Error) -> ModelError {
+        use genai::Error;
+        match error {
+            Error::HttpError { status, body, headers, .. } => {
+                let body =
+                    serde_json::from_str(body).unwrap_or_else(|_| Value::from(body.as_str()));
+                let mut report = Report::read(&body);
+                report.status = Some(status.as_u16());
+                report.retry_after = retry_after(headers).or(report.retry_after);
+                classify(self, &report)
+            }
+            // An error that was sent in the middle of an answer.
+            Error::ChatResponse { body, .. } => self.sent(body),
+            Error::WebStream { error, .. } => {
+                if let Some(error) = error.downcast_ref::<genai::Error>() {
+                    self.error(error)
+                } else if error.is::<StreamTimeout>() {
+                    ModelError::Silent(self.silence)
+                } else if let Some(error) = error.downcast_ref::<reqwest::Error>() {
+                    self.transport(error)
+                } else {
+                    self.unreadable()
+                }
+            }
+            Error::WebModelCall { .. } | Error::WebAdapterCall { .. } => {
+                ModelError::invalid("the request cannot be written: check `headers` and `baseUrl`")
+            }
+            _ => self.unreadable(),
+        }
+    }
+
+    /// An error that the provider sent.
+    pub(super) fn sent(&self, body: &Value) -> ModelError {
+        classify(self, &Report::read(body))
+    }
+
+    fn transport(&self, error: &reqwest::Error) -> ModelError {
+        if error.is_builder() {
+            return ModelError::invalid("the request cannot be written: check `headers`");
+        }
+        if error.is_body() || error.is_decode() {
+            return ModelError::Interrupted;
+        }
+        // Its own words hold the address, which is nobody's business; those of its cause do not.
+        let mut cause: Option<&dyn std::error::Error> = error.source();
+        while let Some(deeper) = cause.and_then(std::error::Error::source) {
+            cause = Some(deeper);
+        }
+        let reason = match cause {
+            _ if error.is_timeout() => "there is no answer".to_owned(),
+            Some(cause) => self.short(&cause.to_string()),
+            None => "the connection failed".to_owned(),
+        };
+        ModelError::Unreachable { provider: self.provider.clone(), reason }
+    }
+
+    fn unreadable(&self) -> ModelError {
+        let provider = &self.provider;
+        ModelError::invalid(format!(
+            "the answer of the model provider `{provider}` cannot be read: check `api`, and whether \
+             `baseUrl` is that of its API"
+        ))
+    }
+
+    /// Words of a provider: without secrets, on one line, and not too long.
+    pub(super) fn short(&self, words: &str) -> String {
+        let words = self.redactor.redact(words);
+        let line = words.split(|c: char| c.is_whitespace() || c.is_control());
+        let mut line = line.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = line.char_indices().nth(MAX_MESSAGE) {
+            line.truncate(end);
+            line.push('…');
+        }
+        line
+    }
+}
+
+/// How long the provider asks to wait: in milliseconds, in seconds, or until a date.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let exact = value("retry-after-ms").and_then(number).map(|number| number / 1_000.0);
+    let seconds = exact.or_else(|| value(RETRY_AFTER.as_str()).and_then(number));
+    if let Some(seconds) = seconds {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = httpdate::parse_http_date(value(RETRY_AFTER.as_str())?).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_understood_in_every_form() {
+        let wait = |name: &'static str, value: &str| {
+            let headers = HeaderMap::from_iter([(
+                reqwest::header::HeaderName::from_static(name),
+                value.parse().unwrap(),
+            )]);
+            retry_after(&headers)
+        };
+        assert_eq!(wait("retry-after", "7"), Some(Duration::from_secs(7)));
+        assert_eq!(wait("retry-after", "0.5"), Some(Duration::from_millis(500)));
+        assert_eq!(wait("retry-after-ms", "250"), Some(Duration::from_millis(250)));
+        assert_eq!(wait("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(wait("retry-after", "-1"), None);
+        assert_eq!(wait("retry-after", "soon"), None);
+        let later = SystemTime::now() + Duration::from_secs(3_600);
+        let wait = wait("retry-after", &httpdate::fmt_http_date(later)).unwrap();
+        assert!(wait > Duration::from_secs(60), "{wait:?}");
+    }
+}

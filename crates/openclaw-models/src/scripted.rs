@@ -1,0 +1,129 @@
+//! A model that plays a script and remembers what it was asked, for the tests of those who use models.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+
+use crate::error::ModelError;
+use crate::message::ToolUse;
+use crate::model::{Chunk, Dialect, Model, Request, StopReason};
+
+/// One answer of the script.
+#[derive(Debug, Clone, Default)]
+pub struct Turn {
+    /// Its pieces, one after the other.
+    pub chunks: Vec<Result<Chunk, ModelError>>,
+    /// Whether it goes on for ever after them, without another piece.
+    pub hangs: bool,
+}
+
+impl Turn {
+    /// Says something, and is done.
+    pub fn says(text: &str) -> Self {
+        Self::from(vec![Chunk::Text(text.to_owned()), Chunk::End(StopReason::Done)])
+    }
+
+    /// Wants calls made: pairs of a tool's name and its arguments. The ids are `call-1`, `call-2`, …
+    pub fn calls(calls: &[(&str, &str)]) -> Self {
+        let numbered = (1..).zip(calls);
+        let uses = numbered.map(|(number, (name, arguments))| {
+            Chunk::ToolUse(ToolUse {
+                id: format!("call-{number}"),
+                name: (*name).to_owned(),
+                arguments: (*arguments).to_owned(),
+            })
+        });
+        let end = Chunk::End(StopReason::ToolUse);
+        Self::from(uses.chain([end]).collect::<Vec<_>>())
+    }
+
+    /// Fails.
+    pub fn fails(error: ModelError) -> Self {
+        Self { chunks: vec![Err(error)], hangs: false }
+    }
+
+    /// Goes on for ever after its pieces.
+    #[must_use]
+    pub fn then_hangs(mut self) -> Self {
+        self.chunks.retain(|chunk| !matches!(chunk, Ok(Chunk::End(_))));
+        self.hangs = true;
+        self
+    }
+}
+
+impl From<Vec<Chunk>> for Turn {
+    fn from(chunks: Vec<Chunk>) -> Self {
+        Self { chunks: chunks.into_iter().map(Ok).collect(), hangs: false }
+    }
+}
+
+/// A model that plays a script.
+#[derive(Debug)]
+pub struct Scripted {
+    turns: Mutex<VecDeque<Turn>>,
+    requests: Mutex<Vec<Request>>,
+    dialect: Dialect,
+    context_tokens: u64,
+}
+
+impl Scripted {
+    /// A model that gives these answers, one for each request, and then fails.
+    pub fn new(turns: impl IntoIterator<Item = Turn>) -> Self {
+        Self {
+            turns: Mutex::new(turns.into_iter().collect()),
+            requests: Mutex::default(),
+            dialect: Dialect::Plain,
+            context_tokens: 100_000,
+        }
+    }
+
+    /// With another form of tool schemas.
+    #[must_use]
+    pub fn with_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// With another window.
+    #[must_use]
+    pub fn with_context_tokens(mut self, context_tokens: u64) -> Self {
+        self.context_tokens = context_tokens;
+        self
+    }
+
+    /// Adds an answer to the end of the script.
+    pub fn push(&self, turn: Turn) {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner).push_back(turn);
+    }
+
+    /// What it was asked so far.
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Model for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn context_tokens(&self) -> u64 {
+        self.context_tokens
+    }
+
+    fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        let next = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let turn = next.unwrap_or_else(|| {
+            Turn::fails(ModelError::invalid("the script has no answer to this request"))
+        });
+        let rest = if turn.hangs { stream::pending().boxed() } else { stream::empty().boxed() };
+        stream::iter(turn.chunks).chain(rest).boxed()
+    }
+}
