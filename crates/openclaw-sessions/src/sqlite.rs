@@ -1,0 +1,250 @@
+//! The store in one file, by SQLite.
+
+mod database;
+mod fault;
+mod files;
+mod lane;
+mod leases;
+mod rows;
+mod schema;
+mod stamp;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sqlx::Connection as _;
+
+use self::database::Database;
+use self::fault::Fault;
+use crate::entry::{Entry, NewEntry, ReadFilter};
+use crate::error::StoreError;
+use crate::key::SessionKey;
+use crate::lease::{Lease, LeaseError};
+use crate::limits::{self, MAX_TITLE_BYTES, check_name, check_size};
+use crate::session::{ListFilter, Session};
+use crate::store::SessionStore;
+
+/// How a store behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// How long it waits for other processes.
+    pub busy_timeout: Duration,
+}
+
+impl Default for SqliteOptions {
+    /// Others are waited for 5 s.
+    fn default() -> Self {
+        Self { busy_timeout: Duration::from_secs(5) }
+    }
+}
+
+/// A store, and what a person should know about how it was opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// The store.
+    pub store: SqliteStore,
+    /// That a damaged file was set aside, and where it is now.
+    pub note: Option<String>,
+}
+
+/// Sessions in one file, which is made when something is first written. Copies share everything.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    database: Arc<Database>,
+}
+
+impl SqliteStore {
+    /// Opens the file, which need not be there. A damaged one is set aside.
+    ///
+    /// # Errors
+    /// If it is locked, of a newer version or another program, or cannot be written.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Opened, StoreError> {
+        Self::open_with(path, SqliteOptions::default()).await
+    }
+
+    /// The same, with options.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub async fn open_with(
+        path: impl AsRef<Path>,
+        options: SqliteOptions,
+    ) -> Result<Opened, StoreError> {
+        let SqliteOptions { busy_timeout } = options;
+        let database = Database::at(path.as_ref(), busy_timeout)?;
+        let note = database.examine().await.map_err(|fault| database.explain(fault))?;
+        if let Some(note) = &note {
+            tracing::warn!(note, "sessions were damaged");
+        }
+        Ok(Opened { store: Self { database: Arc::new(database) }, note })
+    }
+
+    /// The file.
+    pub fn path(&self) -> PathBuf {
+        self.database.path()
+    }
+
+    /// Closes the connections that nobody uses, and waits until that is done. The last process that
+    /// does so leaves one tidy file. It need not be called: nothing is lost without it.
+    pub async fn close(&self) {
+        self.database.close_idle().await;
+    }
+
+    async fn try_open(&self, key: &SessionKey, agent: &str) -> Result<Session, Fault> {
+        if let Some(session) = self.try_get(key).await? {
+            return Ok(session);
+        }
+        let mut writer = self.database.writer().await?;
+        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
+        rows::make(&mut transaction, key, agent).await?;
+        let made = rows::get(&mut transaction, key).await?;
+        transaction.commit().await?;
+        writer.give_back();
+        made.ok_or_else(|| StoreError::NoSession { key: key.clone() }.into())
+    }
+
+    async fn try_get(&self, key: &SessionKey) -> Result<Option<Session>, Fault> {
+        let Some(mut reader) = self.database.reader().await? else { return Ok(None) };
+        let session = rows::get(&mut reader, key).await?;
+        reader.give_back();
+        Ok(session)
+    }
+
+    async fn try_list(&self, filter: &ListFilter) -> Result<Vec<Session>, Fault> {
+        let Some(mut reader) = self.database.reader().await? else { return Ok(Vec::new()) };
+        let sessions = rows::list(&mut reader, filter).await?;
+        reader.give_back();
+        Ok(sessions)
+    }
+
+    async fn try_append(&self, key: &SessionKey, entries: &[NewEntry]) -> Result<Vec<u64>, Fault> {
+        let bodies = limits::encode(entries)?;
+        let mut writer = self.database.writer().await?;
+        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
+        let numbers = rows::append(&mut transaction, key, entries, bodies).await?;
+        transaction.commit().await?;
+        writer.give_back();
+        Ok(numbers)
+    }
+
+    async fn try_read(&self, key: &SessionKey, filter: ReadFilter) -> Result<Vec<Entry>, Fault> {
+        let Some(mut reader) = self.database.reader().await? else { return Ok(Vec::new()) };
+        let entries = rows::read(&mut reader, key, filter).await?;
+        reader.give_back();
+        Ok(entries)
+    }
+
+    async fn try_set_title(&self, key: &SessionKey, title: Option<&str>) -> Result<(), Fault> {
+        check_size("a title", title.map_or(0, str::len), MAX_TITLE_BYTES)?;
+        let mut writer = self.database.writer().await?;
+        rows::set_title(&mut writer, key, title).await?;
+        writer.give_back();
+        Ok(())
+    }
+
+    async fn try_set_model(&self, key: &SessionKey, model: Option<&str>) -> Result<(), Fault> {
+        check_name("the name of a model", model.unwrap_or_default())?;
+        let mut writer = self.database.writer().await?;
+        rows::set_model(&mut writer, key, model).await?;
+        writer.give_back();
+        Ok(())
+    }
+
+    async fn try_delete(&self, key: &SessionKey) -> Result<bool, Fault> {
+        if self.try_get(key).await?.is_none() {
+            return Ok(false);
+        }
+        let mut writer = self.database.writer().await?;
+        let was_there = rows::delete(&mut writer, key).await?;
+        writer.give_back();
+        Ok(was_there)
+    }
+
+    fn explain(&self, fault: Fault) -> StoreError {
+        self.database.explain(fault)
+    }
+}
+
+impl SessionStore for SqliteStore {
+    fn open<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        agent: &'a str,
+    ) -> BoxFuture<'a, Result<Session, StoreError>> {
+        Box::pin(async move {
+            check_name("the name of an agent", agent)?;
+            let session = self.try_open(key, agent).await.map_err(|fault| self.explain(fault))?;
+            if session.agent != agent {
+                let (key, agent) = (session.key, session.agent);
+                return Err(StoreError::OtherAgent { key, agent });
+            }
+            Ok(session)
+        })
+    }
+
+    fn get<'a>(
+        &'a self,
+        key: &'a SessionKey,
+    ) -> BoxFuture<'a, Result<Option<Session>, StoreError>> {
+        Box::pin(async move { self.try_get(key).await.map_err(|fault| self.explain(fault)) })
+    }
+
+    fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+        Box::pin(async move { self.try_list(&filter).await.map_err(|fault| self.explain(fault)) })
+    }
+
+    fn append<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        entries: Vec<NewEntry>,
+    ) -> BoxFuture<'a, Result<Vec<u64>, StoreError>> {
+        Box::pin(async move {
+            self.try_append(key, &entries).await.map_err(|fault| self.explain(fault))
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        filter: ReadFilter,
+    ) -> BoxFuture<'a, Result<Vec<Entry>, StoreError>> {
+        Box::pin(
+            async move { self.try_read(key, filter).await.map_err(|fault| self.explain(fault)) },
+        )
+    }
+
+    fn set_title<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        title: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.try_set_title(key, title).await.map_err(|fault| self.explain(fault))
+        })
+    }
+
+    fn set_model<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        model: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.try_set_model(key, model).await.map_err(|fault| self.explain(fault))
+        })
+    }
+
+    fn delete<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async move { self.try_delete(key).await.map_err(|fault| self.explain(fault)) })
+    }
+
+    fn lease<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        owner: &'a str,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Lease, LeaseError>> {
+        Box::pin(leases::take(&self.database, key, owner, ttl))
+    }
+}

@@ -1,0 +1,187 @@
+//! One database: made when it is first written to, examined when it is opened.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+
+use super::fault::Fault;
+use super::files::{Files, Identity, Turn, file_error};
+use super::lane::{Borrowed, Lane};
+use super::schema::{State, bring_up_to_date, inspect};
+use crate::error::StoreError;
+
+/// So many read at once.
+const READERS: usize = 4;
+/// Rows that wait to be taken: each may be as large as an entry.
+const ROWS_AHEAD: usize = 8;
+/// A larger database is checked as a whole only if there is a reason to: it would take too long.
+const CHECKED_BYTES: i64 = 2 * 1024 * 1024;
+/// After a burst the log shrinks to this.
+const LOG_BYTES: &str = "16777216";
+
+/// A database with its connections.
+#[derive(Debug)]
+pub(super) struct Database {
+    files: Files,
+    options: SqliteConnectOptions,
+    patience: Duration,
+    writing: Lane,
+    reading: Lane,
+}
+
+impl Database {
+    /// The database at a path; nothing is made or opened yet.
+    pub(super) fn at(path: &Path, patience: Duration) -> Result<Self, StoreError> {
+        let files = Files::at(path)?;
+        let options = SqliteConnectOptions::new()
+            .filename(files.path())
+            .busy_timeout(patience)
+            // With a write-ahead log this loses nothing when a process dies. When the machine does,
+            // the last moments may be lost, but the database stays sound.
+            .synchronous(SqliteSynchronous::Normal)
+            .foreign_keys(true)
+            .pragma("journal_size_limit", LOG_BYTES)
+            // What is deleted is overwritten.
+            .pragma("secure_delete", "ON")
+            .row_buffer_size(ROWS_AHEAD)
+            .thread_name(|number| format!("sessions-{number}"))
+            .disable_statement_logging();
+        let writing = Lane::new(options.clone(), 1);
+        let reading = Lane::new(options.clone().pragma("query_only", "ON"), READERS);
+        Ok(Self { files, options, patience, writing, reading })
+    }
+
+    /// What went wrong, for the caller. Damage is remembered for the next start.
+    pub(super) fn explain(&self, fault: Fault) -> StoreError {
+        if fault.is_corruption() {
+            self.files.suspect();
+        }
+        fault.explain(self.files.path(), self.patience)
+    }
+
+    /// Looks at a database that is there. One that is damaged is set aside; that is told.
+    pub(super) async fn examine(&self) -> Result<Option<String>, Fault> {
+        self.files.make_private();
+        match self.check().await {
+            Err(fault) if fault.is_corruption() => {}
+            checked => return checked.map(|()| None),
+        }
+        let turn = self.files.take_turn(self.patience).await?;
+        // Another process may have set it aside meanwhile, and this be its successor.
+        match self.check().await {
+            Err(fault) if fault.is_corruption() => {
+                let reason = std::error::Error::source(&self.explain(fault))
+                    .map_or_else(String::new, |source| format!(" ({source})"));
+                let aside = self.files.set_aside(&turn)?;
+                Ok(Some(note(self.files.path(), &aside, &reason)))
+            }
+            checked => checked.map(|()| None),
+        }
+    }
+
+    async fn check(&self) -> Result<(), Fault> {
+        let Some(identity) = self.files.identity()? else { return Ok(()) };
+        let mut writer = self.writing.borrow(identity).await?;
+        match self.check_with(&mut writer).await {
+            Ok(()) => writer.give_back(),
+            Err(fault) => {
+                writer.close().await;
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_with(&self, connection: &mut SqliteConnection) -> Result<(), Fault> {
+        bring_up_to_date(connection, &self.files).await?;
+        let bytes: i64 = sqlx::query_scalar(
+            "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+        )
+        .fetch_one(&mut *connection)
+        .await?;
+        let suspect = self.files.is_suspect();
+        if bytes > CHECKED_BYTES && !suspect {
+            return Ok(());
+        }
+        let found: String =
+            sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&mut *connection).await?;
+        if found != "ok" {
+            let path = self.files.path().to_owned();
+            return Err(StoreError::Corrupt { path, source: found.into() }.into());
+        }
+        if suspect {
+            self.files.clear_suspicion();
+        }
+        Ok(())
+    }
+
+    /// A connection to write with. The database is made if it is not there.
+    pub(super) async fn writer(&self) -> Result<Borrowed<'_>, Fault> {
+        let identity = match self.files.identity()? {
+            Some(identity) => identity,
+            None => self.create().await?,
+        };
+        let mut writer = self.writing.borrow(identity).await?;
+        if writer.is_new() {
+            bring_up_to_date(&mut writer, &self.files).await?;
+        }
+        Ok(writer)
+    }
+
+    /// A connection to read with, unless there is nothing to read.
+    pub(super) async fn reader(&self) -> Result<Option<Borrowed<'_>>, Fault> {
+        let Some(identity) = self.files.identity()? else { return Ok(None) };
+        let mut reader = self.reading.borrow(identity).await?;
+        if reader.is_new() && inspect(&mut reader, &self.files).await? != State::Current {
+            self.writer().await?.give_back();
+        }
+        Ok(Some(reader))
+    }
+
+    /// Makes the database elsewhere and puts it in its place when it is complete, so that nobody ever
+    /// sees half of it.
+    async fn create(&self) -> Result<Identity, Fault> {
+        self.files.make_folder()?;
+        let turn = self.files.take_turn(self.patience).await?;
+        if let Some(identity) = self.files.identity()? {
+            return Ok(identity);
+        }
+        self.create_in_turn(&turn).await?;
+        self.files.identity()?.ok_or_else(|| {
+            let error = std::io::ErrorKind::NotFound.into();
+            file_error("somebody removed", self.files.path(), error).into()
+        })
+    }
+
+    async fn create_in_turn(&self, turn: &Turn) -> Result<(), Fault> {
+        let cannot = |error| file_error("cannot make", self.files.path(), error);
+        let workshop = tempfile::Builder::new()
+            .prefix(".sessions-")
+            .tempdir_in(self.files.make_folder()?)
+            .map_err(cannot)?;
+        // Private from its first byte, and closed before SQLite opens it.
+        let made = tempfile::NamedTempFile::new_in(&workshop).map_err(cannot)?.into_temp_path();
+        let mut connection = self.options.clone().filename(&made).connect().await?;
+        bring_up_to_date(&mut connection, &self.files).await?;
+        connection.close().await?;
+        self.files.put_in_place(made, turn)?;
+        Ok(())
+    }
+
+    /// Closes the connections that nobody uses.
+    pub(super) async fn close_idle(&self) {
+        self.reading.close_idle().await;
+        self.writing.close_idle().await;
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.files.path().to_owned()
+    }
+}
+
+fn note(path: &Path, aside: &Path, reason: &str) -> String {
+    let (path, aside) = (path.display(), aside.display());
+    format!("{path} was damaged{reason}; it was moved to {aside}, and sessions begin anew")
+}

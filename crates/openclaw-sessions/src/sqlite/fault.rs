@@ -1,0 +1,69 @@
+//! What SQLite says is wrong, in our terms. Only its result codes decide, never its words.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::lane::QUEUE_TIMEOUT;
+use crate::error::StoreError;
+
+/// Something that went wrong on the way.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// According to the database.
+    Database(sqlx::Error),
+    /// According to us.
+    Store(StoreError),
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Fault {
+    /// Whether the database is damaged, or is none.
+    pub(super) fn is_corruption(&self) -> bool {
+        match self {
+            Self::Database(error) => {
+                matches!(code_of(error).map(|code| code & 0xff), Some(11 | 26))
+            }
+            Self::Store(error) => matches!(error, StoreError::Corrupt { .. }),
+        }
+    }
+
+    /// For the caller. <https://www.sqlite.org/rescode.html>
+    pub(super) fn explain(self, path: &Path, patience: Duration) -> StoreError {
+        let corrupt = self.is_corruption();
+        let error = match self {
+            Self::Store(error) => return error,
+            Self::Database(error) => error,
+        };
+        let code = code_of(&error);
+        let (path, source) = (path.to_owned(), Box::new(error));
+        match code.map(|code| (code & 0xff, code)) {
+            _ if corrupt => StoreError::Corrupt { path, source },
+            _ if matches!(*source, sqlx::Error::PoolTimedOut) => {
+                StoreError::Locked { path, waited: QUEUE_TIMEOUT }
+            }
+            // SQLITE_BUSY, SQLITE_LOCKED
+            Some((5 | 6, _)) => StoreError::Locked { path, waited: patience },
+            // SQLITE_FULL; SQLITE_IOERR_SHMSIZE, which is what a full disk does to the index of the log
+            Some((13, _) | (_, 4874)) => StoreError::Full { path },
+            // SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN
+            Some((3 | 8 | 14, _)) => StoreError::NotWritable { path, source },
+            _ => StoreError::Other { path, source },
+        }
+    }
+}
+
+/// The extended result code.
+fn code_of(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
+}

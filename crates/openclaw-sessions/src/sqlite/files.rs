@@ -1,0 +1,215 @@
+//! The files of a database: where they are, who may read them, and how they come and go.
+//!
+//! The database is never opened here: closing a file of this process takes the locks away that SQLite
+//! has on it (POSIX).
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::{Instant, sleep};
+
+use super::stamp::stamp;
+use crate::error::StoreError;
+
+/// How often it is looked whether it is our turn.
+const TURN_INTERVAL: Duration = Duration::from_millis(10);
+/// What SQLite keeps beside a database. They go before it: a log that is left behind would be played
+/// into the next database of that name.
+const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
+
+/// The files of one database.
+#[derive(Debug)]
+pub(super) struct Files {
+    path: PathBuf,
+}
+
+/// Which file it is, whatever its name: one that was replaced is another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity(u64, u64);
+
+/// While this lives, no other process makes the database or sets it aside.
+#[derive(Debug)]
+pub(super) struct Turn(#[expect(dead_code, reason = "holds the lock")] fs::File);
+
+impl Files {
+    /// The database at a path, which need not be there.
+    pub(super) fn at(path: &Path) -> Result<Self, StoreError> {
+        // SQLite keeps its companions beside what a link points to; so do we.
+        let found = match fs::canonicalize(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(path),
+            found => found,
+        };
+        match found {
+            Ok(path) => Ok(Self { path }),
+            Err(error) => Err(file_error("cannot find", path, error)),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which file stands there now, if any.
+    pub(super) fn identity(&self) -> Result<Option<Identity>, StoreError> {
+        match fs::metadata(&self.path) {
+            Ok(found) if found.is_dir() => {
+                let error = io::Error::from(io::ErrorKind::IsADirectory);
+                Err(file_error("cannot keep sessions in", &self.path, error))
+            }
+            Ok(found) => Ok(Some(identity_of(&found))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(file_error("cannot look at", &self.path, error)),
+        }
+    }
+
+    /// Makes the folder, private to the user.
+    pub(super) fn make_folder(&self) -> Result<&Path, StoreError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
+            .create(folder)
+            .map_err(|error| file_error("cannot make the folder", folder, error))?;
+        Ok(folder)
+    }
+
+    /// Takes the files from everybody but the user.
+    pub(super) fn make_private(&self) {
+        #[cfg(unix)]
+        for path in self.companions().chain([self.path.clone()]) {
+            use std::os::unix::fs::PermissionsExt as _;
+            let Ok(found) = fs::metadata(&path) else { continue };
+            if found.permissions().mode() & 0o077 != 0
+                && let Err(error) = fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
+            {
+                tracing::warn!(file = %path.display(), %error, "others may read the sessions");
+            }
+        }
+    }
+
+    /// Waits until no other process makes the database or sets it aside.
+    pub(super) async fn take_turn(&self, patience: Duration) -> Result<Turn, StoreError> {
+        let path = self.beside("-lock");
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file =
+            options.open(&path).map_err(|error| file_error("cannot lock", &self.path, error))?;
+        let deadline = Instant::now() + patience;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Turn(file)),
+                Err(fs::TryLockError::Error(error)) => {
+                    return Err(file_error("cannot lock", &self.path, error));
+                }
+                Err(fs::TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                    return Err(StoreError::Locked { path, waited: patience });
+                }
+                Err(fs::TryLockError::WouldBlock) => sleep(TURN_INTERVAL).await,
+            }
+        }
+    }
+
+    /// Puts a finished database in its place, where there is none.
+    pub(super) fn put_in_place(
+        &self,
+        made: tempfile::TempPath,
+        _turn: &Turn,
+    ) -> Result<(), StoreError> {
+        // Companions without a database were left by one that somebody removed.
+        self.move_companions(&self.unused_name("orphaned"))?;
+        made.persist_noclobber(&self.path)
+            .map_err(|error| file_error("cannot make", &self.path, error.error))
+    }
+
+    /// Moves the database and its companions to another name, and says which.
+    pub(super) fn set_aside(&self, _turn: &Turn) -> Result<PathBuf, StoreError> {
+        let aside = self.unused_name("corrupt");
+        self.move_companions(&aside)?;
+        fs::rename(&self.path, &aside)
+            .map_err(|error| file_error("cannot set aside", &self.path, error))?;
+        self.clear_suspicion();
+        Ok(aside)
+    }
+
+    /// Notes that damage was met, so that the next start looks at all of the database.
+    pub(super) fn suspect(&self) {
+        if let Err(error) = fs::write(self.beside("-suspect"), "") {
+            tracing::warn!(file = %self.path.display(), %error, "cannot note that it is damaged");
+        }
+    }
+
+    pub(super) fn is_suspect(&self) -> bool {
+        self.beside("-suspect").exists()
+    }
+
+    pub(super) fn clear_suspicion(&self) {
+        // If it stays, the next start is slower, no more.
+        let _ = fs::remove_file(self.beside("-suspect"));
+    }
+
+    fn move_companions(&self, aside: &Path) -> Result<(), StoreError> {
+        for companion in COMPANIONS {
+            let from = self.beside(companion);
+            match fs::rename(&from, with_suffix(aside, companion)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(file_error("cannot set aside", &from, error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn unused_name(&self, why: &str) -> PathBuf {
+        let base = self.beside(&format!(".{why}-{}", stamp(SystemTime::now())));
+        let numbered = (2..1_000).map(|number| with_suffix(&base, &format!("-{number}")));
+        let mut names = std::iter::once(base.clone()).chain(numbered);
+        names.find(|name| !name.exists()).unwrap_or(base)
+    }
+
+    fn companions(&self) -> impl Iterator<Item = PathBuf> {
+        COMPANIONS.into_iter().map(|companion| self.beside(companion))
+    }
+
+    fn beside(&self, suffix: &str) -> PathBuf {
+        with_suffix(&self.path, suffix)
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// Says what kind of trouble the system has with a file.
+pub(super) fn file_error(action: &'static str, path: &Path, source: io::Error) -> StoreError {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let path = path.to_owned();
+    match source.kind() {
+        PermissionDenied | ReadOnlyFilesystem => {
+            StoreError::NotWritable { path, source: source.into() }
+        }
+        StorageFull | QuotaExceeded => StoreError::Full { path },
+        _ => StoreError::File { action, path, source },
+    }
+}
+
+#[cfg(unix)]
+fn identity_of(found: &fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt as _;
+    Identity(found.dev(), found.ino())
+}
+
+/// Where open files cannot be replaced, there is one.
+#[cfg(not(unix))]
+fn identity_of(_: &fs::Metadata) -> Identity {
+    Identity(0, 0)
+}

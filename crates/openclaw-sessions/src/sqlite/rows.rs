@@ -1,0 +1,221 @@
+//! Sessions and entries as rows.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::TryStreamExt as _;
+use sqlx::SqliteConnection;
+
+use super::fault::Fault;
+use crate::entry::{Entry, EntryKind, NewEntry, ReadFilter};
+use crate::error::StoreError;
+use crate::key::SessionKey;
+use crate::limits::{MAX_LISTED, MAX_READ, MAX_READ_BYTES};
+use crate::session::{ListFilter, Session};
+
+type SessionRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
+type EntryRow = (i64, i64, Option<String>, String, String);
+
+/// Makes a session, unless it is there.
+pub(super) async fn make(
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    agent: &str,
+) -> Result<(), Fault> {
+    let now = to_micros(SystemTime::now());
+    sqlx::query(
+        "INSERT INTO sessions (key, agent, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)
+         ON CONFLICT (key) DO NOTHING",
+    )
+    .bind(key.as_str())
+    .bind(agent)
+    .bind(now)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn get(
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+) -> Result<Option<Session>, Fault> {
+    let row: Option<SessionRow> = sqlx::query_as(
+        "SELECT key, agent, title, model, created_at, updated_at, last_seq
+         FROM sessions WHERE key = ?",
+    )
+    .bind(key.as_str())
+    .fetch_optional(connection)
+    .await?;
+    row.map(session).transpose()
+}
+
+pub(super) async fn list(
+    connection: &mut SqliteConnection,
+    filter: &ListFilter,
+) -> Result<Vec<Session>, Fault> {
+    // Two statements, so that each goes along its index.
+    let query = match &filter.agent {
+        None => sqlx::query_as::<_, SessionRow>(
+            "SELECT key, agent, title, model, created_at, updated_at, last_seq FROM sessions
+             WHERE (updated_at, key) < (?, ?) ORDER BY updated_at DESC, key DESC LIMIT ?",
+        ),
+        Some(agent) => sqlx::query_as::<_, SessionRow>(
+            "SELECT key, agent, title, model, created_at, updated_at, last_seq FROM sessions
+             WHERE agent = ? AND (updated_at, key) < (?, ?)
+             ORDER BY updated_at DESC, key DESC LIMIT ?",
+        )
+        .bind(agent),
+    };
+    let (updated_at, key) = match &filter.before {
+        Some(position) => (to_micros(position.updated_at), position.key.as_str()),
+        None => (i64::MAX, ""),
+    };
+    let rows = query.bind(updated_at).bind(key).bind(to_count(filter.limit.min(MAX_LISTED)));
+    rows.fetch_all(connection).await?.into_iter().map(session).collect()
+}
+
+/// Appends entries with the next numbers.
+pub(super) async fn append(
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    entries: &[NewEntry],
+    bodies: Vec<String>,
+) -> Result<Vec<u64>, Fault> {
+    let now = to_micros(SystemTime::now());
+    let numbers: Option<(i64, i64)> = sqlx::query_as(
+        "UPDATE sessions SET last_seq = last_seq + ?2, updated_at = max(updated_at, ?3)
+         WHERE key = ?1 RETURNING id, last_seq",
+    )
+    .bind(key.as_str())
+    .bind(to_count(entries.len()))
+    .bind(now)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some((session, last)) = numbers else {
+        return Err(StoreError::NoSession { key: key.clone() }.into());
+    };
+    let first = last - to_count(entries.len()) + 1;
+    for ((seq, entry), body) in (first..).zip(entries).zip(bodies) {
+        sqlx::query(
+            "INSERT INTO entries (session, seq, at, run, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
+        )
+        .bind(session)
+        .bind(seq)
+        .bind(now)
+        .bind(entry.run.as_deref())
+        .bind(entry.kind.name())
+        .bind(body)
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok((first..=last).map(i64::cast_unsigned).collect())
+}
+
+pub(super) async fn read(
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    filter: ReadFilter,
+) -> Result<Vec<Entry>, Fault> {
+    let query = sqlx::query_as::<_, EntryRow>(if filter.last {
+        "SELECT seq, at, run, kind, body FROM entries
+         WHERE session = (SELECT id FROM sessions WHERE key = ?) AND seq >= ?
+         ORDER BY seq DESC LIMIT ?"
+    } else {
+        "SELECT seq, at, run, kind, body FROM entries
+         WHERE session = (SELECT id FROM sessions WHERE key = ?) AND seq >= ?
+         ORDER BY seq LIMIT ?"
+    });
+    let mut rows = query
+        .bind(key.as_str())
+        .bind(i64::try_from(filter.from_seq).unwrap_or(i64::MAX))
+        .bind(to_count(filter.limit.min(MAX_READ)))
+        .fetch(connection);
+    let mut entries = Vec::new();
+    let mut bytes = 0;
+    while let Some(row) = rows.try_next().await? {
+        bytes += row.4.len();
+        entries.push(entry(row)?);
+        if bytes >= MAX_READ_BYTES {
+            break;
+        }
+    }
+    if filter.last {
+        entries.reverse();
+    }
+    Ok(entries)
+}
+
+pub(super) async fn set_title(
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    title: Option<&str>,
+) -> Result<(), Fault> {
+    let query = sqlx::query("UPDATE sessions SET title = ? WHERE key = ?");
+    let done = query.bind(title).bind(key.as_str()).execute(connection).await?;
+    found(key, done.rows_affected())
+}
+
+pub(super) async fn set_model(
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    model: Option<&str>,
+) -> Result<(), Fault> {
+    let query = sqlx::query("UPDATE sessions SET model = ? WHERE key = ?");
+    let done = query.bind(model).bind(key.as_str()).execute(connection).await?;
+    found(key, done.rows_affected())
+}
+
+pub(super) async fn delete(
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+) -> Result<bool, Fault> {
+    let query = sqlx::query("DELETE FROM sessions WHERE key = ?");
+    Ok(query.bind(key.as_str()).execute(connection).await?.rows_affected() > 0)
+}
+
+fn found(key: &SessionKey, rows: u64) -> Result<(), Fault> {
+    if rows == 0 { Err(StoreError::NoSession { key: key.clone() }.into()) } else { Ok(()) }
+}
+
+fn session(row: SessionRow) -> Result<Session, Fault> {
+    let (key, agent, title, model, created_at, updated_at, last_seq) = row;
+    Ok(Session {
+        key: SessionKey::new(key).map_err(undecodable)?,
+        agent,
+        title,
+        model,
+        created_at: from_micros(created_at),
+        updated_at: from_micros(updated_at),
+        entries: u64::try_from(last_seq).map_err(undecodable)?,
+    })
+}
+
+fn entry((seq, at, run, kind, body): EntryRow) -> Result<Entry, Fault> {
+    Ok(Entry {
+        seq: u64::try_from(seq).map_err(undecodable)?,
+        at: from_micros(at),
+        run,
+        kind: EntryKind::of_name(&kind)
+            .ok_or_else(|| undecodable(format!("an entry is of the unknown kind {kind:?}")))?,
+        body: serde_json::from_str(&body).map_err(undecodable)?,
+    })
+}
+
+/// A row that nobody of ours wrote.
+fn undecodable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
+    Fault::Database(sqlx::Error::Decode(error.into()))
+}
+
+/// The database counts with signed numbers; lengths in memory are always among them.
+fn to_count(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+pub(super) fn to_micros(at: SystemTime) -> i64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn from_micros(micros: i64) -> SystemTime {
+    let since = Duration::from_micros(u64::try_from(micros).unwrap_or_default());
+    UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH)
+}

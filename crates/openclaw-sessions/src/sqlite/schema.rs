@@ -1,0 +1,108 @@
+//! The tables, and how an older database becomes a current one.
+
+use sqlx::{Connection as _, SqliteConnection};
+
+use super::fault::Fault;
+use super::files::Files;
+use crate::error::StoreError;
+
+/// Each step leads from the version that is its index to the next one.
+const STEPS: [&str; 1] = [FIRST];
+
+/// The version that this program reads and writes.
+const KNOWN: i64 = STEPS.len() as i64;
+
+/// `OCSe`: marks a database as ours.
+const APPLICATION: i64 = 0x4f43_5365;
+
+/// Times are microseconds since 1970. `last_seq` is also how many entries there are.
+const FIRST: &str = "
+    PRAGMA application_id = 0x4f435365;
+    CREATE TABLE sessions (
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        agent TEXT NOT NULL,
+        title TEXT,
+        model TEXT,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX sessions_by_change ON sessions (updated_at, key);
+    CREATE INDEX sessions_of_agent_by_change ON sessions (agent, updated_at, key);
+    CREATE TABLE entries (
+        session INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        run TEXT,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (session, seq)
+    ) STRICT;
+    CREATE TABLE leases (
+        key TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        token INTEGER NOT NULL,
+        ttl INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    PRAGMA user_version = 1;
+";
+
+/// Whether a database can be used as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Current,
+    /// It has this older version; 0 is an empty one.
+    Behind(usize),
+}
+
+/// Looks at the version. One that is newer, or no database of ours, is an error.
+pub(super) async fn inspect(
+    connection: &mut SqliteConnection,
+    files: &Files,
+) -> Result<State, Fault> {
+    let path = || files.path().to_owned();
+    let (version, application, objects): (i64, i64, i64) = sqlx::query_as(
+        "SELECT (SELECT user_version FROM pragma_user_version),
+                (SELECT application_id FROM pragma_application_id),
+                (SELECT count(*) FROM sqlite_schema)",
+    )
+    .fetch_one(connection)
+    .await?;
+    let is_empty = version == 0 && application == 0 && objects == 0;
+    if !is_empty && (application != APPLICATION || version < 1) {
+        return Err(StoreError::Foreign { path: path() }.into());
+    }
+    match usize::try_from(version) {
+        Ok(version) if version == STEPS.len() => Ok(State::Current),
+        Ok(version) if version < STEPS.len() => Ok(State::Behind(version)),
+        _ => Err(StoreError::Newer { path: path(), found: version, known: KNOWN }.into()),
+    }
+}
+
+/// Makes a database current, unless it is, and lets readers and a writer work side by side in it.
+pub(super) async fn bring_up_to_date(
+    connection: &mut SqliteConnection,
+    files: &Files,
+) -> Result<(), Fault> {
+    let state = inspect(connection, files).await?;
+    // Not before it is known to be ours: this changes the file.
+    let mode: String =
+        sqlx::query_scalar("PRAGMA journal_mode = WAL").fetch_one(&mut *connection).await?;
+    if mode != "wal" {
+        tracing::warn!(file = %files.path().display(), mode, "readers and writers will wait for each other");
+    }
+    if state == State::Current {
+        return Ok(());
+    }
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    // Another process may have been quicker.
+    if let State::Behind(version) = inspect(&mut transaction, files).await? {
+        for step in STEPS.into_iter().skip(version) {
+            sqlx::raw_sql(step).execute(&mut *transaction).await?;
+        }
+    }
+    transaction.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Another process that uses a store, for the tests: it does one thing, says so on stdout, and ends
+//! when its stdin or stdout does.
+
+use std::error::Error;
+use std::io::{self, Read as _, Write as _};
+use std::time::Duration;
+
+use openclaw_sessions::{EntryKind, NewEntry, SessionKey, SessionStore as _, SqliteStore};
+use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn main() -> Outcome {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    runtime.block_on(async {
+        match arguments[..] {
+            ["append", path, key, batches, size] => {
+                append(path, key, batches.parse()?, size.parse()?).await
+            }
+            ["hang-in-transaction", path, key] => hang_in_transaction(path, key).await,
+            ["hold-lease", path, key, ttl] => hold_lease(path, key, ttl.parse()?).await,
+            ["try-to-write", path, key] => try_to_write(path, key).await,
+            _ => Err("wrong arguments".into()),
+        }
+    })
+}
+
+/// Says the number of the last entry of each batch once it is there.
+async fn append(path: &str, key: &str, batches: u64, size: usize) -> Outcome {
+    let store = SqliteStore::open(path).await?.store;
+    let key: SessionKey = key.parse()?;
+    store.open(&key, "main").await?;
+    let who = std::process::id();
+    for batch in 0..batches {
+        let entry = |index| {
+            let body = json!({"who": who, "batch": batch, "index": index});
+            NewEntry::new(EntryKind::Message, body).of_run(format!("{who}-{batch}"))
+        };
+        let numbers = store.append(&key, (0..size).map(entry).collect()).await?;
+        say(&format!("{}", numbers.last().copied().unwrap_or_default()))?;
+    }
+    Ok(())
+}
+
+/// Changes things as an append would, and never commits.
+async fn hang_in_transaction(path: &str, key: &str) -> Outcome {
+    let mut connection = SqliteConnectOptions::new().filename(path).connect().await?;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    sqlx::query("UPDATE sessions SET last_seq = last_seq + 1 WHERE key = ?")
+        .bind(key)
+        .execute(&mut *transaction)
+        .await?;
+    // Larger than the cache of pages, so that some of it is in the log already.
+    sqlx::query(
+        "INSERT INTO entries (session, seq, at, kind, body)
+         SELECT id, last_seq, 0, 'message', '\"' || hex(zeroblob(8000000)) || '\"'
+         FROM sessions WHERE key = ?",
+    )
+    .bind(key)
+    .execute(&mut *transaction)
+    .await?;
+    say("in transaction")?;
+    wait_for_end().await
+}
+
+async fn hold_lease(path: &str, key: &str, ttl: u64) -> Outcome {
+    let store = SqliteStore::open(path).await?.store;
+    let lease = store.lease(&key.parse()?, "other process", Duration::from_millis(ttl)).await?;
+    say("held")?;
+    wait_for_end().await?;
+    lease.release().await;
+    Ok(())
+}
+
+/// Says what comes of it.
+async fn try_to_write(path: &str, key: &str) -> Outcome {
+    let written = async {
+        let store = SqliteStore::open(path).await?.store;
+        store.open(&key.parse()?, "main").await?;
+        Ok::<(), Box<dyn Error>>(())
+    };
+    match written.await {
+        Ok(()) => say("written"),
+        Err(error) => say(&error.to_string()),
+    }
+}
+
+fn say(line: &str) -> Outcome {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{line}")?;
+    Ok(stdout.flush()?)
+}
+
+async fn wait_for_end() -> Outcome {
+    tokio::task::spawn_blocking(|| io::stdin().read_to_end(&mut Vec::new())).await??;
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Files that are no database any more.
+
+use std::path::Path;
+
+use openclaw_sessions::{ReadFilter, SessionStore as _, SqliteStore, StoreError};
+
+use crate::support::{folder, key, message, names_in, store};
+
+#[tokio::test]
+async fn what_is_no_database_is_set_aside_and_sessions_begin_anew() {
+    let (folder, path) = folder();
+    std::fs::write(&path, "This is a letter to my aunt, not a database. ".repeat(100)).unwrap();
+    std::fs::write(folder.path().join("sessions.db-wal"), "what was beside it").unwrap();
+    let opened = SqliteStore::open(&path).await.unwrap();
+    let note = opened.note.unwrap();
+    let canonical = path.canonicalize().unwrap_or_else(|_| path.clone());
+    assert!(note.contains(&format!("{} was damaged", canonical.display())), "{note}");
+
+    let names = names_in(folder.path());
+    let aside = names.iter().find(|name| name.starts_with("sessions.db.corrupt-")).unwrap();
+    assert!(note.contains(aside.as_str()), "{note}");
+    assert!(names.contains(&format!("{aside}-wal")), "{names:?}");
+    let kept = std::fs::read_to_string(folder.path().join(aside)).unwrap();
+    assert!(kept.starts_with("This is a letter to my aunt"));
+
+    opened.store.open(&key("k"), "main").await.unwrap();
+    assert_eq!(opened.store.append(&key("k"), vec![message("x")]).await.unwrap(), [1]);
+    // The next start finds nothing wrong.
+    store(&path).await;
+}
+
+#[tokio::test]
+async fn two_that_find_a_damaged_file_set_it_aside_once() {
+    let (folder, path) = folder();
+    std::fs::write(&path, "no database at all ".repeat(1_000)).unwrap();
+    let (one, other) = tokio::join!(SqliteStore::open(&path), SqliteStore::open(&path));
+    let (one, other) = (one.unwrap(), other.unwrap());
+    assert!(one.note.is_some() || other.note.is_some());
+    one.store.open(&key("k"), "main").await.unwrap();
+    assert_eq!(other.store.get(&key("k")).await.unwrap().unwrap().entries, 0);
+    let aside = names_in(folder.path()).iter().filter(|name| name.contains(".corrupt-")).count();
+    assert_eq!(aside, 1);
+}
+
+#[tokio::test]
+async fn a_small_database_with_a_damaged_page_is_set_aside() {
+    let (_folder, path) = folder();
+    fill(&path, 50).await;
+    overwrite_second_half(&path);
+    let opened = SqliteStore::open(&path).await.unwrap();
+    assert!(opened.note.is_some());
+    assert_eq!(opened.store.get(&key("k")).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn damage_in_a_large_database_is_noticed_when_it_is_met_and_set_aside_at_the_next_start() {
+    let (_folder, path) = folder();
+    fill(&path, 4_000).await;
+    overwrite_second_half(&path);
+    // A look at all of it would take too long, so that this one seems fine.
+    let opened = SqliteStore::open(&path).await.unwrap();
+    assert_eq!(opened.note, None);
+    let mut next = 1;
+    let error = loop {
+        match opened.store.read(&key("k"), ReadFilter::from(next)).await {
+            Ok(entries) => next = entries.last().unwrap().seq + 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    assert!(error.to_string().contains("start again"), "{error}");
+    opened.store.close().await;
+
+    let opened = SqliteStore::open(&path).await.unwrap();
+    assert!(opened.note.is_some());
+    store(&path).await;
+}
+
+async fn fill(path: &Path, entries: usize) {
+    let (store, k) = (store(path).await, key("k"));
+    store.open(&k, "main").await.unwrap();
+    for _ in 0..entries / 50 {
+        store.append(&k, vec![message(&"x".repeat(1_000)); 50]).await.unwrap();
+    }
+    store.close().await;
+}
+
+fn overwrite_second_half(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let half = bytes.len() / 2;
+    bytes[half..].fill(0xa5);
+    std::fs::write(path, bytes).unwrap();
+}

@@ -1,0 +1,9 @@
+//! What a store of sessions promises, tried with real files and real processes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod damage;
+mod files;
+mod leases;
+mod processes;
+mod store;
+mod support;
