@@ -1,0 +1,123 @@
+//! Wrong tokens, counted by address: after too many, nothing from there is listened to for a while.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How many addresses are remembered.
+const MAX_ADDRESSES: usize = 4_096;
+
+/// Wrong tokens of all addresses.
+#[derive(Debug)]
+pub(super) struct Attempts {
+    most: u32,
+    window: Duration,
+    table: Mutex<HashMap<IpAddr, Wrong>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Wrong {
+    count: u32,
+    until: Instant,
+}
+
+impl Attempts {
+    pub(super) fn new(most: u32, window: Duration) -> Self {
+        Self { most, window, table: Mutex::default() }
+    }
+
+    /// For how long nothing from this address is listened to.
+    pub(super) fn refused(&self, address: IpAddr, now: Instant) -> Option<Duration> {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let wrong = table.get(&network(address)).filter(|wrong| wrong.until > now)?;
+        (wrong.count >= self.most).then(|| wrong.until - now)
+    }
+
+    /// A wrong token came from this address.
+    pub(super) fn wrong(&self, address: IpAddr, now: Instant) {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = network(address);
+        if table.len() >= MAX_ADDRESSES && !table.contains_key(&address) {
+            make_room(&mut table, now);
+        }
+        let fresh = Wrong { count: 0, until: now + self.window };
+        let wrong = table.entry(address).or_insert(fresh);
+        if wrong.until <= now {
+            *wrong = fresh;
+        }
+        // Of those who go on trying while refused, the time does not begin anew.
+        if wrong.count < self.most {
+            wrong.count += 1;
+            if wrong.count == self.most {
+                wrong.until = now + self.window;
+            }
+        }
+    }
+}
+
+/// What is over goes; if nothing is, what is over first.
+fn make_room(table: &mut HashMap<IpAddr, Wrong>, now: Instant) {
+    table.retain(|_, wrong| wrong.until > now);
+    if table.len() >= MAX_ADDRESSES {
+        let first = table.iter().min_by_key(|(_, wrong)| wrong.until).map(|(address, _)| *address);
+        first.map(|address| table.remove(&address));
+    }
+}
+
+/// Whoever has one address of IPv6 has 2^64 of them.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
+        }
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "these are tests")]
+
+    use super::{Attempts, Duration, Instant, IpAddr, MAX_ADDRESSES};
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_tenth_wrong_token_in_a_minute_ends_the_patience_for_a_minute() {
+        let (attempts, now) = (Attempts::new(10, MINUTE), Instant::now());
+        let there = address("192.0.2.1");
+        for _ in 0..9 {
+            attempts.wrong(there, now);
+        }
+        assert_eq!(attempts.refused(there, now), None);
+        attempts.wrong(there, now + Duration::from_secs(30));
+        let later = now + Duration::from_secs(31);
+        assert_eq!(attempts.refused(there, later), Some(Duration::from_secs(59)));
+        assert_eq!(attempts.refused(address("192.0.2.2"), later), None);
+        assert_eq!(attempts.refused(there, later + MINUTE), None);
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_count_together() {
+        let (attempts, now) = (Attempts::new(1, MINUTE), Instant::now());
+        attempts.wrong(address("2001:db8::1"), now);
+        assert!(attempts.refused(address("2001:db8::2"), now).is_some());
+        assert!(attempts.refused(address("2001:db8:0:1::1"), now).is_none());
+    }
+
+    #[test]
+    fn what_is_remembered_has_a_bound() {
+        let (attempts, now) = (Attempts::new(1, MINUTE), Instant::now());
+        for number in 0..2 * u32::try_from(MAX_ADDRESSES).unwrap() {
+            attempts.wrong(IpAddr::V4(number.into()), now);
+        }
+        assert_eq!(attempts.table.lock().unwrap().len(), MAX_ADDRESSES);
+    }
+}

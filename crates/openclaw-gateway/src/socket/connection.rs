@@ -1,0 +1,216 @@
+//! One caller that was let in: its requests, its events, and its end.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use openclaw_protocol::frame::{self, Frame};
+use openclaw_protocol::socket::{Broken, Socket};
+use openclaw_protocol::{
+    ErrorShape, Event, EventReceiver, Heard, Method, Shutdown, Surface, Tick, names,
+};
+use serde_json::value::RawValue;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
+
+use super::Limits;
+use super::greeting::now_ms;
+use super::listener::Ending;
+
+/// While so much waits for a caller, nothing more is read from it.
+const MUCH: usize = 1024 * 1024;
+/// How long a goodbye may take.
+pub(super) const GOODBYE: Duration = Duration::from_secs(2);
+/// After so many unanswered pings a caller is gone.
+const SILENT_TICKS: u32 = 2;
+
+/// Serves a caller until it goes, or must.
+pub(super) async fn serve(
+    socket: Socket,
+    surface: Arc<dyn Surface>,
+    limits: &Limits,
+    ending: &Ending,
+) {
+    let events = surface.events();
+    let mut connection = Connection { socket, surface, events, seq: 0, answers: JoinSet::new() };
+    let end = connection.run(limits, ending).await;
+    let Connection { socket, answers, surface, events, .. } = connection;
+    // What the caller asked for and cannot hear any more ends with it.
+    drop((answers, events, surface));
+    match end {
+        End::Stopping => socket.close(1012, "service restart", GOODBYE).await,
+        End::NoFrame => socket.close(1008, "invalid frame", GOODBYE).await,
+        End::Broken(broken) => {
+            tracing::debug!(reason = %broken, "a connection ended");
+            let code = broken.close_code().unwrap_or(1000);
+            socket.close(code, &broken.to_string(), GOODBYE).await;
+        }
+    }
+}
+
+struct Connection {
+    socket: Socket,
+    surface: Arc<dyn Surface>,
+    events: EventReceiver,
+    seq: u64,
+    /// Requests that take time; each gives the text of its response.
+    answers: JoinSet<String>,
+}
+
+/// Why a connection ends.
+enum End {
+    Stopping,
+    NoFrame,
+    Broken(Broken),
+}
+
+impl From<Broken> for End {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl Connection {
+    async fn run(&mut self, limits: &Limits, ending: &Ending) -> End {
+        match self.converse(limits, ending).await {
+            Ok(()) => self.finish(ending).await,
+            Err(end) => end,
+        }
+    }
+
+    /// Until the gateway stops.
+    async fn converse(&mut self, limits: &Limits, ending: &Ending) -> Result<(), End> {
+        let mut tick = interval_at(Instant::now() + limits.tick, limits.tick);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut stopping = pin!(ending.begun());
+        let (mut received, mut silent) = (0, 0);
+        let mut can_hear = true;
+        loop {
+            let is_reading =
+                self.answers.len() < limits.requests && self.socket.queued_bytes() < MUCH;
+            tokio::select! {
+                biased;
+                () = &mut stopping => return Ok(()),
+                Some(answer) = self.answers.join_next() => {
+                    if let Ok(text) = answer {
+                        self.socket.queue(text)?;
+                    }
+                }
+                heard = self.events.next(), if can_hear => match heard {
+                    Some(heard) => self.tell(heard)?,
+                    None => can_hear = false,
+                },
+                text = self.socket.next(is_reading) => self.take(text?.as_str()).await?,
+                _ = tick.tick() => {
+                    let is_silent = is_reading && self.socket.received_bytes() == received;
+                    silent = if is_silent { silent + 1 } else { 0 };
+                    if silent > SILENT_TICKS {
+                        return Err(Broken::Lost(std::io::ErrorKind::TimedOut.into()).into());
+                    }
+                    received = self.socket.received_bytes();
+                    self.socket.ping()?;
+                    self.tell_all(names::TICK, &Tick { ts: now_ms() })?;
+                }
+            }
+        }
+    }
+
+    /// A request: answered at once if that is possible, otherwise by a task of its own.
+    async fn take(&mut self, text: &str) -> Result<(), End> {
+        let Ok(Frame::Request { id, method, params }) = Frame::parse(text) else {
+            return Err(End::NoFrame);
+        };
+        let mut answer = Box::pin(answer(Arc::clone(&self.surface), id, method, params));
+        match std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
+            Poll::Ready(text) => self.socket.queue(text)?,
+            Poll::Pending => {
+                self.answers.spawn(answer);
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, heard: Heard) -> Result<(), Broken> {
+        match heard {
+            Heard::Event(event) => self.send(&event),
+            // The gap in the numbers tells the caller.
+            Heard::Lagged(missed) => {
+                self.seq += missed;
+                Ok(())
+            }
+        }
+    }
+
+    fn tell_all(
+        &mut self,
+        name: &'static str,
+        payload: &impl serde::Serialize,
+    ) -> Result<(), Broken> {
+        match Event::new(name, payload) {
+            Ok(event) => self.send(&event),
+            Err(error) => Err(Broken::Protocol(error.to_string())),
+        }
+    }
+
+    fn send(&mut self, event: &Event) -> Result<(), Broken> {
+        self.seq += 1;
+        match frame::event(&event.event, Some(&event.payload), Some(self.seq)) {
+            Ok(text) => self.socket.queue(text),
+            Err(error) => Err(Broken::Protocol(error.to_string())),
+        }
+    }
+
+    /// The gateway stops: the caller is told, and gets the answers that still come in time.
+    async fn finish(&mut self, ending: &Ending) -> End {
+        let shutdown =
+            Shutdown { reason: "gateway stopping".to_owned(), restart_expected_ms: None };
+        if let Err(broken) = self.tell_all(names::SHUTDOWN, &shutdown) {
+            return broken.into();
+        }
+        let drained = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    answer = self.answers.join_next() => match answer {
+                        Some(Ok(text)) => self.socket.queue(text)?,
+                        Some(Err(_)) => {}
+                        None => return self.socket.flush().await,
+                    },
+                    broken = self.socket.next(false) => {
+                        broken?;
+                    }
+                }
+            }
+        };
+        match timeout_at(ending.deadline(), drained).await {
+            Ok(Err(broken)) => broken.into(),
+            Ok(Ok(())) | Err(_) => End::Stopping,
+        }
+    }
+}
+
+/// The text of the response. A method that panics fails, and nothing else does.
+async fn answer(
+    surface: Arc<dyn Surface>,
+    id: String,
+    method: String,
+    params: Option<Box<RawValue>>,
+) -> String {
+    let outcome = if method == Method::Connect.name() {
+        Err(ErrorShape::invalid("`connect` is only valid as the first request"))
+    } else {
+        let asked = AssertUnwindSafe(surface.request(&method, params)).catch_unwind();
+        asked.await.unwrap_or_else(|_| {
+            tracing::error!(method, "a method panicked");
+            Err(ErrorShape::unavailable(format!("`{method}` failed unexpectedly")))
+        })
+    };
+    let outcome = outcome.as_ref().map(AsRef::as_ref);
+    frame::response(&id, outcome).unwrap_or_else(|error| {
+        tracing::error!(method, %error, "a response could not be written");
+        String::new()
+    })
+}

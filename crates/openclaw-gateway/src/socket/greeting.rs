@@ -1,0 +1,220 @@
+//! The handshake, from the challenge to `hello-ok`: who is let in.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use openclaw_protocol::connect::{
+    Challenge, ConnectParams, Features, Granted, HelloKind, HelloOk, Policy, ServerInfo,
+};
+use openclaw_protocol::frame::{self, Frame};
+use openclaw_protocol::socket::{Broken, Socket};
+use openclaw_protocol::{
+    ErrorCode, ErrorShape, Event, Method, PROTOCOL_VERSION, Surface, detail, names, params_of,
+};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::time::Instant;
+
+use super::attempts::Attempts;
+use super::{Caller, Desk, Options};
+
+/// Why somebody is not let in.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// It was told why; what remains is to close.
+    Told {
+        /// The code to close with.
+        code: u16,
+        /// The reason to close with.
+        reason: &'static str,
+    },
+    /// Nothing can be told.
+    Broken(Broken),
+}
+
+impl From<Broken> for Refusal {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+/// Greets whoever has come. With `Ok`, `hello-ok` is in the queue.
+pub(super) async fn greet(
+    socket: &mut Socket,
+    remote: SocketAddr,
+    options: &Options,
+    attempts: &Attempts,
+    desk: &dyn Desk,
+) -> Result<Arc<dyn Surface>, Refusal> {
+    let connection = random_hex();
+    let challenge = Challenge { nonce: random_hex(), ts: now_ms() };
+    if let Ok(challenge) = Event::new(names::CONNECT_CHALLENGE, &challenge)
+        && let Ok(text) = frame::event(&challenge.event, Some(&challenge.payload), None)
+    {
+        socket.queue(text)?;
+    }
+    let text = socket.next(true).await?;
+    let (id, method, params) = match Frame::parse(text.as_str()) {
+        Ok(Frame::Request { id, method, params }) => (id, method, params),
+        Ok(_) | Err(_) => return Err(Refusal::Told { code: 1008, reason: "invalid frame" }),
+    };
+    drop(text);
+    let caller = admit(&method, params.as_deref(), remote, connection, options, attempts);
+    let welcomed = caller.and_then(|caller| welcome(caller, options, desk));
+    match welcomed {
+        Ok((hello, surface)) => {
+            answer(socket, &id, Ok(&hello))?;
+            socket.allow(options.limits.message);
+            Ok(surface)
+        }
+        Err(No { error, code, reason }) => {
+            answer(socket, &id, Err(&error))?;
+            Err(Refusal::Told { code, reason })
+        }
+    }
+}
+
+/// What to answer, and how to close.
+struct No {
+    error: ErrorShape,
+    code: u16,
+    reason: &'static str,
+}
+
+impl No {
+    fn new(error: ErrorShape, reason: &'static str) -> Self {
+        Self { error, code: 1008, reason }
+    }
+}
+
+fn admit(
+    method: &str,
+    params: Option<&RawValue>,
+    remote: SocketAddr,
+    connection: String,
+    options: &Options,
+    attempts: &Attempts,
+) -> Result<Caller, No> {
+    if method != Method::Connect.name() {
+        let error = ErrorShape::invalid("the first request must be `connect`");
+        return Err(No::new(error, "connect first"));
+    }
+    let params: ConnectParams =
+        params_of(method, params).map_err(|error| No::new(error, "invalid connect params"))?;
+    if !(params.min_protocol..=params.max_protocol).contains(&PROTOCOL_VERSION) {
+        let error = ErrorShape::invalid("protocol mismatch").with_details(&json!({
+            "code": detail::PROTOCOL_MISMATCH,
+            "clientMinProtocol": params.min_protocol,
+            "clientMaxProtocol": params.max_protocol,
+            "expectedProtocol": PROTOCOL_VERSION,
+        }));
+        return Err(No { error, code: 1002, reason: "protocol mismatch" });
+    }
+    check_token(&params, remote.ip(), options, attempts)?;
+    Ok(Caller {
+        client: params.client,
+        role: params.role.unwrap_or_else(|| "operator".to_owned()),
+        scopes: params.scopes.unwrap_or_default(),
+        caps: params.caps.unwrap_or_default(),
+        commands: params.commands.unwrap_or_default(),
+        remote,
+        connection,
+    })
+}
+
+fn check_token(
+    params: &ConnectParams,
+    address: IpAddr,
+    options: &Options,
+    attempts: &Attempts,
+) -> Result<(), No> {
+    let Some(token) = options.token.as_ref().filter(|token| !token.is_empty()) else {
+        return Ok(());
+    };
+    let now = Instant::now();
+    let shown = params.auth.as_ref().and_then(|auth| auth.token.as_ref());
+    let is_right = shown.is_some_and(|shown| shown.is(token));
+    if let Some(wait) = attempts.refused(address, now)
+        // All programs of this machine share its address: one that guesses must not lock out the others.
+        && !(is_right && address.to_canonical().is_loopback())
+    {
+        let mut error = ErrorShape::new(ErrorCode::Unavailable, "too many wrong tokens")
+            .with_detail(detail::AUTH_RATE_LIMITED);
+        error.retryable = Some(true);
+        error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
+        return Err(No::new(error, "too many wrong tokens"));
+    }
+    if is_right {
+        return Ok(());
+    }
+    let (message, code) = match shown {
+        Some(_) => {
+            attempts.wrong(address, now);
+            ("unauthorized: the token is wrong", detail::AUTH_TOKEN_MISMATCH)
+        }
+        None => ("unauthorized: a token is needed", detail::AUTH_TOKEN_MISSING),
+    };
+    Err(No::new(ErrorShape::invalid(message).with_detail(code), "unauthorized"))
+}
+
+fn welcome(
+    caller: Caller,
+    options: &Options,
+    desk: &dyn Desk,
+) -> Result<(Box<RawValue>, Arc<dyn Surface>), No> {
+    let greeting = desk.hello(&caller);
+    let limits = &options.limits;
+    let hello = HelloOk {
+        kind: HelloKind::HelloOk,
+        protocol: PROTOCOL_VERSION,
+        server: ServerInfo {
+            version: greeting.version,
+            build_id: None,
+            boot_id: None,
+            conn_id: caller.connection.clone(),
+        },
+        features: Features {
+            methods: greeting.methods,
+            events: greeting.events,
+            capabilities: Some(greeting.capabilities).filter(|some| !some.is_empty()),
+        },
+        snapshot: greeting.snapshot,
+        auth: Granted { role: caller.role.clone(), scopes: caller.scopes.clone() },
+        policy: Policy {
+            max_payload: limits.message as u64,
+            max_buffered_bytes: limits.send.bytes as u64,
+            tick_interval_ms: u64::try_from(limits.tick.as_millis()).unwrap_or(u64::MAX),
+        },
+    };
+    let hello = to_raw_value(&hello)
+        .map_err(|error| No::new(ErrorShape::unavailable(error.to_string()), "internal error"))?;
+    let surface = desk.open(caller).map_err(|error| No::new(error, "refused"))?;
+    Ok((hello, surface))
+}
+
+fn answer(
+    socket: &mut Socket,
+    id: &str,
+    outcome: Result<&RawValue, &ErrorShape>,
+) -> Result<(), Broken> {
+    match frame::response(id, outcome) {
+        Ok(text) => socket.queue(text),
+        Err(error) => Err(Broken::Protocol(error.to_string())),
+    }
+}
+
+/// 128 random bits. Should the system have none, an id that is not random is still an id.
+fn random_hex() -> String {
+    let mut bytes = [0; 16];
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = u128::from(now_ms()).to_be_bytes();
+    }
+    format!("{:032x}", u128::from_be_bytes(bytes))
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,102 @@
+//! What is served over plain HTTP: health, readiness, OAuth client metadata, and the way to the WebSocket.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::json;
+use tungstenite::handshake::derive_accept_key;
+
+use super::{Desk, origin};
+
+/// What a handler knows about the connection.
+#[derive(Debug, Clone)]
+pub(super) struct Visit {
+    /// The address that it came in by.
+    pub(super) local: IpAddr,
+    /// Set when it becomes a WebSocket.
+    pub(super) is_upgraded: Arc<AtomicBool>,
+}
+
+/// All routes.
+pub(super) fn router(desk: Arc<dyn Desk>, allowed_origins: Arc<[String]>) -> Router {
+    Router::new()
+        .route("/", get(upgrade))
+        .route("/ws", get(upgrade))
+        .route("/healthz", get(|| async { Json(json!({ "ok": true })) }))
+        .route("/readyz", get(ready))
+        .route("/oauth/client-metadata.json", get(metadata))
+        .layer(middleware::from_fn_with_state(allowed_origins, guard))
+        .with_state(desk)
+}
+
+async fn ready(State(desk): State<Arc<dyn Desk>>) -> Response {
+    let is_ready = desk.is_ready();
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(json!({ "ready": is_ready }))).into_response()
+}
+
+async fn metadata(State(desk): State<Arc<dyn Desk>>) -> Response {
+    match desk.client_metadata() {
+        Some(metadata) => Json(metadata).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// The handshake of RFC 6455, section 4.2. Without the wish for a WebSocket there is nothing here.
+async fn upgrade(Extension(visit): Extension<Visit>, headers: HeaderMap) -> Response {
+    let says = |name: HeaderName, word: &str| {
+        let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+        let mut words = values.flat_map(|value| value.split(','));
+        words.any(|it| it.trim().eq_ignore_ascii_case(word))
+    };
+    if !says(header::UPGRADE, "websocket") || !says(header::CONNECTION, "upgrade") {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let key = headers.get(header::SEC_WEBSOCKET_KEY);
+    let (Some(key), true) = (key, says(header::SEC_WEBSOCKET_VERSION, "13")) else {
+        let version = [(header::SEC_WEBSOCKET_VERSION, "13")];
+        return (StatusCode::BAD_REQUEST, version).into_response();
+    };
+    visit.is_upgraded.store(true, Ordering::Relaxed);
+    let headers = [
+        (header::CONNECTION, "upgrade".to_owned()),
+        (header::UPGRADE, "websocket".to_owned()),
+        (header::SEC_WEBSOCKET_ACCEPT, derive_accept_key(key.as_bytes())),
+    ];
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+/// Before anything else: is this for us? And what browsers must know about whatever we answer.
+async fn guard(
+    State(allowed): State<Arc<[String]>>,
+    Extension(visit): Extension<Visit>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = if origin::is_allowed(request.headers(), visit.local, &allowed) {
+        next.run(request).await
+    } else {
+        StatusCode::FORBIDDEN.into_response()
+    };
+    let headers = response.headers_mut();
+    for (name, value) in SECURITY {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+const SECURITY: [(HeaderName, &str); 6] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];

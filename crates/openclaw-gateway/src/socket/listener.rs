@@ -1,0 +1,232 @@
+//! Listening: every connection from its first byte on, and the end of all of them.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use openclaw_protocol::socket::Socket;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::admission::{Admission, Stranger};
+use super::attempts::Attempts;
+use super::connection::{self, GOODBYE};
+use super::greeting::{self, Refusal};
+use super::http::{self, Visit};
+use super::{Desk, ListenError, Options};
+
+/// The longest head of a request.
+const MAX_HEAD: usize = 16 * 1024;
+/// How long to wait when no connection can be had (too many open files).
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A server that listens. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Listening {
+    /// Where.
+    pub address: SocketAddr,
+    ending: Arc<Ending>,
+    admission: Arc<Admission>,
+    task: JoinHandle<()>,
+}
+
+impl Listening {
+    /// How many callers are connected and were let in.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.admission.guests()
+    }
+
+    /// Stops. Callers are told, and get the answers that come within `grace`.
+    pub async fn stop(mut self, grace: Duration) {
+        self.ending.begin(grace);
+        let whole = grace + GOODBYE + GOODBYE;
+        if timeout(whole, &mut self.task).await.is_err() {
+            tracing::warn!("connections did not end in time, and were cut");
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Whether the server stops, and until when it waits.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    begun: CancellationToken,
+    deadline: OnceLock<Instant>,
+}
+
+impl Ending {
+    fn begin(&self, grace: Duration) {
+        self.deadline.get_or_init(|| Instant::now() + grace);
+        self.begun.cancel();
+    }
+
+    pub(super) async fn begun(&self) {
+        self.begun.cancelled().await;
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline.get().copied().unwrap_or_else(Instant::now)
+    }
+}
+
+/// What all connections share.
+struct Server {
+    options: Options,
+    desk: Arc<dyn Desk>,
+    router: Router,
+    attempts: Attempts,
+    ending: Arc<Ending>,
+}
+
+/// Listens, and serves whoever comes.
+///
+/// # Errors
+/// If the address cannot be had, or is open to others while there is no token.
+pub async fn listen(options: Options, desk: Arc<dyn Desk>) -> Result<Listening, ListenError> {
+    let has_token = options.token.as_ref().is_some_and(|token| !token.is_empty());
+    if !has_token && !options.bind.to_canonical().is_loopback() {
+        return Err(ListenError::NeedsToken(options.bind));
+    }
+    let wanted = SocketAddr::new(options.bind, options.port);
+    let bound = TcpListener::bind(wanted).await;
+    let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let (address, listener) =
+        bound.map_err(|error| ListenError::Bind { address: wanted, error })?;
+    let limits = &options.limits;
+    let admission = Admission::new(limits.connections, limits.strangers);
+    let ending = Arc::new(Ending::default());
+    let server = Arc::new(Server {
+        router: http::router(Arc::clone(&desk), options.allowed_origins.clone().into()),
+        attempts: Attempts::new(limits.wrong_tokens, limits.wrong_tokens_window),
+        ending: Arc::clone(&ending),
+        options,
+        desk,
+    });
+    let task = tokio::spawn(accept(listener, Arc::clone(&admission), server));
+    Ok(Listening { address, ending, admission, task })
+}
+
+/// Owns all connections: they end with it.
+async fn accept(listener: TcpListener, admission: Arc<Admission>, server: Arc<Server>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = server.ending.begun() => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, remote)) => {
+                    if let Some(stranger) = admission.enter(remote.ip().to_canonical()) {
+                        connections.spawn(serve(stream, remote, stranger, Arc::clone(&server)));
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    sleep(PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+/// One connection, from its first byte to its last.
+async fn serve(stream: TcpStream, remote: SocketAddr, stranger: Stranger, server: Arc<Server>) {
+    let limits = &server.options.limits;
+    let deadline = Instant::now() + limits.authenticate;
+    let leave = stranger.leave();
+    let entering = enter(stream, remote, deadline, &server);
+    let entered = tokio::select! {
+        () = leave.cancelled() => return,
+        () = server.ending.begun() => return,
+        entered = entering => entered,
+    };
+    let Some((socket, greeted)) = entered else { return };
+    match greeted {
+        Ok(surface) => {
+            let Some(guest) = stranger.let_in() else { return };
+            connection::serve(socket, surface, limits, &server.ending).await;
+            drop(guest);
+        }
+        Err(refusal) => {
+            let goodbye = say_no(socket, refusal);
+            tokio::select! {
+                () = leave.cancelled() => {}
+                () = goodbye => {}
+            }
+        }
+    }
+}
+
+async fn say_no(socket: Socket, refusal: Refusal) {
+    match refusal {
+        Refusal::Told { code, reason } => socket.close(code, reason, GOODBYE).await,
+        Refusal::Broken(broken) => {
+            if let Some(code) = broken.close_code() {
+                socket.close(code, &broken.to_string(), GOODBYE).await;
+            }
+        }
+    }
+}
+
+type Greeted = Result<Arc<dyn openclaw_protocol::Surface>, Refusal>;
+
+/// HTTP, until it becomes a WebSocket; then the handshake. None if it was HTTP alone.
+async fn enter(
+    stream: TcpStream,
+    remote: SocketAddr,
+    deadline: Instant,
+    server: &Server,
+) -> Option<(Socket, Greeted)> {
+    let local = stream.set_nodelay(true).and_then(|()| stream.local_addr()).ok()?.ip();
+    let upgraded = timeout_at(deadline, speak_http(stream, local, &server.router)).await;
+    let (stream, read) = upgraded.ok()?.ok()??;
+    let Options { limits, .. } = &server.options;
+    let mut socket = Socket::accepted(stream, read, limits.stranger_message, limits.send);
+    let greeting =
+        greeting::greet(&mut socket, remote, &server.options, &server.attempts, &*server.desk);
+    let greeted = timeout_at(deadline, greeting)
+        .await
+        .unwrap_or({ Err(Refusal::Told { code: 1008, reason: "not authenticated in time" }) });
+    Some((socket, greeted))
+}
+
+/// Answers requests. Some if the connection is a WebSocket now, with what was read of it already.
+async fn speak_http(
+    stream: TcpStream,
+    local: IpAddr,
+    router: &Router,
+) -> Result<Option<(TcpStream, Vec<u8>)>, io::Error> {
+    let is_upgraded = Arc::new(AtomicBool::new(false));
+    let visit = Visit { local, is_upgraded: Arc::clone(&is_upgraded) };
+    let routes = TowerToHyperService::new(router.clone());
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(visit.clone());
+        routes.call(request.map(Body::new))
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), service)
+        .without_shutdown();
+    let parts = connection.await.map_err(io::Error::other)?;
+    let is_upgraded = is_upgraded.load(Ordering::Relaxed);
+    Ok(is_upgraded.then(|| (parts.io.into_inner(), parts.read_buf.to_vec())))
+}

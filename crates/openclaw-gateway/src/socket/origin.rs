@@ -1,0 +1,109 @@
+//! Which web pages may call us, and by which names. A page that anybody can open in a browser on this machine
+//! must not reach the gateway, not even by a name that was made to lead here (DNS rebinding).
+
+use std::net::IpAddr;
+
+use axum::http::uri::{Authority, Uri};
+use axum::http::{HeaderMap, header};
+
+/// Whether the request was meant for us, and comes from where it may.
+pub(super) fn is_allowed(headers: &HeaderMap, local: IpAddr, allowed: &[String]) -> bool {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let Some(host) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else {
+        return false;
+    };
+    let is_ours = names_machine(&host, local) || allowed.iter().any(|origin| is_of(origin, &host));
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let is_welcome = match (origins.next(), origins.next()) {
+        (None, _) => true,
+        (Some(origin), None) => origin.to_str().is_ok_and(|origin| {
+            allowed.iter().any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
+                || is_same(origin, &host)
+        }),
+        (Some(_), Some(_)) => false,
+    };
+    is_ours && is_welcome
+}
+
+/// Whether this is the machine itself, or the address that the connection came in by.
+fn names_machine(host: &Authority, local: IpAddr) -> bool {
+    match address(host) {
+        Some(address) => address.is_loopback() || address == local.to_canonical(),
+        None => host.host().eq_ignore_ascii_case("localhost"),
+    }
+}
+
+fn address(host: &Authority) -> Option<IpAddr> {
+    let host = host.host().trim_start_matches('[').trim_end_matches(']');
+    host.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+}
+
+/// A page of this machine, served by us.
+fn is_same(origin: &str, host: &Authority) -> bool {
+    let Ok(origin) = origin.parse::<Uri>() else { return false };
+    let Some(authority) = origin.authority() else { return false };
+    let is_loopback = match address(authority) {
+        Some(address) => address.is_loopback(),
+        None => authority.host().eq_ignore_ascii_case("localhost"),
+    };
+    origin.scheme_str() == Some("http")
+        && is_loopback
+        && authority.as_str().eq_ignore_ascii_case(host.as_str())
+}
+
+/// Whether an allowed origin has this host.
+fn is_of(origin: &str, host: &Authority) -> bool {
+    let origin = origin.parse::<Uri>().ok();
+    let authority = origin.as_ref().and_then(Uri::authority);
+    authority.is_some_and(|it| it.as_str().eq_ignore_ascii_case(host.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "these are tests")]
+
+    use super::{HeaderMap, IpAddr, header, is_allowed};
+
+    fn verdict(host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        let local: IpAddr = "192.0.2.7".parse().unwrap();
+        is_allowed(&headers, local, &["https://example.com".to_owned()])
+    }
+
+    #[test]
+    fn we_answer_to_this_machine_s_names_and_to_no_others() {
+        for host in ["localhost:1", "LOCALHOST", "127.0.0.1:80", "127.9.9.9", "[::1]:80"] {
+            assert!(verdict(host, None), "{host}");
+        }
+        assert!(verdict("192.0.2.7:80", None), "the address that the connection came in by");
+        assert!(verdict("example.com", None), "the host of an allowed page");
+        for host in
+            ["evil.example", "localhost.evil.example", "192.0.2.8", "127.0.0.1.evil.example"]
+        {
+            assert!(!verdict(host, None), "{host}");
+        }
+    }
+
+    #[test]
+    fn only_our_own_pages_and_allowed_ones_may_call() {
+        assert!(verdict("localhost:1", Some("http://localhost:1")));
+        assert!(verdict("localhost:1", Some("https://example.com")));
+        for origin in [
+            "null",
+            "http://evil.example",
+            "http://localhost:2",
+            "https://localhost:1",
+            "http://127.0.0.1:1",
+            "https://example.com.evil.example",
+            "http://example.com",
+        ] {
+            assert!(!verdict("localhost:1", Some(origin)), "{origin}");
+        }
+        assert!(!verdict("evil.example", Some("http://evil.example")), "rebinding");
+    }
+}

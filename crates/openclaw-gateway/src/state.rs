@@ -1,0 +1,242 @@
+//! What a running gateway leaves in the state folder: its claim to the folder, its address, its token.
+//!
+//! - `gateway.lock` is locked for as long as the gateway lives. The system lets go of it when the process
+//!   ends in whatever way, so that a gateway which was killed is never taken for one that runs.
+//! - `gateway.json` says where it is. It is believed only while the lock is held.
+//! - `gateway-token` is made at the first start, and used again later.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use openclaw_protocol::SecretToken;
+use serde::{Deserialize, Serialize};
+
+const LOCK: &str = "gateway.lock";
+const CARD: &str = "gateway.json";
+const TOKEN: &str = "gateway-token";
+/// The format of `gateway.json`.
+const VERSION: u32 = 1;
+/// The largest file that is read here.
+const MAX_FILE: u64 = 64 * 1024;
+/// Who only looks holds the lock for a moment: a claim tries again so often, so long apart.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The claim of one gateway to a state folder. Given up when dropped.
+#[derive(Debug)]
+pub struct Claim {
+    folder: PathBuf,
+    /// Held for its lock.
+    _lock: File,
+}
+
+/// Why a state folder cannot be claimed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimError {
+    /// Another gateway has it.
+    #[error("a gateway runs already{}", whom(.0.as_deref()))]
+    Taken(Option<Box<Running>>),
+    /// A file cannot be used.
+    #[error("{} cannot be used: {error}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+fn whom(running: Option<&Running>) -> String {
+    running.map(|it| format!(": process {}, at {}", it.pid, it.url)).unwrap_or_default()
+}
+
+/// A gateway that runs.
+#[derive(Debug, Clone)]
+pub struct Running {
+    /// Where it can be called.
+    pub url: String,
+    /// What lets callers in.
+    pub token: Option<SecretToken>,
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+}
+
+/// `gateway.json`.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Card {
+    version: u32,
+    url: String,
+    token: Option<String>,
+    pid: u32,
+    started_at_ms: u64,
+    program_version: String,
+}
+
+impl Claim {
+    /// Claims a state folder, which is made if it is not there. Blocks for a moment if somebody looks.
+    ///
+    /// # Errors
+    /// If another gateway has it, or its files cannot be used.
+    pub fn take(folder: &Path) -> Result<Self, ClaimError> {
+        let path = folder.join(LOCK);
+        let failed = |error| ClaimError::File { path: path.clone(), error };
+        make_folder(folder).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        private(&mut options);
+        let lock = options.create(true).truncate(false).write(true).read(true).open(&path);
+        let lock = lock.map_err(failed)?;
+        for _ in 0..TRIES {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Self { folder: folder.to_owned(), _lock: lock }),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+        }
+        Err(ClaimError::Taken(read_card(folder).map(Box::new)))
+    }
+
+    /// The token of this folder, made now if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be read or written, or the system has no random numbers.
+    pub fn token(&self) -> io::Result<SecretToken> {
+        let path = self.folder.join(TOKEN);
+        match read(&path) {
+            Ok(text) if !text.trim().is_empty() => {
+                make_private(&path)?;
+                Ok(SecretToken::from(text.trim().to_owned()))
+            }
+            Ok(_) => self.new_token(&path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.new_token(&path),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn new_token(&self, path: &Path) -> io::Result<SecretToken> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = SecretToken::from(text);
+        self.write(path, token.expose().as_bytes())?;
+        Ok(token)
+    }
+
+    /// Tells front ends where the gateway is.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn publish(
+        &self,
+        address: SocketAddr,
+        token: Option<&SecretToken>,
+        program_version: &str,
+    ) -> io::Result<()> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let card = Card {
+            version: VERSION,
+            url: url(address),
+            token: token.map(|token| token.expose().to_owned()),
+            pid: std::process::id(),
+            started_at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            program_version: program_version.to_owned(),
+        };
+        self.write(&self.folder.join(CARD), &serde_json::to_vec_pretty(&card)?)
+    }
+
+    /// Whole or not at all, and for nobody else to read.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut draft = tempfile::NamedTempFile::new_in(&self.folder)?;
+        draft.write_all(bytes)?;
+        draft.as_file().sync_all()?;
+        draft.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // Before the lock is let go: the next gateway's would be removed otherwise.
+        let _ = fs::remove_file(self.folder.join(CARD));
+    }
+}
+
+/// The gateway that runs on this state folder. Quick; whether it answers is found out by calling it.
+#[must_use]
+pub fn find(folder: &Path) -> Option<Running> {
+    let running = read_card(folder)?;
+    let lock = File::open(folder.join(LOCK)).ok()?;
+    match lock.try_lock_shared() {
+        // Nobody holds it: what is written there is from a gateway that was killed.
+        Ok(()) => None,
+        // Where locks are not to be had, calling it tells.
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => Some(running),
+    }
+}
+
+fn read_card(folder: &Path) -> Option<Running> {
+    let text = read(&folder.join(CARD)).ok()?;
+    let card: Card = serde_json::from_str(&text).ok()?;
+    (card.version == VERSION).then(|| Running {
+        url: card.url,
+        token: card.token.map(SecretToken::from),
+        pid: card.pid,
+        version: card.program_version,
+    })
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_FILE).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// A gateway that listens everywhere is called here.
+fn url(mut address: SocketAddr) -> String {
+    match address.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    format!("ws://{address}")
+}
+
+#[cfg(unix)]
+fn make_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn make_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+#[cfg(unix)]
+fn private(options: &mut OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    options.mode(0o600);
+}
+
+#[cfg(not(unix))]
+fn private(_options: &mut OpenOptions) {}
+
+#[cfg(unix)]
+fn make_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn make_private(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

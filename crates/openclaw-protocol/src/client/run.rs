@@ -1,0 +1,104 @@
+//! The task that owns the socket: requests go out, answers and events come in.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::pending::Pending;
+use crate::event::{Event, EventSender};
+use crate::frame::Frame;
+use crate::socket::{Broken, Socket};
+
+/// Shorter intervals of a gateway are not believed.
+const SHORTEST_TICK: Duration = Duration::from_millis(100);
+/// After so many intervals without a byte the gateway counts as gone.
+const SILENT_TICKS: u32 = 3;
+
+/// Runs until the connection is lost; then all who wait are told.
+pub(super) async fn run(
+    socket: Socket,
+    outbox: mpsc::Receiver<String>,
+    pending: Arc<Pending>,
+    events: EventSender,
+    tick: Duration,
+) {
+    // Also if this task is aborted: nobody waits in vain.
+    let told = Told(pending);
+    let broken = serve(socket, outbox, &told.0, &events, tick.max(SHORTEST_TICK)).await;
+    tracing::debug!(reason = %broken, "the connection to the gateway ended");
+}
+
+struct Told(Arc<Pending>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.lose();
+    }
+}
+
+async fn serve(
+    mut socket: Socket,
+    mut outbox: mpsc::Receiver<String>,
+    pending: &Pending,
+    events: &EventSender,
+    tick: Duration,
+) -> Broken {
+    let mut watch = interval(tick);
+    watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut received, mut silent) = (0, 0);
+    let mut last_seq = None;
+    loop {
+        // What waits for room in the socket waits here, in the channel.
+        let has_room = socket.queued_bytes() == 0;
+        let happened = tokio::select! {
+            biased;
+            Some(text) = outbox.recv(), if has_room => socket.queue(text),
+            text = socket.next(true) => match text {
+                Ok(text) => {
+                    take(text.as_str(), pending, events, &mut last_seq);
+                    Ok(())
+                }
+                Err(broken) => Err(broken),
+            },
+            _ = watch.tick() => {
+                silent = if socket.received_bytes() == received { silent + 1 } else { 0 };
+                received = socket.received_bytes();
+                if silent >= SILENT_TICKS { Err(Broken::Slow) } else { Ok(()) }
+            }
+        };
+        if let Err(broken) = happened {
+            return broken;
+        }
+    }
+}
+
+fn take(text: &str, pending: &Pending, events: &EventSender, last_seq: &mut Option<u64>) {
+    match Frame::parse(text) {
+        Ok(Frame::Response { id, outcome }) => {
+            pending.answer(&id, outcome.map(|payload| payload.unwrap_or_else(null)));
+        }
+        Ok(Frame::Event { event, payload, seq }) => {
+            // A gap tells that the gateway left something out for us.
+            if let (Some(last), Some(seq)) = (*last_seq, seq)
+                && seq > last + 1
+            {
+                events.tell_gap(seq - last - 1);
+            }
+            *last_seq = seq.or(*last_seq);
+            let payload = payload.unwrap_or_else(null).into();
+            events.tell(Event { event: Cow::Owned(event), payload, seq });
+        }
+        Ok(Frame::Request { method, .. }) => {
+            tracing::warn!(method, "a gateway does not ask; ignored");
+        }
+        Err(error) => tracing::warn!(%error, "the gateway sent something that is no frame"),
+    }
+}
+
+fn null() -> Box<RawValue> {
+    RawValue::NULL.to_owned()
+}

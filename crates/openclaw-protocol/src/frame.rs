@@ -1,0 +1,281 @@
+//! Frames: the text messages of the protocol, read strictly and written without detours.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::error::ErrorShape;
+
+/// The longest id of a request, in bytes.
+pub const MAX_ID: usize = 256;
+/// The longest name of a method or an event, in bytes.
+pub const MAX_NAME: usize = 128;
+
+/// A message, with what it carries unread.
+#[derive(Debug, Clone)]
+pub enum Frame {
+    /// Somebody asks.
+    Request {
+        /// Comes back with the response.
+        id: String,
+        /// What is asked.
+        method: String,
+        /// With what.
+        params: Option<Box<RawValue>>,
+    },
+    /// The answer.
+    Response {
+        /// The id of the request.
+        id: String,
+        /// The answer, or why there is none.
+        outcome: Result<Option<Box<RawValue>>, ErrorShape>,
+    },
+    /// Something happened.
+    Event {
+        /// What.
+        event: String,
+        /// More about it.
+        payload: Option<Box<RawValue>>,
+        /// Counts events, so that a gap is noticed.
+        seq: Option<u64>,
+    },
+}
+
+/// Why a text is no frame.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// It is not JSON, or not of the right shape.
+    #[error("this is no frame: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A field is missing.
+    #[error("a `{kind}` frame needs `{field}`")]
+    Missing {
+        /// The kind of frame.
+        kind: &'static str,
+        /// The field.
+        field: &'static str,
+    },
+    /// A field is empty or too long.
+    #[error("`{0}` is empty or too long")]
+    Length(&'static str),
+    /// A request has a field that the protocol does not know.
+    #[error("a request has no field `{0}`")]
+    UnknownField(String),
+    /// A response says that it failed, and not why; or that it did not, and why it did.
+    #[error("`ok` and `error` contradict each other")]
+    Contradiction,
+}
+
+impl Frame {
+    /// Reads a frame. What it carries is checked to be JSON, and not read.
+    ///
+    /// # Errors
+    /// If it is not exactly a frame. Responses and events may have fields that we do not know.
+    pub fn parse(text: &str) -> Result<Self, FrameError> {
+        let wire: Wire<'_> = serde_json::from_str(text)?;
+        match wire.kind {
+            Kind::Req => {
+                if let Some(field) = wire.unknown {
+                    return Err(FrameError::UnknownField(field.chars().take(MAX_NAME).collect()));
+                }
+                Ok(Self::Request {
+                    id: named(wire.id, "req", "id", MAX_ID)?,
+                    method: named(wire.method, "req", "method", MAX_NAME)?,
+                    params: wire.params.map(RawValue::to_owned),
+                })
+            }
+            Kind::Res => {
+                let id = named(wire.id, "res", "id", MAX_ID)?;
+                let missing = FrameError::Missing { kind: "res", field: "ok" };
+                let outcome = match (wire.ok.ok_or(missing)?, wire.error) {
+                    (true, None) => Ok(wire.payload.map(RawValue::to_owned)),
+                    (false, Some(error)) => Err(error),
+                    (true, Some(_)) | (false, None) => return Err(FrameError::Contradiction),
+                };
+                Ok(Self::Response { id, outcome })
+            }
+            Kind::Event => Ok(Self::Event {
+                event: named(wire.event, "event", "event", MAX_NAME)?,
+                payload: wire.payload.map(RawValue::to_owned),
+                seq: wire.seq,
+            }),
+        }
+    }
+}
+
+fn named(
+    value: Option<Cow<'_, str>>,
+    kind: &'static str,
+    field: &'static str,
+    most: usize,
+) -> Result<String, FrameError> {
+    let value = value.ok_or(FrameError::Missing { kind, field })?;
+    match value.len() {
+        1.. if value.len() <= most => Ok(value.into_owned()),
+        _ => Err(FrameError::Length(field)),
+    }
+}
+
+/// The text of a request.
+///
+/// # Errors
+/// Never in practice: all that it is made of is JSON already.
+pub fn request(
+    id: &str,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<String, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Request<'a> {
+        r#type: &'static str,
+        id: &'a str,
+        method: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<&'a RawValue>,
+    }
+    serde_json::to_string(&Request { r#type: "req", id, method, params })
+}
+
+/// The text of a response.
+///
+/// # Errors
+/// Never in practice: all that it is made of is JSON already.
+pub fn response(
+    id: &str,
+    outcome: Result<&RawValue, &ErrorShape>,
+) -> Result<String, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Response<'a> {
+        r#type: &'static str,
+        id: &'a str,
+        ok: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        payload: Option<&'a RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a ErrorShape>,
+    }
+    let (payload, error) = (outcome.ok(), outcome.err());
+    serde_json::to_string(&Response { r#type: "res", id, ok: error.is_none(), payload, error })
+}
+
+/// The text of an event.
+///
+/// # Errors
+/// Never in practice: all that it is made of is JSON already.
+pub fn event(
+    event: &str,
+    payload: Option<&RawValue>,
+    seq: Option<u64>,
+) -> Result<String, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Event<'a> {
+        r#type: &'static str,
+        event: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        payload: Option<&'a RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        seq: Option<u64>,
+    }
+    serde_json::to_string(&Event { r#type: "event", event, payload, seq })
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Req,
+    Res,
+    Event,
+}
+
+/// All fields of all frames: which kind it is may come last.
+struct Wire<'a> {
+    kind: Kind,
+    id: Option<Cow<'a, str>>,
+    method: Option<Cow<'a, str>>,
+    params: Option<&'a RawValue>,
+    ok: Option<bool>,
+    payload: Option<&'a RawValue>,
+    error: Option<ErrorShape>,
+    event: Option<Cow<'a, str>>,
+    seq: Option<u64>,
+    /// The first field that is none of a request's.
+    unknown: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Wire<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = Wire<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with `type`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Wire<'de>, A::Error> {
+        let mut kind = None;
+        let mut wire = Wire {
+            kind: Kind::Req,
+            id: None,
+            method: None,
+            params: None,
+            ok: None,
+            payload: None,
+            error: None,
+            event: None,
+            seq: None,
+            unknown: None,
+        };
+        let mut seen = [false; FIELDS.len()];
+        while let Some(Text(key)) = map.next_key()? {
+            if let Some(at) = FIELDS.iter().position(|field| *field == key)
+                && std::mem::replace(&mut seen[at], true)
+            {
+                return Err(A::Error::duplicate_field(FIELDS[at]));
+            }
+            match &*key {
+                "type" => kind = Some(map.next_value()?),
+                "id" => wire.id = Some(map.next_value::<Text<'_>>()?.0),
+                "method" => wire.method = Some(map.next_value::<Text<'_>>()?.0),
+                "params" => wire.params = map.next_value()?,
+                "traceparent" => {
+                    map.next_value::<Text<'_>>()?;
+                }
+                other => {
+                    match other {
+                        "ok" => wire.ok = Some(map.next_value()?),
+                        "payload" => wire.payload = map.next_value()?,
+                        "error" => wire.error = map.next_value()?,
+                        "event" => wire.event = Some(map.next_value::<Text<'_>>()?.0),
+                        "seq" => wire.seq = map.next_value()?,
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                    wire.unknown.get_or_insert_with(|| other.to_owned());
+                }
+            }
+        }
+        wire.kind = kind.ok_or_else(|| A::Error::missing_field("type"))?;
+        Ok(wire)
+    }
+}
+
+const FIELDS: [&str; 10] =
+    ["type", "id", "method", "params", "traceparent", "ok", "payload", "error", "event", "seq"];
+
+/// Text that is borrowed unless an escape stands in it.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+#[path = "frame_tests.rs"]
+mod tests;

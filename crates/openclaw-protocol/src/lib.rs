@@ -1,0 +1,32 @@
+//! Gateway protocol 4: frames, methods and events as types, and the WebSocket client.
+//!
+//! What the published schema defines has its shapes; what is ours alone (`mcp.*`,
+//! `sessions.setExtraTools`, `approvals.*`, `config.reload`) is written in the same style. What callers
+//! send is read strictly; what a gateway answers may hold more than we know.
+
+pub mod agents;
+pub mod approvals;
+pub mod chat;
+pub mod client;
+pub mod config;
+pub mod connect;
+mod error;
+mod event;
+pub mod frame;
+pub mod health;
+pub mod mcp;
+mod method;
+pub mod sessions;
+pub mod socket;
+mod surface;
+mod token;
+pub mod tools;
+
+pub use error::{ErrorCode, ErrorShape, detail};
+pub use event::{Event, EventReceiver, EventSender, Heard, Shutdown, Tick, names};
+pub use method::{Method, Scope};
+pub use surface::{AskError, Surface, ask, params_of};
+pub use token::SecretToken;
+
+/// The version that is spoken here.
+pub const PROTOCOL_VERSION: u32 = 4;

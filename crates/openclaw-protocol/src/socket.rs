@@ -1,0 +1,419 @@
+//! [`Socket`]: a WebSocket over TCP with one owner. It reads and writes side by side, and what waits to be
+//! written has a bound.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep, timeout};
+use tungstenite::error::{CapacityError, Error, ProtocolError};
+use tungstenite::handshake::HandshakeError;
+use tungstenite::handshake::client::{ClientHandshake, Request};
+use tungstenite::protocol::frame::Frame;
+use tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
+use tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tungstenite::{Message, Utf8Bytes, WebSocket};
+
+/// Long messages go out in pieces of this size: the library copies what it has not written yet each time
+/// that the kernel takes some of it.
+const PIECE: usize = 128 * 1024;
+/// What is read before anybody has spoken.
+const FIRST_READ: usize = 4 * 1024;
+/// What is read at once later.
+const READ: usize = 64 * 1024;
+/// How much is read and thrown away so that the other side hears why it was closed.
+const MAX_DRAINED: usize = 64 * 1024 * 1024;
+
+/// How much may wait, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct SendLimits {
+    /// How many bytes may wait. A single message may be larger.
+    pub bytes: usize,
+    /// How many messages.
+    pub frames: usize,
+    /// How long the other side may take nothing at all while something waits.
+    pub stall: Duration,
+}
+
+/// Why nothing more can be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Broken {
+    /// The other side closed it.
+    #[error("closed by the other side: {code} {reason}")]
+    Closed {
+        /// The code that it gave.
+        code: u16,
+        /// The reason that it gave.
+        reason: String,
+    },
+    /// The connection was lost.
+    #[error("the connection was lost: {0}")]
+    Lost(io::Error),
+    /// The message is larger than allowed.
+    #[error("a message of {size} bytes is too large, {max} are allowed")]
+    TooLarge {
+        /// Its size.
+        size: usize,
+        /// What is allowed.
+        max: usize,
+    },
+    /// It is not text.
+    #[error("only text is spoken here")]
+    Binary,
+    /// It is not UTF-8.
+    #[error("the text is not UTF-8")]
+    NotUtf8,
+    /// It is no WebSocket.
+    #[error("the WebSocket protocol was broken: {0}")]
+    Protocol(String),
+    /// The other side does not read.
+    #[error("slow consumer")]
+    Slow,
+}
+
+impl Broken {
+    /// The code with which to close; none if it is closed already.
+    #[must_use]
+    pub fn close_code(&self) -> Option<u16> {
+        match self {
+            Self::Closed { .. } | Self::Lost(_) => None,
+            Self::TooLarge { .. } => Some(1009),
+            Self::Binary => Some(1003),
+            Self::NotUtf8 => Some(1007),
+            Self::Protocol(_) => Some(1002),
+            Self::Slow => Some(1008),
+        }
+    }
+}
+
+impl From<Error> for Broken {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => {
+                Self::TooLarge { size, max: max_size }
+            }
+            Error::Utf8(_) => Self::NotUtf8,
+            Error::Io(error) => Self::Lost(error),
+            Error::ConnectionClosed
+            | Error::AlreadyClosed
+            | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
+                Self::Lost(io::ErrorKind::UnexpectedEof.into())
+            }
+            other => Self::Protocol(other.to_string()),
+        }
+    }
+}
+
+/// A WebSocket over TCP.
+#[derive(Debug)]
+pub struct Socket {
+    socket: WebSocket<Tcp>,
+    limits: SendLimits,
+    /// What waits; the first may have been sent in part.
+    queue: VecDeque<Bytes>,
+    sent_of_first: usize,
+    queued_bytes: usize,
+    /// Whether the library holds something that the kernel has not taken yet.
+    is_unflushed: bool,
+    stall: Option<Stall>,
+}
+
+/// Since when nothing was taken.
+#[derive(Debug)]
+struct Stall {
+    written: u64,
+    until: Pin<Box<Sleep>>,
+}
+
+impl Socket {
+    /// The server's end, after the HTTP upgrade; `read` is what came with it.
+    #[must_use]
+    pub fn accepted(stream: TcpStream, read: Vec<u8>, max: usize, limits: SendLimits) -> Self {
+        let stream = Tcp::new(stream);
+        let config = Some(config(max));
+        Self::new(WebSocket::from_partially_read(stream, read, Role::Server, config), limits)
+    }
+
+    /// The client's end: shakes hands.
+    ///
+    /// # Errors
+    /// If there is no WebSocket at the other end.
+    pub(crate) async fn dialled(
+        stream: TcpStream,
+        request: Request,
+        max: usize,
+        limits: SendLimits,
+    ) -> Result<Self, Error> {
+        stream.writable().await?;
+        let mut round = ClientHandshake::start(Tcp::new(stream), request, Some(config(max)))?;
+        loop {
+            round = match round.handshake() {
+                Ok((socket, _)) => {
+                    let mut socket = Self::new(socket, limits);
+                    socket.allow(max);
+                    return Ok(socket);
+                }
+                // What is sent is small and was written at once: it is the answer that is missing.
+                Err(HandshakeError::Interrupted(round)) => {
+                    round.get_ref().get_ref().stream.readable().await?;
+                    round
+                }
+                Err(HandshakeError::Failure(error)) => return Err(error),
+            };
+        }
+    }
+
+    fn new(socket: WebSocket<Tcp>, limits: SendLimits) -> Self {
+        Self {
+            socket,
+            limits,
+            queue: VecDeque::new(),
+            sent_of_first: 0,
+            queued_bytes: 0,
+            is_unflushed: false,
+            stall: None,
+        }
+    }
+
+    /// From now on messages may be as large as this.
+    pub fn allow(&mut self, max: usize) {
+        self.socket.set_config(|it| *it = config(max).read_buffer_size(READ));
+    }
+
+    /// Puts a message into the queue. [`next`](Self::next) sends it.
+    ///
+    /// # Errors
+    /// If too much waits already: the other side does not read.
+    pub fn queue(&mut self, text: String) -> Result<(), Broken> {
+        let is_full = self.queued_bytes + text.len() > self.limits.bytes && !self.queue.is_empty();
+        if is_full || self.queue.len() >= self.limits.frames {
+            return Err(Broken::Slow);
+        }
+        self.queued_bytes += text.len();
+        self.queue.push_back(Bytes::from(text));
+        Ok(())
+    }
+
+    /// Sends a ping. Whatever comes back shows that somebody is there.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub fn ping(&mut self) -> Result<(), Broken> {
+        self.is_unflushed = true;
+        accepted(self.socket.write(Message::Ping(Bytes::new())))
+    }
+
+    /// How many bytes wait to be sent.
+    #[must_use]
+    pub fn queued_bytes(&self) -> usize {
+        self.queued_bytes
+    }
+
+    /// How many bytes were ever received.
+    #[must_use]
+    pub fn received_bytes(&self) -> u64 {
+        self.socket.get_ref().read
+    }
+
+    /// Sends what is queued, and waits for the next message. Without `reading` it only sends, and
+    /// never comes back unless something breaks. Cancel-safe.
+    ///
+    /// # Errors
+    /// If nothing more can come.
+    pub async fn next(&mut self, reading: bool) -> Result<Utf8Bytes, Broken> {
+        poll_fn(|cx| {
+            if let Poll::Ready(Err(broken)) = self.poll_write(cx) {
+                return Poll::Ready(Err(broken));
+            }
+            if !reading {
+                return Poll::Pending;
+            }
+            self.poll_read(cx)
+        })
+        .await
+    }
+
+    /// Sends what is queued. Cancel-safe.
+    ///
+    /// # Errors
+    /// If the connection is lost or the other side does not read.
+    pub async fn flush(&mut self) -> Result<(), Broken> {
+        poll_fn(|cx| self.poll_write(cx)).await
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Utf8Bytes, Broken>> {
+        loop {
+            match self.socket.read() {
+                Ok(Message::Text(text)) => return Poll::Ready(Ok(text)),
+                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
+                Ok(Message::Binary(_)) => return Poll::Ready(Err(Broken::Binary)),
+                Ok(Message::Close(frame)) => {
+                    // The library has an answer ready.
+                    self.is_unflushed = true;
+                    let (code, reason) = frame
+                        .map(|frame| (frame.code.into(), frame.reason.to_string()))
+                        .unwrap_or((1005, String::new()));
+                    return Poll::Ready(Err(Broken::Closed { code, reason }));
+                }
+                Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(self.socket.get_ref().stream.poll_read_ready(cx))
+                        .map_err(Broken::Lost)?;
+                }
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
+        }
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        loop {
+            if self.is_unflushed {
+                match self.socket.flush() {
+                    Ok(()) => self.is_unflushed = false,
+                    Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                        let written = self.socket.get_ref().stream.poll_write_ready(cx);
+                        if written.map_err(Broken::Lost)?.is_pending() {
+                            return self.poll_stall(cx);
+                        }
+                        continue;
+                    }
+                    Err(error) => return Poll::Ready(Err(error.into())),
+                }
+            }
+            if self.queue.is_empty() {
+                self.stall = None;
+                return Poll::Ready(Ok(()));
+            }
+            self.hand_over()?;
+        }
+    }
+
+    /// Gives the library as much as one write can take.
+    fn hand_over(&mut self) -> Result<(), Broken> {
+        let mut room = PIECE;
+        while let Some(text) = self.queue.front() {
+            let rest = text.len() - self.sent_of_first;
+            let piece = text.slice(self.sent_of_first..self.sent_of_first + rest.min(PIECE));
+            if piece.len() > room {
+                break;
+            }
+            room -= piece.len();
+            let kind = if self.sent_of_first == 0 { Data::Text } else { Data::Continue };
+            let is_last = piece.len() == rest;
+            self.queued_bytes -= piece.len();
+            if is_last {
+                self.queue.pop_front();
+                self.sent_of_first = 0;
+            } else {
+                self.sent_of_first += piece.len();
+            }
+            let frame = Frame::message(piece, OpCode::Data(kind), is_last);
+            self.is_unflushed = true;
+            accepted(self.socket.write(Message::Frame(frame)))?;
+        }
+        Ok(())
+    }
+
+    /// Nothing can be written now. That must not last.
+    fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        let written = self.socket.get_ref().written;
+        let limit = self.limits.stall;
+        let stall =
+            self.stall.get_or_insert_with(|| Stall { written, until: Box::pin(sleep(limit)) });
+        if stall.written != written {
+            stall.written = written;
+            stall.until.as_mut().reset(Instant::now() + limit);
+        }
+        ready!(stall.until.as_mut().poll(cx));
+        Poll::Ready(Err(Broken::Slow))
+    }
+
+    /// Says why, and closes. What was queued goes out first, if the other side takes it in time.
+    pub async fn close(mut self, code: u16, reason: &str, grace: Duration) {
+        let _ = timeout(grace, self.say_goodbye(code, reason)).await;
+    }
+
+    async fn say_goodbye(&mut self, code: u16, reason: &str) -> Result<(), Broken> {
+        self.flush().await?;
+        let reason = Utf8Bytes::from(cut(reason, MAX_REASON));
+        let frame = CloseFrame { code: CloseCode::from(code), reason };
+        self.is_unflushed = true;
+        accepted(self.socket.close(Some(frame)))?;
+        self.flush().await?;
+        let stream = &mut self.socket.get_mut().stream;
+        stream.shutdown().await.map_err(Broken::Lost)?;
+        // Closed with something unread, TCP would take the goodbye back.
+        let mut buffer = vec![0; FIRST_READ];
+        let mut left = MAX_DRAINED;
+        while left > 0 {
+            match stream.read(&mut buffer).await {
+                Ok(0) | Err(_) => break,
+                Ok(read) => left = left.saturating_sub(read),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The longest reason that fits into a close frame.
+const MAX_REASON: usize = 123;
+
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+fn config(max: usize) -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(FIRST_READ)
+        .max_message_size(Some(max))
+        .max_frame_size(Some(max))
+}
+
+/// What would block was taken all the same, and goes out with the next flush.
+fn accepted(written: Result<(), Error>) -> Result<(), Broken> {
+    match written {
+        Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+        // The goodbyes of both sides are out.
+        Err(Error::ConnectionClosed) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// TCP as the library wants it: what cannot be done now would block.
+#[derive(Debug)]
+struct Tcp {
+    stream: TcpStream,
+    read: u64,
+    written: u64,
+}
+
+impl Tcp {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, read: 0, written: 0 }
+    }
+}
+
+impl io::Read for Tcp {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.stream.try_read(buffer)?;
+        self.read += read as u64;
+        Ok(read)
+    }
+}
+
+impl io::Write for Tcp {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.stream.try_write(bytes)?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
