@@ -46,6 +46,11 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// Whether somebody must agree before it runs.
     fn standing(&self) -> Standing;
 
+    /// Whether a model is shown it even where most tools must be searched for.
+    fn is_essential(&self) -> bool {
+        false
+    }
+
     /// Calls it. Arguments are checked first; whatever goes wrong is an outcome. Dropping the future
     /// cancels the call.
     fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome>;

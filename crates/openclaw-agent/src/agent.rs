@@ -1,0 +1,312 @@
+//! An agent: takes a message, asks its model, calls tools, until there is an answer (G1).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_models::{Message, Model, ModelError, Request, StopReason, Usage};
+use openclaw_sessions::{LeaseError, SessionStore, StoreError};
+
+use crate::calls::{self, Manner};
+use crate::compaction;
+use crate::event::Event;
+use crate::history::{History, Record};
+use crate::offer::Offers;
+use crate::prompt;
+use crate::repetition::Repetition;
+use crate::stream::{self, Spoken};
+use crate::tokens;
+use crate::turn::{Answer, Ended, Turn};
+
+/// A session whose owner is gone is free again after that time.
+const LEASE: Duration = Duration::from_secs(30);
+/// So many tools may be refused by a provider before it is asked no more.
+const MAX_REFUSED: usize = 16;
+
+/// An agent. It keeps nothing of its own between turns: several may run at once, each session one at a
+/// time.
+#[derive(Debug)]
+pub struct Agent {
+    /// Its id.
+    pub id: String,
+    /// The models: the first, and those that take its place if it cannot answer. Never empty.
+    pub models: Vec<Arc<dyn Model>>,
+    /// Where conversations are kept.
+    pub store: Arc<dyn SessionStore>,
+    /// What it is told besides the rules for all.
+    pub instructions: String,
+    /// What keeps it within bounds.
+    pub limits: Limits,
+}
+
+/// What keeps an agent within bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How often the model is asked in a turn.
+    pub max_rounds: u32,
+    /// How many tools run at once.
+    pub parallel_calls: usize,
+    /// With more tools than that, they must be searched for; 0: never.
+    pub search_threshold: usize,
+    /// The model's window, if it is not to be taken at its word.
+    pub context_tokens: Option<u64>,
+    /// What holds where nobody can be asked.
+    pub fallback: Fallback,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_rounds: 50,
+            parallel_calls: 8,
+            search_threshold: 50,
+            context_tokens: None,
+            fallback: Fallback::Deny,
+        }
+    }
+}
+
+/// What holds where nobody can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fallback {
+    /// What needs an approval is not done.
+    Deny,
+    /// It is done, and said.
+    Allow,
+}
+
+/// Why a turn has no answer. What was said until then is kept.
+#[derive(Debug, thiserror::Error)]
+pub enum TurnError {
+    /// The model cannot be used.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The session cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another turn of this session is running.
+    #[error(transparent)]
+    Busy(LeaseError),
+    /// There is no model.
+    #[error("the agent has no model")]
+    NoModel,
+}
+
+/// What changes in the course of a turn.
+struct Course<'a> {
+    agent: &'a Agent,
+    turn: &'a Turn,
+    history: History,
+    /// Which of the models is asked.
+    model: usize,
+    /// Tools that were searched for and found.
+    found: BTreeSet<String>,
+    /// Tools that a provider has refused.
+    refused: BTreeSet<String>,
+    usage: Usage,
+    rounds: u32,
+    calls: u32,
+}
+
+impl Agent {
+    /// Answers a message. Every message is kept as soon as it is complete.
+    ///
+    /// # Errors
+    /// If no model answers, or the session cannot be used.
+    pub async fn answer(&self, turn: &Turn) -> Result<Answer, TurnError> {
+        if self.models.is_empty() {
+            return Err(TurnError::NoModel);
+        }
+        self.store.open(&turn.session, &self.id).await?;
+        let lease = self.store.lease(&turn.session, &turn.run, LEASE).await;
+        let lease = lease.map_err(TurnError::Busy)?;
+        let answer = Box::pin(self.answer_alone(turn)).await;
+        lease.release().await;
+        answer
+    }
+
+    async fn answer_alone(&self, turn: &Turn) -> Result<Answer, TurnError> {
+        let store = Arc::clone(&self.store);
+        let mut history = History::load(store, turn.session.clone(), turn.run.clone()).await?;
+        let message = Message::User { parts: turn.message.clone() };
+        let found = called_before(&history);
+        history.add(Record { message, calls: Vec::new(), model: None, usage: None }).await?;
+        let course = Course {
+            agent: self,
+            turn,
+            history,
+            model: 0,
+            found,
+            refused: BTreeSet::new(),
+            usage: Usage::default(),
+            rounds: 0,
+            calls: 0,
+        };
+        course.run().await
+    }
+}
+
+impl Course<'_> {
+    async fn run(mut self) -> Result<Answer, TurnError> {
+        let limits = self.agent.limits;
+        let manner = Manner { parallel: limits.parallel_calls, fallback: limits.fallback };
+        let mut repetition = Repetition::default();
+        while self.rounds < limits.max_rounds {
+            self.rounds += 1;
+            let (spoken, offers) = self.ask().await?;
+            if !(spoken.is_cancelled && spoken.is_empty()) {
+                self.keep(&spoken).await?;
+            }
+            if spoken.is_cancelled {
+                self.close(&spoken).await?;
+                return Ok(self.end(spoken, Ended::Cancelled));
+            }
+            if spoken.tool_uses.is_empty() {
+                let ended = match spoken.stop {
+                    Some(StopReason::Length) => Ended::CutOff,
+                    Some(StopReason::Refused) => Ended::Refused,
+                    _ => Ended::Done,
+                };
+                return Ok(self.end(spoken, ended));
+            }
+            let uses = &spoken.tool_uses;
+            let done = calls::carry_out(self.turn, &offers, uses, &mut repetition, manner).await;
+            self.calls += u32::try_from(uses.len()).unwrap_or(u32::MAX);
+            self.found.extend(offers.search.iter().flat_map(|search| search.take_found()));
+            let message = Message::Tool { results: done.results };
+            self.history
+                .add(Record { message, calls: done.notes, model: None, usage: None })
+                .await?;
+            if done.is_cancelled {
+                return Ok(self.end(spoken, Ended::Cancelled));
+            }
+            if done.is_stuck {
+                return Ok(self.end(spoken, Ended::GoingInCircles));
+            }
+        }
+        Ok(self.end(Spoken::default(), Ended::TooManyRounds))
+    }
+
+    /// One round: what the model says, and what it was offered.
+    async fn ask(&mut self) -> Result<(Spoken, Offers), TurnError> {
+        let mut is_urgent = false;
+        loop {
+            let model = Arc::clone(&self.agent.models[self.model]);
+            let offers = Offers::of(
+                &*self.turn.tools,
+                model.dialect(),
+                self.agent.limits.search_threshold,
+                &self.found,
+                &self.refused,
+            );
+            let request = self.request(&*model, &offers, is_urgent).await?;
+            let mut spoken = Spoken::default();
+            let (observer, cancel) = (&*self.turn.observer, &self.turn.cancel);
+            let heard = stream::listen(&*model, request, observer, cancel, &mut spoken).await;
+            self.add_usage(spoken.usage);
+            let Err(error) = heard else { return Ok((spoken, offers)) };
+            // What people have seen stays; there is no second try for it.
+            if !spoken.is_empty() {
+                spoken.tool_uses.clear();
+                if !spoken.is_empty() {
+                    self.keep(&spoken).await?;
+                }
+                return Err(error.into());
+            }
+            match error {
+                ModelError::ToolRejected { tool, message }
+                    if self.refused.len() < MAX_REFUSED && !self.refused.contains(&tool) =>
+                {
+                    tracing::warn!(%tool, reason = %message, "the model's provider refuses a tool");
+                    let words = format!(
+                        "the model's provider does not take the tool `{tool}`; going on without it"
+                    );
+                    observer.see(Event::Notice(words));
+                    self.refused.insert(tool);
+                }
+                ModelError::ContextTooLong if !is_urgent => is_urgent = true,
+                error if self.model + 1 < self.agent.models.len() => {
+                    self.model += 1;
+                    let next = self.agent.models[self.model].name();
+                    tracing::warn!(%error, model = model.name(), next, "another model is asked");
+                    observer.see(Event::Notice(format!("{error}; asking `{next}`")));
+                }
+                error => return Err(error.into()),
+            }
+        }
+    }
+
+    async fn request(
+        &mut self,
+        model: &dyn Model,
+        offers: &Offers,
+        is_urgent: bool,
+    ) -> Result<Request, StoreError> {
+        let briefing = &self.turn.briefing;
+        let system = prompt::system(&self.agent.instructions, briefing, offers.index.as_deref());
+        let of_tool = |schema: &serde_json::Value| tokens::of_text(&schema.to_string());
+        let of_tools: u64 = offers
+            .tools
+            .iter()
+            .map(|tool| tokens::of_text(&tool.description) + of_tool(&tool.schema))
+            .sum();
+        let fixed = tokens::of_text(&system) + of_tools;
+        let window = self.agent.limits.context_tokens.unwrap_or_else(|| model.context_tokens());
+        let (history, observer) = (&mut self.history, &*self.turn.observer);
+        compaction::make_fit(history, model, window, fixed, is_urgent, observer).await?;
+        let (messages, tools) = (self.history.messages(), offers.tools.clone());
+        Ok(Request { system, messages, tools, max_output_tokens: None })
+    }
+
+    async fn keep(&mut self, spoken: &Spoken) -> Result<(), StoreError> {
+        let record = Record {
+            message: spoken.message(),
+            calls: Vec::new(),
+            model: Some(self.agent.models[self.model].name().to_owned()),
+            usage: Some(spoken.usage),
+        };
+        self.history.add(record).await
+    }
+
+    /// Calls that were asked for and never made get a result that says so.
+    async fn close(&mut self, spoken: &Spoken) -> Result<(), StoreError> {
+        if spoken.tool_uses.is_empty() {
+            return Ok(());
+        }
+        let results = spoken.tool_uses.iter().map(|call| openclaw_models::ToolResult {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            parts: vec![openclaw_models::Part::text("The call was cancelled by the user.")],
+            is_error: true,
+        });
+        let message = Message::Tool { results: results.collect() };
+        self.history.add(Record { message, calls: Vec::new(), model: None, usage: None }).await
+    }
+
+    fn add_usage(&mut self, usage: Usage) {
+        self.usage.input_tokens += usage.input_tokens;
+        self.usage.output_tokens += usage.output_tokens;
+        self.usage.cached_tokens += usage.cached_tokens;
+    }
+
+    fn end(&self, spoken: Spoken, ended: Ended) -> Answer {
+        Answer {
+            text: spoken.text,
+            parts: spoken.parts,
+            ended,
+            rounds: self.rounds,
+            calls: self.calls,
+            usage: self.usage,
+            model: self.agent.models[self.model].name().to_owned(),
+        }
+    }
+}
+
+/// Tools that were called in this conversation need not be searched for again.
+fn called_before(history: &History) -> BTreeSet<String> {
+    let uses = history.said().iter().flat_map(|said| match &*said.message {
+        Message::Assistant { tool_uses, .. } => tool_uses.as_slice(),
+        _ => &[],
+    });
+    uses.map(|call| call.name.clone()).collect()
+}

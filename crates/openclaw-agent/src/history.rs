@@ -1,0 +1,228 @@
+//! What was said in a session: read from the store, kept there message by message, and put in order
+//! where a crash has left a gap.
+
+use std::sync::Arc;
+
+use openclaw_models::{Message, Part, ToolResult, Usage};
+use openclaw_sessions::{
+    Entry, EntryKind, MAX_READ, NewEntry, ReadFilter, SessionKey, SessionStore, StoreError,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::tokens;
+
+/// So many entries are read at first; more, if what is needed begins earlier.
+const PAGE: usize = 200;
+
+/// What stands in the store for a message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// What the model sees.
+    pub message: Message,
+    /// About calls, for people. Dropped when history is compacted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallNote>,
+    /// The model that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// About a call, for people.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallNote {
+    /// The model's name for the call.
+    pub id: String,
+    /// How long it took.
+    pub duration_ms: f64,
+    /// Why there is no result of the tool's own, if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Whether outside content is in it.
+    #[serde(default)]
+    pub untrusted: bool,
+    /// What is suspicious in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
+}
+
+/// What stands in the store where history was compacted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Compacted {
+    /// What takes the place of everything before.
+    pub(crate) summary: String,
+    /// The first entry that still counts.
+    pub(crate) keep_from: u64,
+}
+
+/// A message of a history.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// Its number in the session; none for what stands for several.
+    pub seq: Option<u64>,
+    /// The message.
+    pub message: Arc<Message>,
+}
+
+/// What was said in a session.
+#[derive(Debug)]
+pub(crate) struct History {
+    store: Arc<dyn SessionStore>,
+    key: SessionKey,
+    run: String,
+    said: Vec<Said>,
+}
+
+impl History {
+    /// Reads what counts: everything since the last compaction.
+    pub(crate) async fn load(
+        store: Arc<dyn SessionStore>,
+        key: SessionKey,
+        run: String,
+    ) -> Result<Self, StoreError> {
+        let mut wanted = PAGE;
+        let entries = loop {
+            let entries = store.read(&key, ReadFilter::last(wanted)).await?;
+            let is_all = entries.first().is_none_or(|first| first.seq <= 1);
+            if is_all || begins_within(&entries) || wanted >= MAX_READ {
+                break entries;
+            }
+            wanted = wanted.saturating_mul(4).min(MAX_READ);
+        };
+        let said = mended(since_compaction(&entries));
+        Ok(Self { store, key, run, said })
+    }
+
+    pub(crate) fn messages(&self) -> Vec<Arc<Message>> {
+        self.said.iter().map(|said| Arc::clone(&said.message)).collect()
+    }
+
+    pub(crate) fn said(&self) -> &[Said] {
+        &self.said
+    }
+
+    pub(crate) fn tokens(&self) -> u64 {
+        self.said.iter().map(|said| tokens::of_message(&said.message)).sum()
+    }
+
+    /// Adds a message: it is kept when this returns.
+    pub(crate) async fn add(&mut self, record: Record) -> Result<(), StoreError> {
+        let message = Arc::new(record.message.clone());
+        let body = serde_json::to_value(record).unwrap_or_default();
+        let seq = self.append(EntryKind::Message, body).await?;
+        self.said.push(Said { seq, message });
+        Ok(())
+    }
+
+    /// Lets a summary take the place of everything before `keep`, an index into [`History::said`].
+    pub(crate) async fn compact(&mut self, summary: String, keep: usize) -> Result<(), StoreError> {
+        let kept = self.said.split_off(keep.min(self.said.len()));
+        let first = kept.iter().find_map(|said| said.seq);
+        let next = || self.said.iter().rev().find_map(|said| said.seq).map_or(1, |seq| seq + 1);
+        let compacted = Compacted { summary, keep_from: first.unwrap_or_else(next) };
+        let message = Arc::new(summary_message(&compacted.summary));
+        let body = serde_json::to_value(compacted).unwrap_or_default();
+        self.append(EntryKind::Compaction, body).await?;
+        self.said = std::iter::once(Said { seq: None, message }).chain(kept).collect();
+        Ok(())
+    }
+
+    /// Shortens messages in memory only: the store keeps them whole.
+    pub(crate) fn replace(&mut self, at: usize, message: Message) {
+        if let Some(said) = self.said.get_mut(at) {
+            said.message = Arc::new(message);
+        }
+    }
+
+    async fn append(
+        &self,
+        kind: EntryKind,
+        body: serde_json::Value,
+    ) -> Result<Option<u64>, StoreError> {
+        let entry = NewEntry { run: Some(self.run.clone()), kind, body };
+        Ok(self.store.append(&self.key, vec![entry]).await?.first().copied())
+    }
+}
+
+fn summary_message(summary: &str) -> Message {
+    Message::User { parts: vec![Part::Text { text: summary.to_owned() }] }
+}
+
+fn last_compaction(entries: &[Entry]) -> Option<Compacted> {
+    let mut compactions = entries.iter().rev().filter(|entry| entry.kind == EntryKind::Compaction);
+    compactions.find_map(|entry| serde_json::from_value(entry.body.clone()).ok())
+}
+
+/// Whether all that counts is among these entries.
+fn begins_within(entries: &[Entry]) -> bool {
+    let first = entries.first().map_or(0, |entry| entry.seq);
+    last_compaction(entries).is_some_and(|compacted| compacted.keep_from >= first)
+}
+
+fn since_compaction(entries: &[Entry]) -> Vec<Said> {
+    let compacted = last_compaction(entries);
+    let from = compacted.as_ref().map_or(0, |compacted| compacted.keep_from);
+    let summary = compacted.map(|compacted| Said {
+        seq: None,
+        message: Arc::new(summary_message(&compacted.summary)),
+    });
+    let messages = entries
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Message && entry.seq >= from)
+        .filter_map(|entry| match serde_json::from_value::<Record>(entry.body.clone()) {
+            Ok(record) => Some(Said { seq: Some(entry.seq), message: Arc::new(record.message) }),
+            Err(error) => {
+                tracing::warn!(seq = entry.seq, %error, "a message cannot be read; it is left out");
+                None
+            }
+        });
+    summary.into_iter().chain(messages).collect()
+}
+
+/// Providers refuse a call without a result, and a result without a call. Where the program ended in
+/// between, a result is put in that says so.
+fn mended(said: Vec<Said>) -> Vec<Said> {
+    let mut mended: Vec<Said> = Vec::with_capacity(said.len());
+    let mut open: Vec<(String, String)> = Vec::new();
+    for next in said {
+        if let Message::Tool { results } = &*next.message {
+            let is_wanted = |result: &&ToolResult| open.iter().any(|(id, _)| *id == result.id);
+            let mut wanted: Vec<ToolResult> = results.iter().filter(is_wanted).cloned().collect();
+            open.retain(|(id, _)| !wanted.iter().any(|result| result.id == *id));
+            wanted.extend(open.drain(..).map(|(id, name)| interrupted(id, name)));
+            if !wanted.is_empty() {
+                let message = Arc::new(Message::Tool { results: wanted });
+                mended.push(Said { message, ..next });
+            }
+            continue;
+        }
+        close(&mut open, &mut mended);
+        if let Message::Assistant { tool_uses, .. } = &*next.message {
+            open.extend(tool_uses.iter().map(|it| (it.id.clone(), it.name.clone())));
+        }
+        mended.push(next);
+    }
+    close(&mut open, &mut mended);
+    mended
+}
+
+fn close(open: &mut Vec<(String, String)>, mended: &mut Vec<Said>) {
+    if !open.is_empty() {
+        let results = open.drain(..).map(|(id, name)| interrupted(id, name)).collect();
+        mended.push(Said { seq: None, message: Arc::new(Message::Tool { results }) });
+    }
+}
+
+fn interrupted(id: String, name: String) -> ToolResult {
+    let text = "The program ended while this call ran: whether it did something is not known.";
+    ToolResult { id, name, parts: vec![Part::Text { text: text.to_owned() }], is_error: true }
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

@@ -1,0 +1,24 @@
+//! The loop: a message goes to a model, the tools that it asks for are called, until it has answered.
+//!
+//! From the top down: an [`Agent`] takes a [`Turn`]. [`history`] is what was said before, and survives;
+//! [`compaction`] makes it fit. [`offer`] decides which tools a model gets to see, [`search`] finds the
+//! others, [`calls`] carries calls out. The agent has never heard of MCP.
+
+mod agent;
+mod calls;
+mod compaction;
+mod event;
+mod history;
+mod offer;
+mod prompt;
+mod repetition;
+mod search;
+mod stream;
+mod tokens;
+mod turn;
+
+pub use agent::{Agent, Fallback, Limits, TurnError};
+pub use event::{CallEnded, CallStarted, Event, Observer};
+pub use history::{CallNote, Record, Said};
+pub use search::SEARCH_TOOL;
+pub use turn::{Answer, Ended, Turn};

@@ -1,0 +1,93 @@
+//! Which tools a model gets to see (B3, B12).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use openclaw_models::{Dialect as ModelDialect, ToolOffer};
+use openclaw_tools::schema::Dialect;
+use openclaw_tools::{Tool, ToolSet};
+
+use crate::search::{SEARCH_TOOL, ToolSearch, index};
+
+/// What a model is offered in a round.
+#[derive(Debug)]
+pub(crate) struct Offers {
+    pub(crate) tools: Vec<Arc<ToolOffer>>,
+    /// What else there is, if it must be searched for.
+    pub(crate) index: Option<String>,
+    /// The tool that searches, if there is need for one.
+    pub(crate) search: Option<ToolSearch>,
+}
+
+impl Offers {
+    /// All tools, or, above a threshold, those that were found before and a way to find the others.
+    /// `threshold` 0: always all. Tools that a provider refused are left out.
+    pub(crate) fn of(
+        set: &dyn ToolSet,
+        dialect: ModelDialect,
+        threshold: usize,
+        found: &BTreeSet<String>,
+        refused: &BTreeSet<String>,
+    ) -> Self {
+        let all = set.tools();
+        let dialect = dialect_of(dialect);
+        let is_refused = |tool: &Arc<dyn Tool>| refused.contains(tool.spec().name.as_str());
+        if threshold == 0 || all.len() <= threshold {
+            let offered = all.iter().filter(|tool| !is_refused(tool));
+            let tools = offered.filter_map(|tool| offer(&**tool, dialect)).collect();
+            return Self { tools, index: None, search: None };
+        }
+        let (near, far): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .filter(|tool| !is_refused(tool))
+            .partition(|tool| tool.is_essential() || found.contains(tool.spec().name.as_str()));
+        let mut tools: Vec<_> = near.iter().filter_map(|tool| offer(&**tool, dialect)).collect();
+        let index = index(&far);
+        let search = ToolSearch::new(far);
+        tools.extend(offer(&search, dialect));
+        Self { tools, index: Some(index), search: Some(search) }
+    }
+
+    /// The tool that a model means: the search, if it was offered, or one of the set.
+    pub(crate) fn find<'a>(&'a self, set: &dyn ToolSet, name: &str) -> Option<Found<'a>> {
+        match &self.search {
+            Some(search) if name == SEARCH_TOOL => Some(Found::Search(search)),
+            _ => set.find(name).map(Found::Tool),
+        }
+    }
+}
+
+/// A tool that a model means.
+pub(crate) enum Found<'a> {
+    Search(&'a ToolSearch),
+    Tool(Arc<dyn Tool>),
+}
+
+impl Found<'_> {
+    pub(crate) fn tool(&self) -> &dyn Tool {
+        match self {
+            Self::Search(search) => *search,
+            Self::Tool(tool) => &**tool,
+        }
+    }
+}
+
+/// One that this model cannot take is left out; others are not touched by it.
+fn offer(tool: &dyn Tool, dialect: Dialect) -> Option<Arc<ToolOffer>> {
+    let spec = tool.spec();
+    let schema = tool
+        .schema_for(dialect)
+        .inspect_err(|reason| tracing::warn!(tool = %spec.name, %reason, "a tool is not offered"))
+        .ok()?;
+    let (name, description) = (spec.name.to_string(), spec.description.clone());
+    Some(Arc::new(ToolOffer { name, description, schema }))
+}
+
+fn dialect_of(dialect: ModelDialect) -> Dialect {
+    match dialect {
+        ModelDialect::Anthropic => Dialect::Anthropic,
+        ModelDialect::OpenAi => Dialect::OpenAi,
+        ModelDialect::Gemini => Dialect::Gemini,
+        ModelDialect::Plain => Dialect::Plain,
+    }
+}

@@ -1,0 +1,170 @@
+//! Finding tools where there are too many to show them all (B12).
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use openclaw_content::{Source, Untrusted, wrap};
+use openclaw_tools::{
+    Content, Effect, Failure, ModelText, Standing, Tool, ToolCall, ToolName, ToolOutcome, ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::json;
+
+/// Its name.
+pub const SEARCH_TOOL: &str = "tool_search";
+/// So many are found unless asked otherwise.
+const USUAL: usize = 8;
+/// More are never found at once.
+const MOST: usize = 25;
+/// The index is no longer than that.
+const INDEX_CHARS: usize = 24_000;
+
+/// Searches tools by words. What it has found can be called from the next round on.
+#[derive(Debug)]
+pub(crate) struct ToolSearch {
+    spec: ToolSpec,
+    tools: Vec<Arc<dyn Tool>>,
+    found: Mutex<BTreeSet<String>>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    query: String,
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+impl ToolSearch {
+    pub(crate) fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+        let spec = ToolSpec {
+            #[allow(clippy::expect_used, reason = "a constant that a test checks")]
+            name: ToolName::new(SEARCH_TOOL).expect("a good name"),
+            label: "Tool search".to_owned(),
+            description:
+                "Finds tools by words and loads their full descriptions. Search before you say \
+                          that something cannot be done; then call what was found by its name."
+                    .to_owned(),
+            input_schema: Arc::new(json!({
+                "type": "object",
+                "properties": {
+                    "query": { "type": "string", "description": "Words that say what the tool does" },
+                    "limit": { "type": "integer", "minimum": 1, "maximum": MOST },
+                },
+                "required": ["query"],
+                "additionalProperties": false,
+            })),
+            effect: Effect::ReadOnly,
+        };
+        Self { spec, tools, found: Mutex::default() }
+    }
+
+    /// What was found in this round.
+    pub(crate) fn take_found(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn answer(&self, call: ToolCall<'_>) -> ToolOutcome {
+        let Ok(Arguments { query, limit }) = serde_json::from_str(call.arguments.get()) else {
+            let mut outcome = ToolOutcome::failure("The arguments are `query` and `limit`.");
+            outcome.details.failure = Some(Failure::InvalidArguments);
+            return outcome;
+        };
+        let best = best(&self.tools, &query, limit.unwrap_or(USUAL).clamp(1, MOST));
+        if best.is_empty() {
+            return ours("No tool fits these words. Try others.");
+        }
+        let names = best.iter().map(|tool| tool.spec().name.to_string());
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
+        let listed = best.iter().map(|tool| {
+            let spec = tool.spec();
+            json!({ "name": spec.name.as_str(), "description": spec.description,
+                    "inputSchema": *spec.input_schema })
+        });
+        let listed: Vec<_> = listed.collect();
+        let text = serde_json::to_string_pretty(&listed).unwrap_or_default();
+        // Descriptions are their servers' words.
+        match wrap(Untrusted::new(&text), &Source::Other { name: "tool descriptions" }) {
+            Ok(wrapped) => {
+                let mut outcome = ours("These tools can be called now:");
+                outcome.details.findings = wrapped.findings().clone();
+                outcome.content.push(Content::Text(wrapped.into()));
+                outcome
+            }
+            Err(_) => {
+                ToolOutcome::failure("The tools cannot be shown: there are no random numbers.")
+            }
+        }
+    }
+}
+
+impl Tool for ToolSearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn standing(&self) -> Standing {
+        Standing::Free
+    }
+
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(std::future::ready(self.answer(call)))
+    }
+}
+
+fn ours(words: &str) -> ToolOutcome {
+    let content = vec![Content::Text(ModelText::ours(words))];
+    ToolOutcome { content, is_error: false, details: Default::default() }
+}
+
+/// The tools that fit best: a word in the name counts more than one in the description.
+fn best(tools: &[Arc<dyn Tool>], query: &str, limit: usize) -> Vec<Arc<dyn Tool>> {
+    let words: BTreeSet<String> = words(query).collect();
+    let mut scored: Vec<(u32, &Arc<dyn Tool>)> = tools
+        .iter()
+        .map(|tool| (score(tool.spec(), &words), tool))
+        .filter(|(score, _)| *score > 0)
+        .collect();
+    scored.sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| x.spec().name.cmp(&y.spec().name)));
+    scored.into_iter().take(limit).map(|(_, tool)| Arc::clone(tool)).collect()
+}
+
+fn score(spec: &ToolSpec, query: &BTreeSet<String>) -> u32 {
+    if query.contains(spec.name.as_str()) {
+        return u32::MAX;
+    }
+    let name: BTreeSet<String> = words(spec.name.as_str()).collect();
+    let description: BTreeSet<String> = words(&spec.description).collect();
+    query
+        .iter()
+        .map(|word| {
+            let in_name = name.contains(word) || name.iter().any(|it| it.starts_with(word));
+            u32::from(in_name) * 5 + u32::from(description.contains(word)) * 2
+        })
+        .sum()
+}
+
+/// The words of a text, a whole name of a tool among them.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let whole = text.split_whitespace();
+    let pieces = text.split(|c: char| !c.is_alphanumeric());
+    whole.chain(pieces).filter(|word| word.len() > 1).map(str::to_lowercase)
+}
+
+/// What there is to be found: names only. Descriptions are their servers' words, and do not belong among
+/// ours.
+pub(crate) fn index(tools: &[Arc<dyn Tool>]) -> String {
+    let mut text = format!(
+        "There are {} more tools. Call `{SEARCH_TOOL}` to load one before you use it:",
+        tools.len()
+    );
+    for (nth, tool) in tools.iter().enumerate() {
+        if text.len() > INDEX_CHARS {
+            text.push_str(&format!("\n… and {} more", tools.len() - nth));
+            break;
+        }
+        text.push_str("\n- ");
+        text.push_str(tool.spec().name.as_str());
+    }
+    text
+}

@@ -1,0 +1,87 @@
+//! What a model says in one round, from its stream.
+
+use futures_util::StreamExt as _;
+use openclaw_models::{
+    Chunk, Message, Model, ModelError, Part, Reasoning, Request, StopReason, ToolUse, Usage,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::event::{Event, Observer};
+
+/// What was said so far.
+#[derive(Debug, Default)]
+pub(crate) struct Spoken {
+    pub(crate) text: String,
+    pub(crate) reasoning: Option<Reasoning>,
+    pub(crate) tool_uses: Vec<ToolUse>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) usage: Usage,
+    pub(crate) stop: Option<StopReason>,
+    pub(crate) is_cancelled: bool,
+}
+
+impl Spoken {
+    /// Whether anybody has seen anything of it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.tool_uses.is_empty() && self.parts.is_empty()
+    }
+
+    pub(crate) fn message(&self) -> Message {
+        Message::Assistant {
+            text: self.text.clone(),
+            reasoning: self.reasoning.clone(),
+            tool_uses: self.tool_uses.clone(),
+            parts: self.parts.clone(),
+        }
+    }
+}
+
+/// Asks a model, and listens until it has said everything, or somebody stops it. What it had said until
+/// an error is in `spoken`.
+pub(crate) async fn listen(
+    model: &dyn Model,
+    request: Request,
+    observer: &dyn Observer,
+    cancel: &CancellationToken,
+    spoken: &mut Spoken,
+) -> Result<(), ModelError> {
+    let mut stream = model.stream(request);
+    loop {
+        let chunk = tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                spoken.is_cancelled = true;
+                return Ok(());
+            }
+            chunk = stream.next() => chunk,
+        };
+        match chunk {
+            None => {
+                return if spoken.stop.is_some() { Ok(()) } else { Err(ModelError::Interrupted) };
+            }
+            Some(Err(error)) => return Err(error),
+            Some(Ok(chunk)) => take(chunk, observer, spoken),
+        }
+    }
+}
+
+fn take(chunk: Chunk, observer: &dyn Observer, spoken: &mut Spoken) {
+    match chunk {
+        Chunk::Text(text) => {
+            spoken.text.push_str(&text);
+            observer.see(Event::Text(text));
+        }
+        Chunk::Reasoning(text) => observer.see(Event::Reasoning(text)),
+        Chunk::Echo(reasoning) => spoken.reasoning = Some(reasoning),
+        Chunk::ToolUse(tool_use) => spoken.tool_uses.push(tool_use),
+        Chunk::Part(part) => {
+            spoken.parts.push(part.clone());
+            observer.see(Event::Part(part));
+        }
+        Chunk::Usage(usage) => {
+            spoken.usage = usage;
+            observer.see(Event::Usage(usage));
+        }
+        Chunk::End(stop) => spoken.stop = Some(stop),
+    }
+}
