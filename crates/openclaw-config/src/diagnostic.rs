@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use crate::name::NameError;
 use crate::source::{Location, Sources, Span};
 
 /// How much a [`Diagnostic`] matters.
@@ -63,6 +64,14 @@ impl Diagnostic {
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// Proposes the name that would do, if there is one.
+    pub(crate) fn suggest(self, problem: &NameError) -> Self {
+        match problem.suggestion() {
+            Some(better) => self.help(format!("call it `{better}`")),
+            None => self,
+        }
     }
 
     /// How much it matters.

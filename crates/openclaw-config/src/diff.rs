@@ -1,22 +1,146 @@
-//! What changed between two configurations, server by server: for hot reload (C9).
+//! What changed between two configurations, part by part: for hot reload (C9).
 
 use std::collections::BTreeMap;
 
-use crate::model::McpConfig;
-use crate::name::ServerName;
-use crate::server::ServerConfig;
+use openclaw_secrets::Settings;
 
-/// What became of a server.
+use crate::agent::AgentConfig;
+use crate::model::{Config, McpConfig};
+use crate::name::{AgentId, ProviderId, ServerName};
+
+/// What became of a server, a provider or an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// It is new, or can be started only now.
     Added,
     /// It is gone, or cannot be started any more.
     Removed,
-    /// It must be started anew with other settings.
+    /// It has other settings; a server must be started anew with them.
     Changed,
     /// It can be left alone.
     Same,
+}
+
+/// What changed between two configurations. Where a value comes from does not count, only what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    /// What became of each agent.
+    pub agents: BTreeMap<AgentId, AgentChanges>,
+    /// Whether the agents' order changed, and with it maybe the default one.
+    pub agent_order: bool,
+    /// What became of each provider of models.
+    pub models: BTreeMap<ProviderId, Change>,
+    /// Whether the gateway has other settings, its tool policy included.
+    pub gateway: bool,
+    /// Whether the tool policy of all agents, or a setting of the built-in tools, is another.
+    pub tools: bool,
+    /// Whether editor sessions have other limits.
+    pub acp: bool,
+    /// Whether secrets come from elsewhere.
+    pub secrets: bool,
+    restart: Vec<RestartCause>,
+}
+
+/// What became of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentChanges {
+    /// The agent itself: its model, its limits, its tool policy, its MCP settings.
+    pub settings: Change,
+    /// Each of its servers.
+    pub servers: BTreeMap<ServerName, Change>,
+}
+
+/// A setting that a running gateway cannot take over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestartCause {
+    /// `gateway.port`.
+    Port,
+    /// `gateway.bind`.
+    Bind,
+    /// `gateway.auth.token`.
+    Token,
+}
+
+impl RestartCause {
+    /// The key of the setting.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Port => "gateway.port",
+            Self::Bind => "gateway.bind",
+            Self::Token => "gateway.auth.token",
+        }
+    }
+}
+
+impl Changes {
+    /// The settings because of which a running gateway must be started anew; mostly none.
+    pub fn needs_restart(&self) -> &[RestartCause] {
+        &self.restart
+    }
+
+    /// Whether nothing changed at all.
+    pub fn is_empty(&self) -> bool {
+        let same = |change: &Change| *change == Change::Same;
+        let mut agents = self.agents.values();
+        let flags = [self.agent_order, self.gateway, self.tools, self.acp, self.secrets];
+        agents.all(|agent| same(&agent.settings) && agent.servers.values().all(same))
+            && self.models.values().all(same)
+            && !flags.contains(&true)
+    }
+}
+
+impl Config {
+    /// What changed from `self` to `newer`.
+    ///
+    /// ```
+    /// # use std::path::Path;
+    /// # use openclaw_config::{RestartCause, Surroundings, load_text};
+    /// # let load = |text| load_text(Path::new("c"), text, Surroundings { variable: &|_| None, home: None });
+    /// let old = load("{ gateway: { port: 1 } }").config.unwrap();
+    /// let new = load("{ gateway: { port: 2 } }").config.unwrap();
+    /// assert!(old.diff(&old).is_empty());
+    /// assert_eq!(old.diff(&new).needs_restart(), [RestartCause::Port]);
+    /// ```
+    pub fn diff(&self, newer: &Self) -> Changes {
+        // A part of the configuration that is not compared here does not compile.
+        let Self {
+            file: _,
+            agents: _,
+            tools,
+            native_tools,
+            models,
+            gateway,
+            gateway_tools,
+            acp,
+            secrets,
+            origins: _,
+        } = self;
+        let agents = ids(self).chain(ids(newer)).map(|id| {
+            (
+                id.clone(),
+                agent_changes(self.agent(Some(id.as_str())), newer.agent(Some(id.as_str()))),
+            )
+        });
+        let restart = [
+            (gateway.port != newer.gateway.port, RestartCause::Port),
+            (gateway.bind != newer.gateway.bind, RestartCause::Bind),
+            (gateway.token != newer.gateway.token, RestartCause::Token),
+        ];
+        Changes {
+            agents: agents.collect(),
+            agent_order: ids(self).ne(ids(newer)),
+            models: tables(models, &newer.models),
+            gateway: *gateway != newer.gateway || *gateway_tools != newer.gateway_tools,
+            tools: *tools != newer.tools || *native_tools != newer.native_tools,
+            acp: *acp != newer.acp,
+            secrets: !is_same_source(secrets, &newer.secrets),
+            restart: restart
+                .iter()
+                .filter(|(is_new, _)| *is_new)
+                .map(|(_, cause)| *cause)
+                .collect(),
+        }
+    }
 }
 
 impl McpConfig {
@@ -35,16 +159,91 @@ impl McpConfig {
     /// assert_eq!(changes["c"], Change::Added);
     /// ```
     pub fn diff(&self, newer: &Self) -> BTreeMap<ServerName, Change> {
-        let change = |old: Option<&ServerConfig>, new: Option<&ServerConfig>| match (old, new) {
-            (Some(old), Some(new)) if old == new => Change::Same,
+        tables(&self.servers, &newer.servers)
+    }
+}
+
+fn agent_changes(old: Option<&AgentConfig>, new: Option<&AgentConfig>) -> AgentChanges {
+    let nothing = BTreeMap::new();
+    let [old_servers, new_servers] =
+        [old, new].map(|agent| agent.map_or(&nothing, |agent| &agent.mcp.servers));
+    AgentChanges {
+        settings: match (old, new) {
+            (Some(old), Some(new)) if has_same_settings(old, new) => Change::Same,
             (Some(_), Some(_)) => Change::Changed,
             (Some(_), None) => Change::Removed,
             (None, _) => Change::Added,
-        };
-        self.servers
-            .keys()
-            .chain(newer.servers.keys())
-            .map(|name| (name.clone(), change(self.servers.get(name), newer.servers.get(name))))
-            .collect()
+        },
+        servers: tables(old_servers, new_servers),
     }
+}
+
+/// Whether two agents are the same, but for their servers.
+fn has_same_settings(old: &AgentConfig, new: &AgentConfig) -> bool {
+    let AgentConfig {
+        id,
+        model,
+        workspace,
+        system_prompt,
+        max_rounds,
+        max_parallel_tools,
+        tool_search_threshold,
+        context_tokens,
+        approval,
+        mcp,
+        tools,
+        origins: _,
+    } = old;
+    // What the servers are is told one by one; that a server is held back counts here.
+    let McpConfig {
+        enabled,
+        settings,
+        held_back,
+        servers: _,
+        plaintext_credentials: _,
+        origins: _,
+    } = mcp;
+    *id == new.id
+        && *model == new.model
+        && *workspace == new.workspace
+        && *system_prompt == new.system_prompt
+        && *max_rounds == new.max_rounds
+        && *max_parallel_tools == new.max_parallel_tools
+        && *tool_search_threshold == new.tool_search_threshold
+        && *context_tokens == new.context_tokens
+        && *approval == new.approval
+        && *tools == new.tools
+        && *enabled == new.mcp.enabled
+        && *settings == new.mcp.settings
+        && *held_back == new.mcp.held_back
+}
+
+fn ids(config: &Config) -> impl Iterator<Item = &AgentId> {
+    config.agents.iter().map(|agent| &agent.id)
+}
+
+/// Whether secrets come from the same places.
+fn is_same_source(old: &Settings, new: &Settings) -> bool {
+    let Settings { timeout, base_dir, home, exec, gcp, aws, vault } = old;
+    *timeout == new.timeout
+        && *base_dir == new.base_dir
+        && *home == new.home
+        && *exec == new.exec
+        && *gcp == new.gcp
+        && *aws == new.aws
+        && *vault == new.vault
+}
+
+/// What became of each entry of a table.
+fn tables<K: Ord + Clone, V: PartialEq>(
+    old: &BTreeMap<K, V>,
+    new: &BTreeMap<K, V>,
+) -> BTreeMap<K, Change> {
+    let change = |name: &K| match (old.get(name), new.get(name)) {
+        (Some(old), Some(new)) if old == new => Change::Same,
+        (Some(_), Some(_)) => Change::Changed,
+        (Some(_), None) => Change::Removed,
+        (None, _) => Change::Added,
+    };
+    old.keys().chain(new.keys()).map(|name| (name.clone(), change(name))).collect()
 }

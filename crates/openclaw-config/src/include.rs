@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostic;
+use crate::files::ReadFile;
 use crate::source::{SourceId, Sources, canonical, read_text};
 use crate::tree::{Member, Node, Value, parse};
 
@@ -22,6 +23,8 @@ pub(crate) struct Includes<'a> {
     /// The files that are being read, from the outermost on.
     open: Vec<PathBuf>,
     read: usize,
+    /// Every included file, and those that were to be included and could not be read.
+    pub(crate) files: Vec<ReadFile>,
 }
 
 impl<'a> Includes<'a> {
@@ -32,7 +35,7 @@ impl<'a> Includes<'a> {
     ) -> Self {
         let file = canonical(file);
         let root = file.parent().map(Path::to_path_buf).unwrap_or_default();
-        Self { root, sources, found, open: vec![file], read: 0 }
+        Self { root, sources, found, open: vec![file], read: 0, files: Vec::new() }
     }
 
     /// The tree with every `$include` replaced by what it names.
@@ -97,9 +100,12 @@ impl<'a> Includes<'a> {
         let here = |problem: &str| Problem::Here(problem.to_owned());
         let folder = self.open.last().and_then(|file| file.parent()).unwrap_or(&self.root);
         let path = folder.join(name);
-        let path = path.canonicalize().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => here("there is no such file"),
-            _ => Problem::Here(error.to_string()),
+        let path = path.canonicalize().map_err(|error| {
+            self.missing(path);
+            match error.kind() {
+                std::io::ErrorKind::NotFound => here("there is no such file"),
+                _ => Problem::Here(error.to_string()),
+            }
         })?;
         if !path.starts_with(&self.root) {
             return Err(here("it lies outside the folder of the configuration"));
@@ -118,7 +124,11 @@ impl<'a> Includes<'a> {
         if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
             return Err(here("it is not a file"));
         }
-        let text = read_text(&path).map_err(|error| Problem::Here(error.to_string()))?;
+        let text = read_text(&path).map_err(|error| {
+            self.missing(path.clone());
+            Problem::Here(error.to_string())
+        })?;
+        self.files.push(ReadFile::with(path.as_path(), &text));
         let id: SourceId = self.sources.add(path.display().to_string(), text);
         let node = parse(self.sources, id).map_err(Problem::There)?;
         if !matches!(node.value, Value::Object(_)) {
@@ -129,6 +139,13 @@ impl<'a> Includes<'a> {
         let node = self.resolve(node);
         self.open.pop();
         Ok(node)
+    }
+
+    /// Notes a file that may be put right; names that come to nothing are bounded like files.
+    fn missing(&mut self, path: PathBuf) {
+        if self.files.len() < MAX_FILES {
+            self.files.push(ReadFile::unreadable(path));
+        }
     }
 }
 

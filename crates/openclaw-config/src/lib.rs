@@ -16,19 +16,24 @@
 //! assert!(said.contains("did you mean `command`?"), "{said}");
 //! ```
 
+mod agent;
 mod build;
 mod credential;
 mod decode;
 mod diagnostic;
 mod diff;
 mod edit;
+mod files;
+mod gateway;
 pub mod import;
 mod include;
 mod load;
 mod mask;
 mod model;
 mod name;
+mod native;
 mod paths;
+mod provider;
 mod raw;
 mod render;
 mod schema;
@@ -38,18 +43,25 @@ mod source;
 mod suggest;
 mod text;
 mod tree;
+#[cfg(feature = "watch")]
+mod watch;
 
+pub use agent::{AgentConfig, ApprovalSettings, ModelChoice, ModelName};
 pub use diagnostic::{Diagnostic, Report, Severity};
-pub use diff::Change;
+pub use diff::{AgentChanges, Change, Changes, RestartCause};
 pub use edit::{Document, EditError};
+pub use files::ReadFile;
+pub use gateway::{Bind, GatewayConfig};
 pub use load::{Loaded, Surroundings, load, load_text};
 pub use model::{
-    AcpLimits, AgentConfig, Config, HeldBack, McpConfig, McpSettings, Origin, Origins, Setting,
-    ToolNaming, ToolPolicy,
+    AcpLimits, Config, HeldBack, McpConfig, McpSettings, Origin, Origins, Setting, ToolNaming,
+    ToolPolicy,
 };
-pub use name::{AgentId, NameError, ServerName};
+pub use name::{AgentId, NameError, ProviderId, ServerName};
+pub use native::{ExecTool, FileTools, NativeTools, PrivateHost, WebFetchTool};
 pub use paths::{ChosenBy, Paths};
-pub use raw::TransportKind;
+pub use provider::ProviderConfig;
+pub use raw::{ApprovalFallback, ModelApi, TransportKind};
 pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
@@ -59,3 +71,5 @@ pub use server::{
 pub use source::{Location, ReadError, Sources, Span};
 pub use suggest::nearest;
 pub use text::Expanded;
+#[cfg(feature = "watch")]
+pub use watch::{WatchError, Watcher};

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::build::Builder;
 use crate::decode::{Decode, Decoder};
 use crate::diagnostic::{Diagnostic, Report};
+use crate::files::ReadFile;
 use crate::include::Includes;
 use crate::model::Config;
 use crate::raw::RawConfig;
@@ -33,6 +34,9 @@ pub struct Loaded {
     pub config: Option<Config>,
     /// Findings.
     pub report: Report,
+    /// The files that it was read from: the first is the one that was asked for, the others are
+    /// included. A file that is missing is among them: it may come.
+    pub files: Vec<ReadFile>,
 }
 
 impl std::fmt::Debug for Surroundings<'_> {
@@ -46,17 +50,19 @@ pub fn load(file: &Path, surroundings: Surroundings<'_>) -> Loaded {
     let mut sources = Sources::default();
     match read_text(file) {
         Ok(text) => {
+            let read = ReadFile::with(file, &text);
             let id = sources.add(file.display().to_string(), text);
-            check(file, true, sources, id, surroundings)
+            check(read, true, sources, id, surroundings)
         }
         Err(ReadError::Missing) => {
             let id = sources.add(EMBEDDED_NAME.to_owned(), EMBEDDED.to_owned());
-            check(file, false, sources, id, surroundings)
+            check(ReadFile::unreadable(file), false, sources, id, surroundings)
         }
         Err(error) => {
             let message = format!("{} cannot be read: {error}", file.display());
             let diagnostics = vec![Diagnostic::error(message).help(way_out(&error))];
-            Loaded { config: None, report: Report { diagnostics, sources } }
+            let files = vec![ReadFile::unreadable(file)];
+            Loaded { config: None, report: Report { diagnostics, sources }, files }
         }
     }
 }
@@ -65,11 +71,11 @@ pub fn load(file: &Path, surroundings: Surroundings<'_>) -> Loaded {
 pub fn load_text(file: &Path, text: &str, surroundings: Surroundings<'_>) -> Loaded {
     let mut sources = Sources::default();
     let id = sources.add(file.display().to_string(), text.to_owned());
-    check(file, true, sources, id, surroundings)
+    check(ReadFile::with(file, text), true, sources, id, surroundings)
 }
 
 fn check(
-    file: &Path,
+    read: ReadFile,
     exists: bool,
     mut sources: Sources,
     id: crate::source::SourceId,
@@ -80,21 +86,25 @@ fn check(
         Ok(tree) => tree,
         Err(problem) => {
             let report = Report { diagnostics: vec![*problem], sources };
-            return Loaded { config: None, report };
+            return Loaded { config: None, report, files: vec![read] };
         }
     };
-    let tree = Includes::new(file, &mut sources, &mut found).resolve(tree);
+    let file = read.path.clone();
+    let mut includes = Includes::new(&file, &mut sources, &mut found);
+    let tree = includes.resolve(tree);
+    let mut files = vec![read];
+    files.append(&mut includes.files);
     let raw = RawConfig::decode(&tree, &mut Decoder::new(&mut found)).unwrap_or_default();
     let base = file.parent().unwrap_or(Path::new(""));
     let lookup: Lookup<'_> = surroundings.variable;
     let home = surroundings.home;
     let mut builder =
         Builder { lookup, home, base, sources: &sources, found, warned: BTreeSet::new() };
-    let config = builder.build(raw, exists.then(|| file.to_path_buf()));
+    let config = builder.build(raw, exists.then(|| file.clone()));
     let mut report = Report { diagnostics: builder.found, sources };
     report.settle();
     let config = (!report.has_errors()).then_some(config);
-    Loaded { config, report }
+    Loaded { config, report, files }
 }
 
 fn way_out(error: &ReadError) -> &'static str {

@@ -4,9 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use openclaw_secrets::SecretRef;
+use openclaw_secrets::{SecretRef, SecretTemplate};
 
-use crate::name::{AgentId, ServerName};
+use crate::agent::AgentConfig;
+use crate::gateway::GatewayConfig;
+use crate::name::{ProviderId, ServerName};
+use crate::native::NativeTools;
+use crate::provider::ProviderConfig;
 use crate::server::ServerConfig;
 use crate::source::Location;
 
@@ -19,6 +23,12 @@ pub struct Config {
     pub agents: Vec<AgentConfig>,
     /// Which tools may be used by all agents.
     pub tools: ToolPolicy,
+    /// The tools that are built in.
+    pub native_tools: NativeTools,
+    /// The providers of models that the file has an entry for.
+    pub models: BTreeMap<ProviderId, ProviderConfig>,
+    /// The gateway.
+    pub gateway: GatewayConfig,
     /// Which tools may be used through the gateway.
     pub gateway_tools: ToolPolicy,
     /// Limits of the sessions that an editor opens.
@@ -38,13 +48,23 @@ impl Config {
         }
     }
 
-    /// Every reference to a secret in the configuration, and the settings that it stands in.
-    /// Disabled servers need none.
+    /// Every reference to a secret in the configuration, and the settings that it stands in:
+    /// `server.env.NAME`, `models.providers.ID.apiKey`, `gateway.auth.token`. Disabled servers need
+    /// none.
     pub fn secret_references(&self) -> BTreeMap<SecretRef, BTreeSet<String>> {
         let mut found: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
-        let mut note = |name: &ServerName, setting: &str, reference: &SecretRef| {
-            found.entry(reference.clone()).or_default().insert(format!("{name}.{setting}"));
+        let mut note = |owner: &dyn std::fmt::Display, setting: &str, reference: &SecretRef| {
+            found.entry(reference.clone()).or_default().insert(format!("{owner}.{setting}"));
         };
+        for (id, provider) in &self.models {
+            let owner = format!("models.providers.{id}");
+            for (setting, template) in provider.credentials() {
+                template.references().for_each(|reference| note(&owner, &setting, reference));
+            }
+        }
+        for reference in self.gateway.token.iter().flat_map(SecretTemplate::references) {
+            note(&"gateway", "auth.token", reference);
+        }
         for agent in &self.agents {
             for (name, server) in agent.mcp.servers.iter().filter(|(_, server)| server.enabled) {
                 for (setting, template) in server.credentials() {
@@ -60,19 +80,6 @@ impl Config {
         }
         found
     }
-}
-
-/// One agent, with everything that it inherits.
-#[derive(Debug, Clone)]
-pub struct AgentConfig {
-    /// Its id.
-    pub id: AgentId,
-    /// Its MCP servers and settings.
-    pub mcp: McpConfig,
-    /// Which tools it may use.
-    pub tools: ToolPolicy,
-    /// Where its values outside MCP come from, for people.
-    pub origins: Vec<Setting>,
 }
 
 /// The MCP servers of an agent.

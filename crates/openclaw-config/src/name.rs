@@ -1,4 +1,4 @@
-//! Names that people give: of servers and of agents.
+//! Names that people give: of servers, of agents and of providers of models.
 
 use std::fmt;
 
@@ -111,6 +111,11 @@ impl ServerName {
 name! {
     /// The id of an agent.
     AgentId
+}
+
+name! {
+    /// The id of a provider of models: the first part of a model's name.
+    ProviderId
 }
 
 #[cfg(test)]

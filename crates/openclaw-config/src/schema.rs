@@ -92,6 +92,60 @@ pub(crate) fn with_ids(schema: &mut Value) {
     schema["items"] = json!({ "allOf": [agent, { "required": ["id"] }] });
 }
 
+/// The name of a model.
+pub(crate) fn model(schema: &mut Value) {
+    schema["pattern"] = json!(r"\$|^offline$|^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/\S+$");
+}
+
+/// Names of models.
+pub(crate) fn models(schema: &mut Value) {
+    model(&mut schema["items"]);
+}
+
+/// The address of a provider of models; many of them are in the house, without https.
+pub(crate) fn model_address(schema: &mut Value) {
+    schema["pattern"] = json!(r"\$|^\s*[hH][tT][tT][pP][sS]?://[^/\s]");
+}
+
+/// An address for everyone: https, without user, query and fragment.
+pub(crate) fn https(schema: &mut Value) {
+    schema["pattern"] = json!(r"\$|^\s*[hH][tT][tT][pP][sS]://[^/\s?#@]+(/[^?#]*)?\s*$");
+}
+
+/// Where the gateway listens.
+pub(crate) fn bind(schema: &mut Value) {
+    let words = "loopback|auto|lan|all";
+    let (four, six) = (r"\d{1,3}(\.\d{1,3}){3}", "[0-9A-Fa-f.]*:[0-9A-Fa-f:.]+");
+    schema["pattern"] = json!(format!(r"\$|^({words}|{four}|{six})$"));
+}
+
+/// How the gateway knows its clients.
+pub(crate) fn auth_mode(schema: &mut Value) {
+    schema["pattern"] = json!(r"\$|^token$");
+}
+
+/// The token of the gateway.
+pub(crate) fn gateway_token(schema: &mut Value) {
+    credential(schema);
+    schema["not"] = json!({ "pattern": r"^\s*$" });
+}
+
+/// Origins of web pages.
+pub(crate) fn origins(schema: &mut Value) {
+    schema["items"]["pattern"] = json!(r"\$|^[A-Za-z][A-Za-z0-9+.-]*://[^/\s?#@]+/?$");
+}
+
+/// URIs of resources.
+pub(crate) fn uris(schema: &mut Value) {
+    schema["items"]["pattern"] = json!(r"\$|^[A-Za-z][A-Za-z0-9+.-]*:\S+$");
+}
+
+/// Hosts of private networks.
+pub(crate) fn private_hosts(schema: &mut Value) {
+    let (name, six) = ("[A-Za-z0-9_.-]+", r"\[?[0-9A-Fa-f.]*:[0-9A-Fa-f:.]+\]?");
+    schema["items"]["pattern"] = json!(format!(r"\$|^({name}|{six})(/\d{{1,3}})?$"));
+}
+
 /// Collects the properties of one section.
 pub(crate) struct SectionSchema {
     description: &'static str,

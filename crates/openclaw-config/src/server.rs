@@ -45,6 +45,10 @@ pub struct ServerConfig {
     pub supports_parallel_tool_calls: bool,
     /// Whether the program must not start without it.
     pub required: bool,
+    /// URIs of resources that are put into the context of every conversation.
+    pub resources: Vec<Expanded>,
+    /// Whether it may have the agent's model answer questions of its own.
+    pub sampling: bool,
 }
 
 impl ServerConfig {

@@ -8,17 +8,17 @@ use openclaw_secrets::SecretTemplate;
 use serde_json::{Value as Json, json};
 
 use crate::credential::{
-    ArgFilter, REDACTED, address_credentials, is_credential_name, looks_like_credential,
-    safe_address, safe_args,
+    ArgFilter, address_credentials, is_credential_name, looks_like_credential, safe_address,
+    safe_args,
 };
 use crate::decode::{Field, Spanned, Table, Whole};
 use crate::model::{Origin, Setting, ToolPolicy};
 use crate::raw::{Approval, RawServerTools, Words};
 use crate::server::{Args, SafeUrl};
-use crate::text::{Expanded, Text, is_reference_word, is_variable_name};
+use crate::text::{Expanded, Text, is_variable_name};
 
 use super::server::ServerBuilder;
-use super::values::{Unset, no_home};
+use super::values::{Unset, no_home, references_only};
 
 impl ServerBuilder<'_, '_> {
     /// A table of values that may be credentials: `env`, `headers`.
@@ -169,6 +169,27 @@ impl ServerBuilder<'_, '_> {
         None
     }
 
+    /// URIs of resources. They are compared with those of the server, so they stay as they are.
+    pub(super) fn resources(&mut self, uris: Field<Words>) -> Vec<Expanded> {
+        let Some(uris) = uris else { return Vec::new() };
+        let origin = self.cx.origin(&uris);
+        let written = uris.value.iter().map(|uri| safe_address(&uri.value.0));
+        self.note("resources", json!(written.collect::<Vec<_>>()), origin);
+        let mut out = Vec::new();
+        for text in &uris.value {
+            let unset = &mut Unset::HoldsBack(&mut self.unset);
+            let Some(uri) = self.cx.filled(text, unset) else { continue };
+            if is_uri(uri.as_str()) {
+                out.push(uri);
+            } else {
+                let help = "`openclaw mcp resources` lists those that there are";
+                let message = "this is not the URI of a resource";
+                self.cx.found.push(text.error(message, "not a URI").help(help));
+            }
+        }
+        out
+    }
+
     pub(super) fn tools(&mut self, tools: Field<RawServerTools>) -> ToolPolicy {
         let RawServerTools { allow, deny } = tools.map(|tools| tools.value).unwrap_or_default();
         let unset = &mut Unset::HoldsBack(&mut self.unset);
@@ -206,8 +227,14 @@ impl ServerBuilder<'_, '_> {
     }
 }
 
-/// `Bearer ${TOKEN}` as `[REDACTED] ${TOKEN}`: references as they stand, nothing else.
-fn references_only(written: &str) -> String {
-    let shown = |word| if is_reference_word(word) || word.is_empty() { word } else { REDACTED };
-    written.split(' ').map(shown).collect::<Vec<_>>().join(" ")
+/// A scheme and something behind it; what that means is up to the server.
+fn is_uri(text: &str) -> bool {
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
+    };
+    let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
+    text.split_once(':').is_some_and(|(scheme, rest)| {
+        is_scheme(scheme) && !rest.is_empty() && rest.chars().all(is_plain)
+    })
 }

@@ -1,10 +1,14 @@
 //! From raw sections to the validated [`Config`]: layers are merged, values checked, and where each
 //! comes from is noted.
 
+mod agents;
 mod fields;
+mod gateway;
+mod models;
 mod normalise;
 mod secrets;
 mod server;
+mod tools;
 mod transport;
 mod values;
 
@@ -17,20 +21,14 @@ use serde_json::json;
 pub(crate) use values::{Builder, Unset};
 
 use crate::decode::{Field, Overlay, Spanned, Whole};
-use crate::model::{
-    AcpLimits, AgentConfig, Config, McpConfig, McpSettings, Origins, Setting, ToolNaming,
-    ToolPolicy,
-};
-use crate::name::{AgentId, ServerName};
-use crate::raw::{
-    RawAcp, RawAgent, RawAgents, RawConfig, RawGateway, RawMcp, RawMcpPlugin, RawPluginEntries,
-    RawPlugins, RawPolicy, Servers,
-};
+use crate::model::{AcpLimits, Config, McpConfig, McpSettings, Origins, Setting, ToolNaming};
+use crate::name::ServerName;
+use crate::raw::{RawAcp, RawConfig, RawMcp, RawMcpPlugin, RawPluginEntries, RawPlugins, Servers};
 use crate::text::Text;
+use agents::Common;
+use models::Providers;
 use server::{Built, ServerBuilder, Siblings};
 
-/// The agent that exists when none is configured.
-const DEFAULT_AGENT: &str = "main";
 const DEFAULT_DISCOVERY_MS: u64 = 300_000;
 const DEFAULT_CONCURRENT_SERVERS: u64 = 20;
 const DEFAULT_CALL_CAP_MS: u64 = 600_000;
@@ -40,23 +38,34 @@ const DEFAULT_ACP_TOOLS: u64 = 100;
 impl Builder<'_> {
     /// Builds the configuration. If errors were found, what comes back is not to be used.
     pub(crate) fn build(&mut self, raw: RawConfig, file: Option<PathBuf>) -> Config {
-        let RawConfig { mcp, agents, plugins, tools, gateway, acp, secrets } = raw;
+        let RawConfig { mcp, agents, plugins, tools, models, gateway, acp, secrets } = raw;
         let mut noted = Vec::new();
         let (mcp_enabled, plugin) = self.plugin(plugins, &mut noted);
         let shared = self.layer(plugin).overlaid_by(self.layer(mcp));
-        let gateway = gateway.map(|gateway| gateway.value).unwrap_or_default();
-        let RawGateway { tools: gateway_tools } = gateway;
         let RawAcp { max_servers, max_tools } = acp.map(|acp| acp.value).unwrap_or_default();
-        let agents = self.agents(agents, &shared, mcp_enabled);
-        let tools = self.tool_policy("tools", tools, &mut noted);
-        let gateway_tools = self.tool_policy("gateway.tools", gateway_tools, &mut noted);
+        let (tools, native_tools) = self.tools(tools, &mut noted);
+        let Providers { usable: models, named: providers } = self.models(models, &mut noted);
+        let common = Common { mcp: shared, mcp_enabled, providers: &providers };
+        let agents = self.agents(agents, &common);
+        let (gateway, gateway_tools) = self.gateway(gateway, &mut noted);
         let acp = AcpLimits {
             max_servers: self.count(&mut noted, "acp.maxServers", max_servers, DEFAULT_ACP_SERVERS),
             max_tools: self.count(&mut noted, "acp.maxTools", max_tools, DEFAULT_ACP_TOOLS),
         };
         let secrets = secrets.map(|it| it.value).unwrap_or_default();
         let secrets = self.secrets(secrets, &mut noted);
-        Config { file, agents, tools, gateway_tools, acp, secrets, origins: noted }
+        Config {
+            file,
+            agents,
+            tools,
+            native_tools,
+            models,
+            gateway,
+            gateway_tools,
+            acp,
+            secrets,
+            origins: noted,
+        }
     }
 
     fn count<const MIN: u64, const MAX: u64>(
@@ -92,98 +101,6 @@ impl Builder<'_> {
             }
         }
         Some(mcp)
-    }
-
-    fn agents(
-        &mut self,
-        agents: Field<RawAgents>,
-        shared: &Field<RawMcp>,
-        mcp_enabled: bool,
-    ) -> Vec<AgentConfig> {
-        let RawAgents { defaults, list, entries } = agents.map(|it| it.value).unwrap_or_default();
-        // Ids in `defaults` mean nothing.
-        let RawAgent { id: _, default: _, mcp, tools } =
-            defaults.map(|it| it.value).unwrap_or_default();
-        let shared = shared.clone().overlaid_by(self.layer(mcp));
-        let mut default_origins = Vec::new();
-        let default_tools = self.tool_policy("tools", tools, &mut default_origins);
-
-        let mut built: Vec<AgentConfig> = Vec::new();
-        let mut default = None;
-        for (id, agent) in self.named_agents(list, entries) {
-            if let Some(twin) = built.iter().position(|other| other.id == id) {
-                let message = format!("there is another agent `{}`", built[twin].id);
-                self.found.push(agent.error(message, "same id again"));
-                continue;
-            }
-            let RawAgent { id: _, default: is_default, mcp, tools } = agent.value;
-            if let Some(mark) = is_default.filter(|is_default| is_default.value) {
-                if default.is_some() {
-                    let message = "there is another default agent; that one counts";
-                    self.found.push(mark.warning(message, "has no effect"));
-                }
-                default.get_or_insert(built.len());
-            }
-            let mcp = shared.clone().overlaid_by(self.layer(mcp));
-            let (mut tools_policy, mut origins) = (default_tools.clone(), default_origins.clone());
-            if tools.is_some() {
-                origins.clear();
-                tools_policy = self.tool_policy("tools", tools, &mut origins);
-            }
-            let mcp = self.mcp(mcp, mcp_enabled);
-            built.push(AgentConfig { id, mcp, tools: tools_policy, origins });
-        }
-        if let Some(default) = default {
-            built[..=default].rotate_right(1);
-        }
-        if let (true, Ok(id)) = (built.is_empty(), AgentId::new(DEFAULT_AGENT)) {
-            let mcp = self.mcp(shared, mcp_enabled);
-            built.push(AgentConfig { id, mcp, tools: default_tools, origins: default_origins });
-        }
-        built
-    }
-
-    fn named_agents(
-        &mut self,
-        list: Field<Vec<Spanned<RawAgent>>>,
-        entries: Field<crate::decode::Table<RawAgent>>,
-    ) -> Vec<(AgentId, Spanned<RawAgent>)> {
-        let mut named = Vec::new();
-        for agent in list.map(|list| list.value).unwrap_or_default() {
-            let Some(id) = agent.value.id.clone() else {
-                let help = "add `id: \"…\"`";
-                self.found.push(agent.error("an agent needs an id", "has none").help(help));
-                continue;
-            };
-            named.push((id.map(|Text(id)| id), agent));
-        }
-        for (name, agent) in entries.map(|entries| entries.value.0).unwrap_or_default() {
-            let id = Spanned { value: name, at: agent.at, path: agent.path.clone() };
-            named.push((id, agent));
-        }
-        let check = |(id, agent): (Spanned<String>, _)| match AgentId::new(id.value.as_str()) {
-            Ok(name) => Some((name, agent)),
-            Err(problem) => {
-                let message = format!("this is no id for an agent: {problem}");
-                let mut found = id.error(message, "bad id");
-                if let Some(better) = problem.suggestion() {
-                    found = found.help(format!("call it `{better}`"));
-                }
-                self.found.push(found);
-                None
-            }
-        };
-        named.into_iter().filter_map(check).collect()
-    }
-
-    fn tool_policy(
-        &mut self,
-        key: &str,
-        policy: Field<RawPolicy>,
-        noted: &mut Vec<Setting>,
-    ) -> ToolPolicy {
-        let RawPolicy { allow, deny } = policy.map(|it| it.value).unwrap_or_default();
-        self.policy(key, &allow, &deny, &mut Unset::Refused, noted)
     }
 
     /// The MCP configuration of an agent, from the layers that hold for it.

@@ -83,6 +83,8 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             max_result_chars,
             supports_parallel_tool_calls,
             required,
+            resources,
+            sampling,
             tls,
             proxy,
             // Moved elsewhere by `normalise`.
@@ -127,6 +129,8 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         let parallel = supports_parallel_tool_calls;
         let supports_parallel_tool_calls = self.flag("supportsParallelToolCalls", parallel, true);
         let required = self.flag("required", required, false);
+        let resources = self.resources(resources);
+        let sampling = self.flag("sampling", sampling, false);
 
         let transport = match (&given.command, &given.url) {
             (Some(_), None) => local.map(Transport::Stdio),
@@ -155,6 +159,8 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             max_result_chars: small(max_result_chars) as usize,
             supports_parallel_tool_calls,
             required,
+            resources,
+            sampling,
         });
         self.finish(config, enabled)
     }

@@ -161,7 +161,7 @@ fn is_valid_env_name(name: &str) -> bool {
 }
 
 /// A token of RFC 9110.
-fn is_header_name(name: &str) -> bool {
+pub(super) fn is_header_name(name: &str) -> bool {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty() && name.chars().all(is_token)
 }

@@ -7,13 +7,14 @@ use openclaw_secrets::{SCHEME, SecretTemplate};
 use serde_json::{Value as Json, json};
 use url::{Host, Url};
 
+use crate::credential::REDACTED;
 use crate::decode::{Field, Spanned};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Origin, Setting, ToolPolicy};
 use crate::raw::Words;
 use crate::server::SafeUrl;
 use crate::source::Sources;
-use crate::text::{Expanded, Lookup, Text, expand};
+use crate::text::{Expanded, Lookup, Text, expand, is_reference_word};
 
 /// What building needs to know, and what it has found so far.
 pub(crate) struct Builder<'a> {
@@ -34,6 +35,15 @@ pub(crate) enum Unset<'a> {
     HoldsBack(&'a mut Vec<Spanned<String>>),
     /// Elsewhere: they are an error.
     Refused,
+}
+
+/// A value that may be a credential.
+pub(crate) struct Credential {
+    pub(crate) value: SecretTemplate,
+    /// Whether it stands in the file as it is.
+    pub(crate) is_written_out: bool,
+    /// Whether there is nothing to it.
+    pub(crate) is_empty: bool,
 }
 
 impl Builder<'_> {
@@ -75,7 +85,8 @@ impl Builder<'_> {
     ) -> Option<Expanded> {
         if text.value.0.contains(SCHEME) {
             let message = "a reference to a secret is not replaced here";
-            let help = "references may stand in `env`, `headers`, `apiKey` and `auth.clientSecret`";
+            let help = "references may stand in `env`, `headers`, `apiKey`, `auth.clientSecret` and \
+                        `auth.token`";
             self.found.push(text.error(message, "would be passed on as it stands").help(help));
             return None;
         }
@@ -127,7 +138,8 @@ impl Builder<'_> {
     pub(crate) fn path(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<PathBuf> {
         let path = self.filled(text, unset)?;
         let path = path.as_str();
-        match (path.strip_prefix("~/"), self.home) {
+        let below_home = if path == "~" { Some("") } else { path.strip_prefix("~/") };
+        match (below_home, self.home) {
             (Some(rest), Some(home)) => Some(home.join(rest)),
             (Some(_), None) => {
                 self.found.push(no_home(text));
@@ -137,18 +149,23 @@ impl Builder<'_> {
         }
     }
 
-    /// An address that may be contacted: https, or http on this machine (T8).
-    pub(crate) fn url(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<SafeUrl> {
+    /// An address of any kind.
+    pub(crate) fn any_url(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<Url> {
         let expanded = self.filled(text, unset)?;
-        let url = match Url::parse(expanded.as_str().trim()) {
-            Ok(url) => url,
+        match Url::parse(expanded.as_str().trim()) {
+            Ok(url) => Some(url),
             Err(problem) => {
                 let help = "write it in full: `https://example.com/mcp`";
                 let message = format!("this is not a URL: {problem}");
                 self.found.push(text.error(message, "not a URL").help(help));
-                return None;
+                None
             }
-        };
+        }
+    }
+
+    /// An address that may be contacted: https, or http on this machine (T8).
+    pub(crate) fn url(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<SafeUrl> {
+        let url = self.any_url(text, unset)?;
         let refused = match url.scheme() {
             "https" => None,
             "http" if is_loopback(&url) => None,
@@ -179,9 +196,7 @@ impl Builder<'_> {
     ) -> ToolPolicy {
         let mut list = |name: &str, field: &Field<Words>| {
             let field = field.as_ref()?;
-            let written: Vec<&str> = field.value.iter().map(|word| word.value.0.as_str()).collect();
-            let origin = self.origin(field);
-            noted.push(Setting { key: format!("{key}.{name}"), value: json!(written), origin });
+            self.note_words(&format!("{key}.{name}"), field, noted);
             let words = field.value.iter().filter_map(|word| self.pattern(word, unset)).collect();
             Some(words)
         };
@@ -198,6 +213,47 @@ impl Builder<'_> {
             return None;
         }
         Some(pattern.as_str().to_owned())
+    }
+
+    /// A text that is noted as it was written, and read by `read`.
+    pub(crate) fn noted_text<T>(
+        &mut self,
+        key: &str,
+        field: Field<Text>,
+        noted: &mut Vec<Setting>,
+        read: impl FnOnce(&mut Self, &Spanned<Text>) -> Option<T>,
+    ) -> Option<T> {
+        let text = field?;
+        let (value, origin) = (json!(text.value.0), self.origin(&text));
+        noted.push(Setting { key: key.to_owned(), value, origin });
+        read(self, &text)
+    }
+
+    /// Notes a list as it was written.
+    pub(crate) fn note_words(&self, key: &str, words: &Spanned<Words>, noted: &mut Vec<Setting>) {
+        let written: Vec<&str> = words.value.iter().map(|word| word.value.0.as_str()).collect();
+        let (value, origin) = (json!(written), self.origin(words));
+        noted.push(Setting { key: key.to_owned(), value, origin });
+    }
+
+    /// A value outside servers that may be a credential.
+    pub(crate) fn noted_credential(
+        &mut self,
+        key: &str,
+        text: &Spanned<Text>,
+        noted: &mut Vec<Setting>,
+    ) -> Option<Credential> {
+        let (value, origin) = (json!(references_only(&text.value.0)), self.origin(text));
+        noted.push(Setting { key: key.to_owned(), value, origin });
+        let expanded = self.text(text, &mut Unset::Refused)?;
+        if expanded.as_str().contains(['\r', '\n', '\0']) {
+            self.found.push(text.error("a credential has only one line", "has a line break"));
+            return None;
+        }
+        let value = self.credential(text, &expanded)?;
+        let is_empty = value.is_plain() && expanded.as_str().trim().is_empty();
+        let is_written_out = value.is_plain() && !expanded.has_variables() && !is_empty;
+        Some(Credential { value, is_written_out, is_empty })
     }
 
     /// Takes a field or its default, and notes which.
@@ -224,11 +280,17 @@ pub(crate) fn no_home(text: &Spanned<Text>) -> Diagnostic {
 }
 
 /// Whether an address can only lead to this machine.
-fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
+}
+
+/// `Bearer ${TOKEN}` as `[REDACTED] ${TOKEN}`: references as they stand, nothing else.
+pub(crate) fn references_only(written: &str) -> String {
+    let shown = |word| if is_reference_word(word) || word.is_empty() { word } else { REDACTED };
+    written.split(' ').map(shown).collect::<Vec<_>>().join(" ")
 }

@@ -41,6 +41,17 @@ const HARMLESS: &[&str] = &[
     "profile",
     "namespace",
     "name",
+    "model",
+    "primary",
+    "fallbacks",
+    "workspace",
+    "contextTokens",
+    "fallback",
+    "api",
+    "bind",
+    "mode",
+    "allowPrivate",
+    "shell",
 ];
 /// Keys whose values are addresses.
 const ADDRESSES: &[&str] = &[
@@ -51,6 +62,10 @@ const ADDRESSES: &[&str] = &[
     "authorizationServerUrl",
     "clientMetadataUrl",
     "redirectUrl",
+    "baseUrl",
+    "publicUrl",
+    "allowedOrigins",
+    "resources",
 ];
 /// Everything below these keys may be a credential, numbers included.
 const SENSITIVE: &[&str] = &["env", "headers"];

@@ -1,7 +1,11 @@
 //! What may stand in `openclaw.json`, declared once: keys, synonyms, types, documentation.
 
+mod agent;
+mod gateway;
+mod models;
 mod secrets;
 mod server;
+mod tools;
 
 use std::collections::BTreeSet;
 
@@ -14,11 +18,17 @@ use crate::schema;
 use crate::text::Text;
 use crate::tree::Node;
 
+pub use agent::ApprovalFallback;
+pub(crate) use agent::{ModelSetting, RawAgent, RawAgents, RawApproval, RawModelChoice};
+pub(crate) use gateway::{RawAcp, RawGateway, RawGatewayAuth};
+pub use models::ModelApi;
+pub(crate) use models::{ApiSetting, RawModels, RawProvider};
 pub(crate) use secrets::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
 pub use server::{Approval, TransportKind};
 pub(crate) use server::{
     AuthSetting, RawAuth, RawNodeOAuth, RawNodeToolFilter, RawServer, RawServerTools, RawTls,
 };
+pub(crate) use tools::{RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools};
 
 /// Up to a day, in milliseconds.
 type Millis = Whole<1, 86_400_000>;
@@ -37,40 +47,16 @@ section! {
         agents: RawAgents = "agents",
         /// Plugins; `mcp-client` is built in.
         plugins: RawPlugins = "plugins",
-        /// Which tools may be used, by all agents.
-        tools: RawPolicy = "tools",
+        /// Which tools may be used, by all agents, and how the built-in ones behave.
+        tools: RawTools = "tools",
+        /// Where models are had.
+        models: RawModels = "models",
         /// The gateway.
         gateway: RawGateway = "gateway",
         /// Limits of the sessions that an editor opens.
         acp: RawAcp = "acp",
         /// Where secrets come from.
         secrets: RawSecrets = "secrets",
-    }
-}
-
-section! {
-    /// The agents, and what they have in common.
-    struct RawAgents("the agents", Leave) {
-        /// What holds for every agent, unless it says otherwise.
-        defaults: RawAgent = "defaults",
-        /// The agents, as a list.
-        list: Vec<Spanned<RawAgent>> = "list" => schema::with_ids,
-        /// The agents, by id.
-        entries: Table<RawAgent> = "entries" => schema::named,
-    }
-}
-
-section! {
-    /// An agent.
-    struct RawAgent("an agent", Leave) {
-        /// Its id.
-        id: Text = "id" => schema::name,
-        /// Whether it answers where no agent is named.
-        default: bool = "default",
-        /// MCP servers and settings of this agent; they change what is inherited, field by field.
-        mcp: RawMcp = "mcp",
-        /// Which tools it may use.
-        tools: RawPolicy = "tools",
     }
 }
 
@@ -97,34 +83,6 @@ section! {
         enabled: bool = "enabled",
         /// MCP servers and settings for all agents; `mcp` has precedence.
         config: RawMcp = "config",
-    }
-}
-
-section! {
-    /// Which tools may be used: glob patterns on their names. Deny beats allow.
-    struct RawPolicy("a tool policy", Leave) {
-        /// Only these tools, if given.
-        allow: Words = "allow",
-        /// Not these tools.
-        deny: Words = "deny",
-    }
-}
-
-section! {
-    /// The gateway.
-    struct RawGateway("the gateway", Leave) {
-        /// Which tools may be used through the gateway.
-        tools: RawPolicy = "tools",
-    }
-}
-
-section! {
-    /// Limits of the sessions that an editor opens.
-    struct RawAcp("the limits of editor sessions", Leave) {
-        /// MCP servers a session (10).
-        max_servers: Whole<0, 1000> = "maxServers",
-        /// MCP tools a session (100).
-        max_tools: Whole<0, 100_000> = "maxTools",
     }
 }
 
@@ -161,11 +119,8 @@ impl Decode for Servers {
             let before = cx.found.len();
             if let Err(problem) = ServerName::new(member.key.as_str()) {
                 let message = format!("this is no name for a server: {problem}");
-                let mut found = Diagnostic::error(message).at(member.key_at, "bad name");
-                if let Some(better) = problem.suggestion() {
-                    found = found.help(format!("call it `{better}`"));
-                }
-                cx.report_key(member, found);
+                let found = Diagnostic::error(message).at(member.key_at, "bad name");
+                cx.report_key(member, found.suggest(&problem));
             }
             if let Some(server) = cx.member(member) {
                 servers.by_name.0.insert(member.key.clone(), server);

@@ -59,6 +59,10 @@ section! {
         supports_parallel_tool_calls: bool = "supportsParallelToolCalls",
         /// Whether the program must not start without this server (false).
         required: bool = "required",
+        /// Resources of it that are put into the context of every conversation, by their URIs.
+        resources: Words = "resources" => schema::uris,
+        /// Whether it may have the agent's model answer questions of its own (false).
+        sampling: bool = "sampling",
         /// Certificates.
         tls: RawTls = "tls",
         /// The proxy for this server: its address, or `none`.

@@ -6,7 +6,7 @@ use crate::support::*;
 
 /// Everything that is said and shown about a configuration.
 fn shown(text: &str) -> String {
-    let Loaded { config, report } = read(text);
+    let Loaded { config, report, .. } = read(text);
     let mut shown = report.render(Default::default());
     shown += &report.to_json().to_string();
     shown += &format!("{report:?}{config:?}");

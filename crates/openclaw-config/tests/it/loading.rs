@@ -220,7 +220,7 @@ fn unknown_keys_are_errors_in_our_sections_and_the_nearest_key_is_named() {
 #[test]
 fn unknown_keys_elsewhere_are_left_alone() {
     let said =
-        doubtful("{ channels: { x: 1 }, agents: { defaults: { model: 'm' } }, theme: 'dark' }");
+        doubtful("{ channels: { x: 1 }, agents: { defaults: { heartbeat: 'm' } }, theme: 'dark' }");
     assert_eq!(said, "");
     let said = doubtful("{ mpc: { servers: {} } }");
     assert_says(&said, &["warning: `mpc` is not read", "did you mean `mcp`?"]);

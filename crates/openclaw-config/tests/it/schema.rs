@@ -161,7 +161,7 @@ fn the_schema_accepts_what_only_merging_can_tell() {
 fn program_and_schema_agree_on_everything_else() {
     for good in [
         json!({}),
-        json!({ "channels": { "x": [1] }, "agents": { "defaults": { "model": 5 } } }),
+        json!({ "channels": { "x": [1] }, "agents": { "defaults": { "heartbeat": 5 } } }),
         json!({ "mcp": { "debug": true, "toolDiscoveryInterval": 0, "maxConcurrentServers": 1 } }),
         json!({ "mcp": { "toolNaming": "{server}__{tool}" } }),
         json!({ "mcp": { "toolNaming": "{tool}_of_{server}" } }),

@@ -1,0 +1,294 @@
+//! The agents, each with what it inherits.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::agent::{AgentConfig, ApprovalSettings, ModelChoice, ModelName};
+use crate::decode::{Field, Overlay, Spanned, Table, Whole};
+use crate::diagnostic::Diagnostic;
+use crate::model::{Setting, ToolPolicy};
+use crate::name::AgentId;
+use crate::raw::{
+    ApprovalFallback, ModelApi, ModelSetting, RawAgent, RawAgents, RawApproval, RawMcp,
+    RawModelChoice, Words,
+};
+use crate::text::{Expanded, Text};
+
+use super::values::{Builder, Unset};
+
+/// The agent that exists when none is configured.
+const DEFAULT_AGENT: &str = "main";
+const DEFAULT_MAX_ROUNDS: u64 = 50;
+const DEFAULT_PARALLEL_TOOLS: u64 = 8;
+const DEFAULT_SEARCH_THRESHOLD: u64 = 50;
+const DEFAULT_APPROVAL_MS: u64 = 300_000;
+
+/// What all agents share.
+pub(super) struct Common<'a> {
+    /// The MCP servers and settings that hold for all.
+    pub(super) mcp: Field<RawMcp>,
+    pub(super) mcp_enabled: bool,
+    /// The ids of providers that the file has an entry for, good or bad.
+    pub(super) providers: &'a BTreeSet<String>,
+}
+
+impl Builder<'_> {
+    pub(super) fn agents(
+        &mut self,
+        agents: Field<RawAgents>,
+        common: &Common<'_>,
+    ) -> Vec<AgentConfig> {
+        let RawAgents { defaults, list, entries } = agents.map(|it| it.value).unwrap_or_default();
+        let mut defaults = defaults.map(|it| it.value).unwrap_or_default();
+        // Ids in `defaults` mean nothing.
+        (defaults.id, defaults.default) = (None, None);
+        self.ignore_models(&mut defaults);
+        defaults.mcp = common.mcp.clone().overlaid_by(self.layer(defaults.mcp.take()));
+        // What stands there is checked, also where every agent says otherwise.
+        let by_default = RawAgent { mcp: None, ..defaults.clone() };
+        self.traits(by_default, common.providers);
+
+        let mut built: Vec<AgentConfig> = Vec::new();
+        let mut default = None;
+        for (id, agent) in self.named_agents(list, entries) {
+            if let Some(twin) = built.iter().position(|other| other.id == id) {
+                let message = format!("there is another agent `{}`", built[twin].id);
+                self.found.push(agent.error(message, "same id again"));
+                continue;
+            }
+            let mut own = agent.value;
+            if let Some(mark) = own.default.take().filter(|is_default| is_default.value) {
+                if default.is_some() {
+                    let message = "there is another default agent; that one counts";
+                    self.found.push(mark.warning(message, "has no effect"));
+                }
+                default.get_or_insert(built.len());
+            }
+            self.ignore_models(&mut own);
+            own.mcp = self.layer(own.mcp.take());
+            // A policy is one thing: half of one and half of another would be nobody's.
+            let tools = own.tools.take().or_else(|| defaults.tools.clone());
+            let merged = RawAgent { tools, ..defaults.clone().overlaid_by(own) };
+            built.push(self.agent(id, merged, common));
+        }
+        if let Some(default) = default {
+            built[..=default].rotate_right(1);
+        }
+        if let (true, Ok(id)) = (built.is_empty(), AgentId::new(DEFAULT_AGENT)) {
+            built.push(self.agent(id, defaults, common));
+        }
+        built
+    }
+
+    /// The Node OpenClaw's catalogue of models.
+    fn ignore_models(&mut self, agent: &mut RawAgent) {
+        if let Some(models) = agent.models.take() {
+            self.found.push(no_effect(&models, "models"));
+        }
+    }
+
+    fn agent(&mut self, id: AgentId, mut agent: RawAgent, common: &Common<'_>) -> AgentConfig {
+        let mcp = self.mcp(agent.mcp.take(), common.mcp_enabled);
+        let traits = self.traits(agent, common.providers);
+        let Traits { model, workspace, system_prompt, tools, approval, noted, .. } = traits;
+        AgentConfig {
+            id,
+            model,
+            workspace,
+            system_prompt,
+            max_rounds: traits.max_rounds,
+            max_parallel_tools: traits.max_parallel_tools,
+            tool_search_threshold: traits.tool_search_threshold,
+            context_tokens: traits.context_tokens,
+            approval,
+            mcp,
+            tools,
+            origins: noted,
+        }
+    }
+
+    /// Everything about an agent but its id and its MCP servers.
+    fn traits(&mut self, agent: RawAgent, providers: &BTreeSet<String>) -> Traits {
+        let RawAgent {
+            id: _,
+            default: _,
+            model,
+            workspace,
+            system_prompt,
+            max_rounds,
+            max_parallel_tools,
+            tool_search_threshold,
+            context_tokens,
+            approval,
+            mcp: _,
+            tools,
+            models: _,
+        } = agent;
+        let mut noted = Vec::new();
+        let model = self.model_choice(model, providers, &mut noted);
+        let workspace = self.noted_text("workspace", workspace, &mut noted, |cx, text| {
+            cx.path(text, &mut Unset::Refused)
+        });
+        let system_prompt =
+            self.noted_text("systemPrompt", system_prompt, &mut noted, |cx, text| {
+                cx.plain(text, &mut Unset::Refused)
+            });
+        let max_rounds = self.count(&mut noted, "maxRounds", max_rounds, DEFAULT_MAX_ROUNDS);
+        let max_parallel_tools =
+            self.count(&mut noted, "maxParallelTools", max_parallel_tools, DEFAULT_PARALLEL_TOOLS);
+        let key = "toolSearchThreshold";
+        let threshold =
+            self.count(&mut noted, key, tool_search_threshold, DEFAULT_SEARCH_THRESHOLD);
+        let context_tokens = context_tokens.map(|tokens| {
+            let origin = self.origin(&tokens);
+            let value = json!(tokens.value.0);
+            noted.push(Setting { key: "contextTokens".to_owned(), value, origin });
+            tokens.value.0
+        });
+        let approval = self.approval(approval, &mut noted);
+        let tools = self.tool_policy("tools", tools, &mut noted);
+        Traits {
+            model,
+            workspace,
+            system_prompt,
+            max_rounds,
+            max_parallel_tools,
+            tool_search_threshold: (threshold > 0).then_some(threshold),
+            context_tokens,
+            approval,
+            tools,
+            noted,
+        }
+    }
+
+    fn approval(
+        &mut self,
+        approval: Field<RawApproval>,
+        noted: &mut Vec<Setting>,
+    ) -> ApprovalSettings {
+        let RawApproval { fallback, timeout } = approval.map(|it| it.value).unwrap_or_default();
+        let key = "approval.fallback";
+        let deny = ApprovalFallback::Deny;
+        let fallback = self.take(noted, key, fallback, deny, |it| json!(it.as_str()));
+        let timeout = self.millis(noted, "approval.timeoutMs", timeout, DEFAULT_APPROVAL_MS);
+        ApprovalSettings { fallback, timeout }
+    }
+
+    fn model_choice(
+        &mut self,
+        model: Field<ModelSetting>,
+        providers: &BTreeSet<String>,
+        noted: &mut Vec<Setting>,
+    ) -> Option<ModelChoice> {
+        let model = model?;
+        let RawModelChoice { primary, fallbacks } = model.value.0.clone();
+        if primary.is_none() {
+            let help = "add `primary: \"provider/model\"`";
+            self.found.push(model.error("no model is named here", "no `primary`").help(help));
+        }
+        let primary = self
+            .noted_text("model.primary", primary, noted, |cx, text| cx.model_name(text, providers));
+        let fallbacks = self.fallbacks(fallbacks, providers, noted);
+        let primary = primary?;
+        let mut named = BTreeSet::from([primary.clone()]);
+        let fallbacks = fallbacks.into_iter().filter(|name| named.insert(name.clone())).collect();
+        Some(ModelChoice { primary, fallbacks })
+    }
+
+    fn fallbacks(
+        &mut self,
+        fallbacks: Field<Words>,
+        providers: &BTreeSet<String>,
+        noted: &mut Vec<Setting>,
+    ) -> Vec<ModelName> {
+        let Some(names) = fallbacks else { return Vec::new() };
+        self.note_words("model.fallbacks", &names, noted);
+        names.value.iter().filter_map(|name| self.model_name(name, providers)).collect()
+    }
+
+    fn model_name(
+        &mut self,
+        text: &Spanned<Text>,
+        providers: &BTreeSet<String>,
+    ) -> Option<ModelName> {
+        let written = self.filled(text, &mut Unset::Refused)?;
+        let Some(name) = ModelName::new(written.as_str()) else {
+            let help = "for instance `anthropic/claude-sonnet-4-5`, `ollama/llama3`, or `offline`";
+            let message = "a model is named with its provider: `provider/model`";
+            self.found.push(text.error(message, "not of that form").help(help));
+            return None;
+        };
+        let is_known = |id: &str| ModelApi::of_provider(id).is_some() || providers.contains(id);
+        if let Some(id) = name.provider().filter(|id| !is_known(id)) {
+            let message = format!("there is no model provider `{id}`");
+            let help = format!("add `models.providers.{id}` with its `baseUrl`");
+            let label = "cannot be used until there is one";
+            self.found.push(text.warning(message, label).help(help));
+        }
+        Some(name)
+    }
+
+    fn named_agents(
+        &mut self,
+        list: Field<Vec<Spanned<RawAgent>>>,
+        entries: Field<Table<RawAgent>>,
+    ) -> Vec<(AgentId, Spanned<RawAgent>)> {
+        let mut named = Vec::new();
+        for agent in list.map(|list| list.value).unwrap_or_default() {
+            let Some(id) = agent.value.id.clone() else {
+                let help = "add `id: \"…\"`";
+                self.found.push(agent.error("an agent needs an id", "has none").help(help));
+                continue;
+            };
+            named.push((id.map(|Text(id)| id), agent));
+        }
+        for (name, agent) in entries.map(|entries| entries.value.0).unwrap_or_default() {
+            let id = Spanned { value: name, at: agent.at, path: agent.path.clone() };
+            named.push((id, agent));
+        }
+        let check = |(id, agent): (Spanned<String>, _)| match AgentId::new(id.value.as_str()) {
+            Ok(name) => Some((name, agent)),
+            Err(problem) => {
+                let message = format!("this is no id for an agent: {problem}");
+                self.found.push(id.error(message, "bad id").suggest(&problem));
+                None
+            }
+        };
+        named.into_iter().filter_map(check).collect()
+    }
+
+    /// A number of milliseconds.
+    pub(super) fn millis<const MIN: u64, const MAX: u64>(
+        &self,
+        noted: &mut Vec<Setting>,
+        key: &str,
+        field: Field<Whole<MIN, MAX>>,
+        default: u64,
+    ) -> Duration {
+        let millis = self.take(noted, key, field, Whole(default), |millis| json!(millis.0)).0;
+        Duration::from_millis(millis)
+    }
+}
+
+/// What [`Builder::traits`] finds out about an agent.
+struct Traits {
+    model: Option<ModelChoice>,
+    workspace: Option<std::path::PathBuf>,
+    system_prompt: Option<Expanded>,
+    max_rounds: usize,
+    max_parallel_tools: usize,
+    tool_search_threshold: Option<usize>,
+    context_tokens: Option<u64>,
+    approval: ApprovalSettings,
+    tools: ToolPolicy,
+    noted: Vec<Setting>,
+}
+
+/// A setting of the Node OpenClaw that means nothing here.
+pub(super) fn no_effect<T>(field: &Spanned<T>, key: &str) -> Diagnostic {
+    Diagnostic::note(format!("`{key}` has no effect here"))
+        .at(field.at, "accepted and ignored")
+        .path(field.path.as_str())
+}

@@ -1,0 +1,149 @@
+//! The gateway's settings.
+
+use openclaw_secrets::SecretTemplate;
+use serde_json::json;
+use url::Url;
+
+use crate::credential::safe_address;
+use crate::decode::{Field, Spanned};
+use crate::gateway::{Bind, GatewayConfig};
+use crate::model::{Origin, Setting, ToolPolicy};
+use crate::raw::{RawGateway, RawGatewayAuth, Words};
+use crate::server::SafeUrl;
+use crate::text::Text;
+
+use super::values::{Builder, Unset};
+
+const DEFAULT_PORT: u64 = 18_789;
+const DEFAULT_GRACE_MS: u64 = 10_000;
+
+impl Builder<'_> {
+    pub(super) fn gateway(
+        &mut self,
+        gateway: Field<RawGateway>,
+        noted: &mut Vec<Setting>,
+    ) -> (GatewayConfig, ToolPolicy) {
+        let RawGateway { port, bind, auth, public_url, allowed_origins, shutdown_grace, tools } =
+            gateway.map(|it| it.value).unwrap_or_default();
+        let RawGatewayAuth { mode, token } = auth.map(|it| it.value).unwrap_or_default();
+        let port = self.count(noted, "gateway.port", port, DEFAULT_PORT);
+        let bind = self.bind(bind, noted);
+        self.auth_mode(mode, noted);
+        let token = self.gateway_token(token, noted);
+        let public_url = public_url.and_then(|text| self.public_url(&text, noted));
+        let allowed_origins = self.allowed_origins(allowed_origins, noted);
+        let shutdown_grace =
+            self.millis(noted, "gateway.shutdownGraceMs", shutdown_grace, DEFAULT_GRACE_MS);
+        let tools = self.tool_policy("gateway.tools", tools, noted);
+        let gateway = GatewayConfig {
+            port: u16::try_from(port).unwrap_or(u16::MAX),
+            bind,
+            token,
+            public_url,
+            allowed_origins,
+            shutdown_grace,
+        };
+        (gateway, tools)
+    }
+
+    fn bind(&mut self, bind: Field<Text>, noted: &mut Vec<Setting>) -> Bind {
+        if bind.is_none() {
+            let (key, value) = ("gateway.bind".to_owned(), json!(Bind::Loopback.to_string()));
+            noted.push(Setting { key, value, origin: Origin::Default });
+        }
+        let bind = self.noted_text("gateway.bind", bind, noted, |cx, text| {
+            let word = cx.filled(text, &mut Unset::Refused)?;
+            let bind = Bind::parse(word.as_str());
+            if bind.is_none() {
+                let message = "expected `loopback`, `lan` or an IP address";
+                let help = match word.as_str() {
+                    "custom" => "write the address itself, in place of `customBindHost`",
+                    "tailnet" => "write this machine's address in that network",
+                    _ => "`loopback` is this machine only, `lan` is everywhere",
+                };
+                cx.found.push(text.error(message, "none of these").help(help));
+            }
+            bind
+        });
+        bind.unwrap_or(Bind::Loopback)
+    }
+
+    /// There is one kind only; it is read so that nobody relies on another.
+    fn auth_mode(&mut self, mode: Field<Text>, noted: &mut Vec<Setting>) {
+        self.noted_text("gateway.auth.mode", mode, noted, |cx, text| {
+            let mode = cx.filled(text, &mut Unset::Refused)?;
+            if mode.as_str() != "token" {
+                let message =
+                    "only `token` is available: the gateway never lets anyone in without one";
+                let help = "leave `mode` out; without `token` one is generated";
+                cx.found.push(text.error(message, "not available").help(help));
+            }
+            Some(())
+        });
+    }
+
+    fn gateway_token(
+        &mut self,
+        token: Field<Text>,
+        noted: &mut Vec<Setting>,
+    ) -> Option<SecretTemplate> {
+        let text = token?;
+        let credential = self.noted_credential("gateway.auth.token", &text, noted)?;
+        if credential.is_empty {
+            let help = "leave it out, and one is generated";
+            self.found.push(text.error("this must not be empty", "empty").help(help));
+            return None;
+        }
+        Some(credential.value)
+    }
+
+    fn public_url(&mut self, text: &Spanned<Text>, noted: &mut Vec<Setting>) -> Option<SafeUrl> {
+        let (value, origin) = (json!(safe_address(&text.value.0)), self.origin(text));
+        noted.push(Setting { key: "gateway.publicUrl".to_owned(), value, origin });
+        let url = self.any_url(text, &mut Unset::Refused)?;
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        let problem = if url.scheme() != "https" {
+            "only an https address can be published"
+        } else if has_user || url.query().is_some() || url.fragment().is_some() {
+            "a published address has no user, no query and no fragment"
+        } else {
+            return Some(SafeUrl::new(url, text.value.0.trim()));
+        };
+        self.found
+            .push(text.error(problem, "not allowed").help("for instance `https://example.com`"));
+        None
+    }
+
+    fn allowed_origins(&mut self, origins: Field<Words>, noted: &mut Vec<Setting>) -> Vec<String> {
+        let Some(origins) = origins else { return Vec::new() };
+        self.note_words("gateway.allowedOrigins", &origins, noted);
+        let mut out = Vec::new();
+        for text in &origins.value {
+            let Some(word) = self.filled(text, &mut Unset::Refused) else { continue };
+            match origin_of(word.as_str()) {
+                Some(origin) => out.push(origin),
+                None => {
+                    let message =
+                        "expected the origin of web pages: scheme, host and, if need be, port";
+                    let help = "for instance `https://example.com` or `http://localhost:5173`";
+                    self.found.push(text.error(message, "not an origin").help(help));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// An origin as browsers write it: `HTTPS://Example.com:443/` is `https://example.com`.
+fn origin_of(written: &str) -> Option<String> {
+    let url = Url::parse(written).ok()?;
+    let is_bare = matches!(url.path(), "" | "/")
+        && url.username().is_empty()
+        && url.password().is_none()
+        && url.query().is_none()
+        && url.fragment().is_none();
+    let host = url.host_str().filter(|host| is_bare && !host.is_empty() && !host.contains('*'))?;
+    // Pages of an editor or an extension have schemes of their own.
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    Some(format!("{}://{}{port}", url.scheme(), host.to_ascii_lowercase()))
+}

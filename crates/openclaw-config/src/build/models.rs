@@ -1,0 +1,175 @@
+//! The providers of models.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openclaw_secrets::SecretTemplate;
+use serde_json::json;
+
+use crate::credential::{
+    address_credentials, is_credential_name, looks_like_credential, safe_address,
+};
+use crate::decode::{Field, Spanned, Table};
+use crate::diagnostic::Diagnostic;
+use crate::model::{Origin, Setting};
+use crate::name::ProviderId;
+use crate::provider::ProviderConfig;
+use crate::raw::{ApiSetting, ModelApi, RawModels, RawProvider};
+use crate::server::SafeUrl;
+use crate::text::Text;
+
+use super::agents::no_effect;
+use super::transport::is_header_name;
+use super::values::{Builder, Unset};
+
+/// The providers that can be used, and the ids of all that the file has an entry for.
+#[derive(Default)]
+pub(super) struct Providers {
+    pub(super) usable: BTreeMap<ProviderId, ProviderConfig>,
+    pub(super) named: BTreeSet<String>,
+}
+
+impl Builder<'_> {
+    pub(super) fn models(
+        &mut self,
+        models: Field<RawModels>,
+        noted: &mut Vec<Setting>,
+    ) -> Providers {
+        let RawModels { providers } = models.map(|it| it.value).unwrap_or_default();
+        let mut built = Providers::default();
+        for (name, provider) in providers.map(|it| it.value.0).unwrap_or_default() {
+            let place = Spanned { value: (), at: provider.at, path: provider.path.clone() };
+            let config = self.provider(&name, provider, noted);
+            built.named.insert(name.clone());
+            match ProviderId::new(name) {
+                Ok(id) => drop(config.map(|config| built.usable.insert(id, config))),
+                Err(problem) => {
+                    let message = format!("this is no id for a model provider: {problem}");
+                    self.found.push(place.error(message, "bad id").suggest(&problem));
+                }
+            }
+        }
+        built
+    }
+
+    /// A provider; none if it cannot be used, which has been told.
+    fn provider(
+        &mut self,
+        id: &str,
+        provider: Spanned<RawProvider>,
+        noted: &mut Vec<Setting>,
+    ) -> Option<ProviderConfig> {
+        let RawProvider { base_url, api_key, api, headers, models } = provider.value;
+        if let Some(models) = models {
+            self.found.push(no_effect(&models, "models"));
+        }
+        let key = |setting: &str| format!("models.providers.{id}.{setting}");
+        let mut plaintext = None;
+        let api = self.model_api(id, &api, &key("api"), noted);
+        let base_url = base_url.and_then(|text| {
+            let written = &text.value.0;
+            let (value, origin) = (json!(safe_address(written)), self.origin(&text));
+            noted.push(Setting { key: key("baseUrl"), value, origin });
+            if address_credentials(written).next().is_some() {
+                plaintext = Some(plaintext_warning(id, &text));
+            }
+            self.model_address(&text)
+        });
+        let api_key = api_key.and_then(|text| {
+            let credential = self.noted_credential(&key("apiKey"), &text, noted)?;
+            if credential.is_written_out {
+                plaintext.get_or_insert_with(|| plaintext_warning(id, &text));
+            }
+            (!credential.is_empty).then_some(credential.value)
+        });
+        let headers = self.model_headers(id, headers, noted, &mut plaintext);
+        self.found.extend(plaintext);
+        Some(ProviderConfig { api: api?, base_url, api_key, headers })
+    }
+
+    fn model_api(
+        &mut self,
+        id: &str,
+        api: &Field<ApiSetting>,
+        key: &str,
+        noted: &mut Vec<Setting>,
+    ) -> Option<ModelApi> {
+        let (api, origin) = match api {
+            Some(field) => match field.value {
+                ApiSetting::Known(api) => (api, self.origin(field)),
+                ApiSetting::Foreign => {
+                    let message =
+                        format!("model provider `{id}` cannot be used: its API is not spoken here");
+                    let help = "spoken are anthropic, openai, openai-responses, gemini and ollama";
+                    self.found.push(field.warning(message, "of the Node OpenClaw").help(help));
+                    return None;
+                }
+            },
+            None => match ModelApi::of_provider(id) {
+                Some(api) => (api, Origin::Inferred { from: "the id" }),
+                None => (ModelApi::OpenAi, Origin::Default),
+            },
+        };
+        noted.push(Setting { key: key.to_owned(), value: json!(api.as_str()), origin });
+        Some(api)
+    }
+
+    /// Where a provider is reached: models in the house often have no certificate, so that http is
+    /// accepted, with a word about it.
+    fn model_address(&mut self, text: &Spanned<Text>) -> Option<SafeUrl> {
+        let url = self.any_url(text, &mut Unset::Refused)?;
+        match url.scheme() {
+            "https" => {}
+            "http" if super::values::is_loopback(&url) => {}
+            "http" => {
+                let message = "everyone on the way can read what is said to this model provider";
+                let help = "use https where it is to be had";
+                self.found.push(text.warning(message, "not encrypted").help(help));
+            }
+            _ => {
+                let message = "only https and http addresses are allowed";
+                self.found.push(text.error(message, "not allowed"));
+                return None;
+            }
+        }
+        Some(SafeUrl::new(url, text.value.0.trim()))
+    }
+
+    fn model_headers(
+        &mut self,
+        id: &str,
+        headers: Field<Table<Text>>,
+        noted: &mut Vec<Setting>,
+        plaintext: &mut Option<Diagnostic>,
+    ) -> BTreeMap<String, SecretTemplate> {
+        let mut out: BTreeMap<String, SecretTemplate> = BTreeMap::new();
+        for (name, text) in headers.map(|headers| headers.value.0).unwrap_or_default() {
+            if !is_header_name(&name) {
+                let message = "this is not the name of an HTTP header";
+                self.found.push(text.error(message, "belongs to a bad name"));
+                continue;
+            }
+            if let Some(twin) = out.keys().find(|other| other.eq_ignore_ascii_case(&name)) {
+                let message = format!("the headers `{twin}` and `{name}` are one and the same");
+                self.found.push(text.error(message, "given again here"));
+                continue;
+            }
+            let key = format!("models.providers.{id}.headers.{name}");
+            let Some(credential) = self.noted_credential(&key, &text, noted) else { continue };
+            let is_telling = is_credential_name(&name) || looks_like_credential(&text.value.0);
+            if credential.is_written_out && is_telling {
+                plaintext.get_or_insert_with(|| plaintext_warning(id, &text));
+            }
+            out.insert(name, credential.value);
+        }
+        out
+    }
+}
+
+/// Told once a provider (K4).
+fn plaintext_warning(id: &str, text: &Spanned<Text>) -> Diagnostic {
+    let message = format!(
+        "Model provider '{id}' has plaintext credentials in config — consider using secret:// references"
+    );
+    let help = "for instance `secret://keychain/NAME`, `secret://env/NAME`, `secret://file/PATH`";
+    text.warning(message, "readable by everyone who can read this file").help(help)
+}

@@ -1,0 +1,86 @@
+//! Which tools may be used, and how the built-in ones behave.
+
+use crate::decode::Field;
+use crate::model::{Setting, ToolPolicy};
+use crate::native::{ExecTool, FileTools, NativeTools, PrivateHost, WebFetchTool};
+use crate::raw::{RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools, Words};
+
+use serde_json::json;
+
+use super::values::{Builder, Unset};
+
+const DEFAULT_PAGE_CHARS: u64 = 100_000;
+const DEFAULT_FETCH_MS: u64 = 30_000;
+const DEFAULT_EXEC_MS: u64 = 60_000;
+
+impl Builder<'_> {
+    pub(super) fn tools(
+        &mut self,
+        tools: Field<RawTools>,
+        noted: &mut Vec<Setting>,
+    ) -> (ToolPolicy, NativeTools) {
+        let RawTools { allow, deny, web, exec, fs } = tools.map(|it| it.value).unwrap_or_default();
+        let RawWebTools { fetch } = web.map(|it| it.value).unwrap_or_default();
+        let policy = self.policy("tools", &allow, &deny, &mut Unset::Refused, noted);
+        let web_fetch = self.web_fetch(fetch, noted);
+        let exec = self.exec_tool(exec, noted);
+        let RawFsTools { enabled } = fs.map(|it| it.value).unwrap_or_default();
+        let fs = FileTools { enabled: self.switch("tools.fs.enabled", enabled, noted) };
+        (policy, NativeTools { web_fetch, exec, fs })
+    }
+
+    fn web_fetch(&mut self, fetch: Field<RawFetchTool>, noted: &mut Vec<Setting>) -> WebFetchTool {
+        let RawFetchTool { enabled, allow_private, max_chars, timeout } =
+            fetch.map(|it| it.value).unwrap_or_default();
+        let enabled = self.switch("tools.web.fetch.enabled", enabled, noted);
+        let allow_private = self.private_hosts(allow_private, noted);
+        let max_chars =
+            self.count(noted, "tools.web.fetch.maxChars", max_chars, DEFAULT_PAGE_CHARS);
+        let timeout = self.millis(noted, "tools.web.fetch.timeoutMs", timeout, DEFAULT_FETCH_MS);
+        WebFetchTool { enabled, allow_private, max_chars, timeout }
+    }
+
+    fn private_hosts(&mut self, hosts: Field<Words>, noted: &mut Vec<Setting>) -> Vec<PrivateHost> {
+        let Some(hosts) = hosts else { return Vec::new() };
+        self.note_words("tools.web.fetch.allowPrivate", &hosts, noted);
+        let mut out = Vec::new();
+        for text in &hosts.value {
+            let Some(word) = self.filled(text, &mut Unset::Refused) else { continue };
+            match PrivateHost::parse(word.as_str()) {
+                Some(host) => out.push(host),
+                None => {
+                    let message = "expected a host's name, an IP address or a network";
+                    let help =
+                        "without scheme and port: `wiki.example.com`, `10.0.0.7`, `10.1.0.0/16`";
+                    self.found.push(text.error(message, "none of these").help(help));
+                }
+            }
+        }
+        out
+    }
+
+    fn exec_tool(&mut self, exec: Field<RawExecTool>, noted: &mut Vec<Setting>) -> ExecTool {
+        let RawExecTool { enabled, timeout, shell } = exec.map(|it| it.value).unwrap_or_default();
+        let enabled = self.switch("tools.exec.enabled", enabled, noted);
+        let timeout = self.millis(noted, "tools.exec.timeoutMs", timeout, DEFAULT_EXEC_MS);
+        let shell = self.noted_text("tools.exec.shell", shell, noted, |cx, text| {
+            Some(cx.filled(text, &mut Unset::Refused)?.as_str().to_owned())
+        });
+        ExecTool { enabled, timeout, shell }
+    }
+
+    /// Something that is on unless somebody switches it off.
+    fn switch(&mut self, key: &str, field: Field<bool>, noted: &mut Vec<Setting>) -> bool {
+        self.take(noted, key, field, true, |on| json!(on))
+    }
+
+    pub(super) fn tool_policy(
+        &mut self,
+        key: &str,
+        policy: Field<RawPolicy>,
+        noted: &mut Vec<Setting>,
+    ) -> ToolPolicy {
+        let RawPolicy { allow, deny } = policy.map(|it| it.value).unwrap_or_default();
+        self.policy(key, &allow, &deny, &mut Unset::Refused, noted)
+    }
+}

@@ -1,0 +1,47 @@
+//! The files that a configuration was read from, and what was in them then.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+
+use crate::source::read_text;
+
+/// A file that a configuration was read from, or would have been, had it been there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// What was in it; none if it could not be read.
+    stamp: Option<u64>,
+}
+
+impl ReadFile {
+    /// A file as it is now.
+    pub fn now(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let text = is_regular(&path).then(|| read_text(&path).ok()).flatten();
+        Self { stamp: text.as_deref().map(stamp), path }
+    }
+
+    /// A file that this text was read from.
+    pub(crate) fn with(path: impl Into<PathBuf>, text: &str) -> Self {
+        let path = path.into();
+        // Standard input and the like cannot be read again: for them nothing ever changes.
+        let stamp = is_regular(&path).then(|| stamp(text));
+        Self { path, stamp }
+    }
+
+    /// A file that could not be read.
+    pub(crate) fn unreadable(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), stamp: None }
+    }
+}
+
+fn is_regular(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file())
+}
+
+fn stamp(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,233 @@
+//! Tells when a configuration was saved (C9).
+//!
+//! What counts is what is in the files. Events of the operating system only say when to look: they
+//! differ between systems and editors, and some get lost. A file may be written in two steps, be
+//! replaced by renaming another over it, be a link, or not be there yet, nor its folder: so the
+//! folders are watched, not the files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::files::ReadFile;
+
+/// A file is looked at when nothing has happened to it for so long, or at last after [`PATIENCE`].
+const QUIET: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How many links are followed, and how often folders may come and go while they are looked for.
+const MAX_LINKS: usize = 40;
+const MAX_ROUNDS: usize = 8;
+
+/// The operating system cannot watch a folder.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be watched for changes", .folder.display())]
+pub struct WatchError {
+    /// Which.
+    pub folder: PathBuf,
+    #[source]
+    source: notify::Error,
+}
+
+/// Watches the files of a configuration.
+///
+/// ```no_run
+/// # use openclaw_config::{Surroundings, Watcher, load};
+/// # async fn example(file: &std::path::Path, surroundings: Surroundings<'_>) -> Result<(), openclaw_config::WatchError> {
+/// let mut loaded = load(file, surroundings);
+/// let mut watcher = Watcher::new(loaded.files.clone())?;
+/// loop {
+///     watcher.changed().await?;
+///     loaded = load(file, surroundings);
+///     watcher.watch(loaded.files.clone())?;
+/// }
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Watcher {
+    system: RecommendedWatcher,
+    files: Vec<ReadFile>,
+    folders: BTreeSet<PathBuf>,
+    /// What to heed events about. The system's thread reads it.
+    heeded: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// One waiting tick says as much as many: when it is full, nothing is lost.
+    ticks: mpsc::Receiver<()>,
+    tick: mpsc::Sender<()>,
+    /// Whether a tick was taken and the files have not been looked at since.
+    is_due: bool,
+}
+
+impl Watcher {
+    /// Watches the files that a configuration was read from (`Loaded::files`). A change since then
+    /// counts, too.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn new(files: Vec<ReadFile>) -> Result<Self, WatchError> {
+        let (tick, ticks) = mpsc::channel(1);
+        let heeded = Arc::new(Mutex::new(BTreeSet::new()));
+        let (sender, heeds) = (tick.clone(), Arc::clone(&heeded));
+        let system = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            let heeded = heeds.lock().unwrap_or_else(PoisonError::into_inner);
+            if event.is_err() || event.is_ok_and(|event| matters(&event, &heeded)) {
+                // Full: a look is due anyway.
+                let _ = sender.try_send(());
+            }
+        });
+        let folder = || files.first().map(|file| file.path.clone()).unwrap_or_default();
+        let system = system.map_err(|source| WatchError { folder: folder(), source })?;
+        let folders = BTreeSet::new();
+        let mut watcher = Self { system, files, folders, heeded, ticks, tick, is_due: true };
+        watcher.aim()?;
+        Ok(watcher)
+    }
+
+    /// Watches these files from now on: those that the configuration was last read from.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn watch(&mut self, files: Vec<ReadFile>) -> Result<(), WatchError> {
+        self.files = files;
+        self.is_due = true;
+        self.aim()
+    }
+
+    /// Waits until a file has another content than when it was last read or told of, and names it.
+    /// A file that comes or goes counts. Nothing is lost if the wait is given up.
+    ///
+    /// # Errors
+    /// If the operating system refuses to go on watching.
+    pub async fn changed(&mut self) -> Result<Vec<PathBuf>, WatchError> {
+        loop {
+            if !self.is_due {
+                // There is a sender in `self`: this never ends for good.
+                self.ticks.recv().await;
+                self.is_due = true;
+            }
+            self.quiet().await;
+            self.aim()?;
+            self.is_due = false;
+            let mut changed = Vec::new();
+            for file in &mut self.files {
+                let now = ReadFile::now(file.path.as_path());
+                if *file != now {
+                    changed.push(now.path.clone());
+                    *file = now;
+                }
+            }
+            if !changed.is_empty() {
+                return Ok(changed);
+            }
+        }
+    }
+
+    /// Waits until whoever writes has most likely finished.
+    async fn quiet(&mut self) {
+        let patience = Instant::now() + PATIENCE;
+        let next_tick = async { while timeout(QUIET, self.ticks.recv()).await.is_ok() {} };
+        drop(timeout_at(patience, next_tick).await);
+    }
+
+    /// Watches the folders in which something could happen to the files.
+    fn aim(&mut self) -> Result<(), WatchError> {
+        let mut refused = None;
+        for _ in 0..MAX_ROUNDS {
+            let places = places(self.files.iter().map(|file| file.path.as_path()));
+            let folders: BTreeSet<PathBuf> =
+                places.iter().filter_map(|place| place.parent().map(Path::to_path_buf)).collect();
+            let mut heeded = places.clone();
+            heeded.extend(folders.iter().cloned());
+            *self.heeded.lock().unwrap_or_else(PoisonError::into_inner) = heeded;
+            refused = None;
+            // All anew: a folder that was removed and made again is another one to the system.
+            for folder in std::mem::take(&mut self.folders) {
+                drop(self.system.unwatch(&folder));
+            }
+            for folder in folders {
+                match self.system.watch(&folder, RecursiveMode::NonRecursive) {
+                    Ok(()) => drop(self.folders.insert(folder)),
+                    Err(source) => refused = Some(WatchError { folder, source }),
+                }
+            }
+            // A folder that came or went meanwhile is seen now, or there will be an event.
+            let now = self::places(self.files.iter().map(|file| file.path.as_path()));
+            if refused.is_none() && now == places {
+                return Ok(());
+            }
+        }
+        // Folders come and go all the time: another look will be due.
+        let _ = self.tick.try_send(());
+        refused.map_or(Ok(()), Err)
+    }
+}
+
+/// Whether an event is a reason to look. That somebody reads a file is none: we do.
+fn matters(event: &Event, heeded: &BTreeSet<PathBuf>) -> bool {
+    let is_reading = match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
+        EventKind::Access(_) => true,
+        _ => false,
+    };
+    let is_ours = |path: &PathBuf| heeded.contains(path);
+    event.need_rescan()
+        || !is_reading && (event.paths.is_empty() || event.paths.iter().any(is_ours))
+}
+
+/// The entries of folders that decide what is in the files: the files themselves, the links on the
+/// way to them, and the first thing on the way that is not there.
+fn places<'a>(files: impl Iterator<Item = &'a Path>) -> BTreeSet<PathBuf> {
+    let mut places = BTreeSet::new();
+    for file in files {
+        let mut next = Some(std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()));
+        for _ in 0..MAX_LINKS {
+            let Some(path) = next else { break };
+            next = first_place(&path, &mut places);
+        }
+    }
+    places
+}
+
+/// Notes the first decisive entry on a way. If that is a link, says where the way goes on.
+fn first_place(path: &Path, places: &mut BTreeSet<PathBuf>) -> Option<PathBuf> {
+    let mut way = PathBuf::new();
+    let mut steps = path.components();
+    while let Some(step) = steps.next() {
+        way.push(step);
+        let Ok(metadata) = way.symlink_metadata() else { break };
+        if let (true, Ok(target)) = (metadata.is_symlink(), way.read_link()) {
+            let folder = way.parent().unwrap_or(Path::new(""));
+            let onward = folder.join(target).join(steps.as_path());
+            places.insert(way);
+            return Some(onward);
+        }
+    }
+    places.insert(way);
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::event::{CreateKind, Flag};
+
+    use super::*;
+
+    #[test]
+    fn reading_is_no_reason_to_look_and_writing_is() {
+        let heeded = BTreeSet::from([PathBuf::from("/c/openclaw.json")]);
+        let event = |kind, path: &str| Event::new(kind).add_path(PathBuf::from(path));
+        let open = EventKind::Access(AccessKind::Open(AccessMode::Any));
+        let written = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        let created = EventKind::Create(CreateKind::File);
+        assert!(!matters(&event(open, "/c/openclaw.json"), &heeded));
+        assert!(matters(&event(written, "/c/openclaw.json"), &heeded));
+        assert!(matters(&event(created, "/c/openclaw.json"), &heeded));
+        assert!(!matters(&event(created, "/c/sessions.db"), &heeded));
+        let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        assert!(matters(&lost, &heeded), "events were lost: anything may have happened");
+    }
+}
