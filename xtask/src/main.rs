@@ -1,4 +1,4 @@
-//! Tasks of this repository: `cargo xtask test | bench | conformance | peers`.
+//! Tasks of this repository: `cargo xtask test | bench | conformance | docs | peers`.
 
 #![allow(
     clippy::print_stdout,
@@ -24,6 +24,7 @@ Tasks:
   conformance [FILTER] [--client COMMAND]
                  Run the official MCP conformance suite against our client (or COMMAND), each
                  scenario alone, and compare with the reference. Leave the machine alone meanwhile.
+  docs           Write docs/configuration-reference.md anew.
   peers          Only install what the tests need.
 ";
 
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => test(rest),
         ["bench", rest @ ..] => bench(rest),
         ["conformance", rest @ ..] => conformance::run(rest),
+        ["docs"] => docs(),
         ["peers"] => peers::install().map(drop),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
@@ -60,6 +62,12 @@ fn test(args: &[&str]) -> Result<(), Failure> {
     cargo("build").args(["--package", "openclaw-testkit"]).run()?;
     let selection: &[&str] = if args.is_empty() { &["--workspace"] } else { args };
     cargo("test").arg("--all-features").args(selection).env("OPENCLAW_PEERS", peers).run()
+}
+
+/// Writes the documentation that is generated. The test that checks it does so, too.
+fn docs() -> Result<(), Failure> {
+    let test = ["--package", "openclaw-config", "--test", "it", "reference::"];
+    cargo("test").arg("--quiet").args(test).env("UPDATE_REFERENCE", "1").run()
 }
 
 /// A benchmark: its name, the package and target that it is in, and its name in there.

@@ -75,8 +75,9 @@ impl PrivateHost {
         if text.contains('/') {
             return text.parse::<IpNet>().ok().map(|network| Self::Network(network.trunc()));
         }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         match url::Host::parse(text).ok()? {
-            url::Host::Domain(name) if !name.is_empty() => Some(Self::Name(name)),
+            url::Host::Domain(name) if name.chars().all(is_plain) => Some(Self::Name(name)),
             // A number that is an address in disguise, such as `2130706433`.
             url::Host::Domain(_) | url::Host::Ipv4(_) | url::Host::Ipv6(_) => None,
         }

@@ -25,6 +25,7 @@ section! {
         /// The key; best a `secret://…` reference.
         api_key: Text = "apiKey" => schema::credential,
         /// Which API it speaks; follows from the id of a known provider, and is `openai` otherwise.
+        /// A provider whose API only the Node OpenClaw speaks is left out.
         api: ApiSetting = "api",
         /// HTTP headers of every request. Values may hold `secret://…` references.
         headers: Table<Text> = "headers" => schema::headers,

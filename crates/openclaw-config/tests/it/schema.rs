@@ -33,6 +33,7 @@ fn good_servers() -> Vec<Value> {
         json!({ "url": "http://u:p@localhost/", "auth": { "authorizationServerUrl": "https://a" } }),
         json!({ "url": "http://127.1/", "headers": { "A": "${A:-x}" } }),
         json!({ "url": "https://x", "toolFilter": { "include": ["a"], "exclude": ["b"] }, "sslVerify": true }),
+        json!({ "command": "a", "resources": ["file:///x", "memo:1"], "sampling": true }),
     ]
 }
 
@@ -88,6 +89,9 @@ fn bad_servers() -> Vec<Value> {
         json!({ "command": "a", "cwd": "" }),
         json!({ "command": "a", "cwd": "/a", "workingDirectory": "/b" }),
         json!({ "command": "a", "timeout": 1, "connectTimeoutMs": 1 }),
+        json!({ "command": "a", "resources": ["notes"] }),
+        json!({ "command": "a", "resources": "file:///x" }),
+        json!({ "command": "a", "sampling": "yes" }),
     ]
 }
 
@@ -105,9 +109,10 @@ fn agree(config: &Value, accepted: bool) {
 fn the_schema_is_a_valid_schema_and_describes_every_key() {
     let schema = openclaw_config::json_schema();
     assert!(jsonschema::meta::is_valid(&schema));
-    let server = &schema["$defs"]["Server"]["properties"];
-    for (key, property) in server.as_object().unwrap() {
-        assert!(property["description"].is_string(), "`{key}` has no description");
+    for (name, section) in schema["$defs"].as_object().unwrap() {
+        for (key, property) in section["properties"].as_object().unwrap() {
+            assert!(property["description"].is_string(), "`{key}` of {name} has no description");
+        }
     }
 }
 
@@ -169,6 +174,16 @@ fn program_and_schema_agree_on_everything_else() {
         json!({ "secrets": { "vault": { "address": "https://v", "kvVersion": 2 }, "aws": { "region": "x" } } }),
         json!({ "acp": { "maxServers": 0 }, "tools": { "allow": ["a*"], "profile": "x" } }),
         json!({ "agents": { "list": [{ "id": "a", "default": true, "tools": { "deny": ["x"] } }] } }),
+        json!({ "agents": { "defaults": { "model": "anthropic/a", "workspace": "~/x", "systemPrompt": "", "maxRounds": 1 } } }),
+        json!({ "agents": { "defaults": { "model": { "primary": "offline", "fallbacks": ["a/b/c"] }, "models": {} } } }),
+        json!({ "agents": { "entries": { "a": { "approval": { "fallback": "allow", "timeoutMs": 1 }, "toolSearchThreshold": 0 } } } }),
+        json!({ "models": { "mode": "merge", "providers": { "x": { "baseUrl": "http://10.0.0.1/v1", "api": "openai-completions", "models": [] } } } }),
+        json!({ "models": { "providers": { "x": { "apiKey": "secret://env/A", "headers": { "A": "b" }, "api": "github-copilot" } } } }),
+        json!({ "gateway": { "port": 0, "bind": "lan", "auth": { "mode": "token", "token": "x" }, "publicUrl": "https://x/y", "remote": {} } }),
+        json!({ "gateway": { "bind": "::1", "allowedOrigins": ["http://localhost:1", "https://x/"], "shutdownGraceMs": 0 } }),
+        json!({ "gateway": { "bind": "10.0.0.1", "auth": { "token": "secret://env/A" } } }),
+        json!({ "tools": { "web": { "fetch": { "allowPrivate": ["a.b", "10.0.0.0/8", "::1", "[::1]"], "maxChars": 100 } }, "fs": { "enabled": false } } }),
+        json!({ "tools": { "exec": { "enabled": true, "timeoutMs": 1, "shell": "bash", "host": "x" } } }),
     ] {
         agree(&good, true);
     }
@@ -194,6 +209,28 @@ fn program_and_schema_agree_on_everything_else() {
         json!({ "secrets": { "exec": { "a": {} } } }),
         json!({ "secrets": { "vault": { "address": "ftp://x" } } }),
         json!({ "secrets": { "gcp": { "endpoint": "x" } } }),
+        json!({ "agents": { "defaults": { "model": 5 } } }),
+        json!({ "agents": { "defaults": { "model": "claude" } } }),
+        json!({ "agents": { "defaults": { "model": { "primary": "a/b", "fallbacks": ["c"] } } } }),
+        json!({ "agents": { "defaults": { "workspace": "" } } }),
+        json!({ "agents": { "defaults": { "maxParallelTools": 0 } } }),
+        json!({ "agents": { "defaults": { "approval": { "fallback": "ask" } } } }),
+        json!({ "agents": { "defaults": { "approval": { "timeout": 1 } } } }),
+        json!({ "models": { "providers": { "a b": {} } } }),
+        json!({ "models": { "providers": { "x": { "baseUrl": "ftp://x" } } } }),
+        json!({ "models": { "providers": { "x": { "api": "smoke-signals" } } } }),
+        json!({ "models": { "providers": { "x": { "apiKey": "secret://nope/x" } } } }),
+        json!({ "models": { "providers": { "x": { "headers": { "a b": "c" } } } } }),
+        json!({ "gateway": { "port": 65536 } }),
+        json!({ "gateway": { "bind": "localhost" } }),
+        json!({ "gateway": { "auth": { "mode": "none" } } }),
+        json!({ "gateway": { "auth": { "token": "" } } }),
+        json!({ "gateway": { "publicUrl": "http://x" } }),
+        json!({ "gateway": { "allowedOrigins": ["*"] } }),
+        json!({ "gateway": { "allowedOrigins": ["https://x/y"] } }),
+        json!({ "tools": { "web": { "fetch": { "allowPrivate": ["http://x"] } } } }),
+        json!({ "tools": { "exec": { "shell": " " } } }),
+        json!({ "tools": { "fs": { "enabled": 1 } } }),
     ] {
         agree(&bad, false);
     }

@@ -1,0 +1,166 @@
+//! The gateway and the built-in tools (G4, G6), and what a running gateway can take over (C9).
+
+use std::time::Duration;
+
+use openclaw_config::{Bind, Change, RestartCause};
+
+use crate::support::*;
+
+fn gateway(text: &str) -> String {
+    format!("{{ gateway: {text} }}")
+}
+
+#[test]
+fn the_gateway_is_for_this_machine_unless_somebody_says_otherwise() {
+    let gateway = good("").gateway;
+    assert_eq!((gateway.port, gateway.bind), (18789, Bind::Loopback));
+    assert!(gateway.bind.is_loopback() && gateway.token.is_none());
+    assert_eq!(gateway.shutdown_grace, Duration::from_secs(10));
+}
+
+#[test]
+fn the_gateway_is_read_with_all_that_it_has() {
+    let gateway = good(&gateway(
+        "{ port: 0, bind: '::1', auth: { mode: 'token', token: 'secret://env/T' }, publicUrl: 'https://${HOST}/claw',\n\
+         allowedOrigins: ['HTTPS://Example.com:443/', 'http://localhost:5173', 'vscode-webview://abc'], shutdownGraceMs: 0,\n\
+         controlUi: { enabled: true }, mode: 'local' }",
+    ))
+    .gateway;
+    assert_eq!((gateway.port, gateway.bind.ip()), (0, "::1".parse().unwrap()));
+    assert_eq!(gateway.token.unwrap().references().count(), 1);
+    assert_eq!(gateway.public_url.unwrap().expose().as_str(), "https://example.com/claw");
+    assert_eq!(
+        gateway.allowed_origins,
+        ["https://example.com", "http://localhost:5173", "vscode-webview://abc"]
+    );
+    assert_eq!(gateway.shutdown_grace, Duration::ZERO);
+}
+
+#[test]
+fn words_for_where_it_is_reached_from() {
+    let bind = |word: &str| good(&gateway(&format!("{{ bind: '{word}' }}"))).gateway.bind;
+    assert_eq!((bind("loopback"), bind("auto")), (Bind::Loopback, Bind::Loopback));
+    assert_eq!((bind("lan"), bind("all")), (Bind::All, Bind::All));
+    assert!(!bind("lan").is_loopback() && bind("127.0.0.2").is_loopback());
+    for wrong in ["tailnet", "custom", "localhost", "1.2.3.4:80", " "] {
+        bad(&gateway(&format!("{{ bind: '{wrong}' }}")));
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_gateway_is_told() {
+    for (wrong, said) in [
+        ("{ auth: { mode: 'none' } }", "only `token` is available"),
+        ("{ auth: { mode: 'password', password: 'x' } }", "only `token` is available"),
+        ("{ auth: { token: ' ' } }", "this must not be empty"),
+        ("{ port: 65536 }", "a whole number from 0 to 65535"),
+        ("{ publicUrl: 'http://localhost' }", "only an https address can be published"),
+        ("{ publicUrl: 'https://u:p@x' }", "no user, no query and no fragment"),
+        ("{ publicUrl: 'https://x?a=b' }", "no user, no query and no fragment"),
+        ("{ allowedOrigins: ['*'] }", "expected the origin of web pages"),
+        ("{ allowedOrigins: ['https://*.example.com'] }", "expected the origin of web pages"),
+        ("{ allowedOrigins: ['https://x/path'] }", "expected the origin of web pages"),
+        ("{ allowedOrigins: ['example.com'] }", "expected the origin of web pages"),
+    ] {
+        assert_says(&bad(&gateway(wrong)), &[said]);
+    }
+}
+
+#[test]
+fn the_token_is_shown_nowhere() {
+    let loaded = read(&gateway("{ auth: { token: 'sesame', mode: 'token' }, prot: 1 }"));
+    let said = loaded.report.render(Default::default());
+    let config = loaded.config.unwrap();
+    let shown = format!("{said}{config:?}{}", serde_json::to_string(&config.origins).unwrap());
+    assert!(said.contains("did you mean `port`?") && !shown.contains("sesame"), "{shown}");
+}
+
+#[test]
+fn built_in_tools_are_on_and_bounded_unless_somebody_says_otherwise() {
+    let tools = good("").native_tools;
+    assert!(tools.web_fetch.enabled && tools.exec.enabled && tools.fs.enabled);
+    assert!(tools.web_fetch.allow_private.is_empty() && tools.exec.shell.is_none());
+    assert_eq!(tools.exec.timeout, Duration::from_secs(60));
+    assert_eq!(tools.web_fetch.timeout, Duration::from_secs(30));
+    let config = good(
+        "{ tools: { allow: ['*'], web: { fetch: { enabled: false, allowPrivate: ['Wiki.local', '10.1.2.3/16', '::1'], maxChars: 500, timeoutMs: 1 }, search: {} },\n\
+         exec: { enabled: false, timeoutMs: 2, shell: '/bin/bash' }, fs: { enabled: false, workspaceOnly: true } } }",
+    );
+    let tools = config.native_tools;
+    assert!(!tools.web_fetch.enabled && !tools.exec.enabled && !tools.fs.enabled);
+    let hosts: Vec<String> =
+        tools.web_fetch.allow_private.iter().map(ToString::to_string).collect();
+    assert_eq!(hosts, ["wiki.local", "10.1.0.0/16", "::1/128"]);
+    assert_eq!((tools.web_fetch.max_chars, tools.exec.shell.as_deref()), (500, Some("/bin/bash")));
+    assert_eq!(config.tools.allow.unwrap(), ["*"]);
+    for wrong in ["http://x", "x:80", "10.0.0.0/33", "a b", "*", "2130706433"] {
+        let text = format!("{{ tools: {{ web: {{ fetch: {{ allowPrivate: ['{wrong}'] }} }} }} }}");
+        assert_says(&bad(&text), &["expected a host's name, an IP address or a network"]);
+    }
+}
+
+#[test]
+fn resources_and_sampling_of_a_server() {
+    let plain = server("{ command: 'a' }");
+    assert!(plain.resources.is_empty() && !plain.sampling);
+    let x = server(
+        "{ command: 'a', resources: ['file:///notes/${HOST}.md', 'memo:1'], sampling: true }",
+    );
+    let uris: Vec<&str> = x.resources.iter().map(|uri| uri.as_str()).collect();
+    assert_eq!((uris, x.sampling), (vec!["file:///notes/example.com.md", "memo:1"], true));
+    for wrong in ["notes", "", "a b:c", "file:", "memo:a b"] {
+        bad_server(&format!("{{ command: 'a', resources: ['{wrong}'] }}"));
+    }
+    let config = good("{ mcp: { servers: { x: { command: 'a', resources: ['memo:${NOPE}'] } } } }");
+    assert_eq!(config.agents[0].mcp.held_back["x"].unset_variables, ["NOPE"]);
+}
+
+#[test]
+fn a_diff_tells_the_parts_that_changed_and_no_others() {
+    let old =
+        "mcp: { servers: { s: { command: 'a' } } }, models: { providers: { a: {}, b: {}, c: {} } }";
+    let base = good(&format!("{{ {old}, agents: {{ list: [ {{ id: 'x' }}, {{ id: 'y' }} ] }} }}"));
+    let same = good(&format!(
+        "{{ {old}, agents: {{ list: [ {{ id: 'x', maxRounds: 50 }}, {{ id: 'y' }} ] }}, gateway: {{ port: 18789, bind: 'auto' }}, tools: {{}}, acp: {{}} }}"
+    ));
+    assert!(base.diff(&same).is_empty(), "{:?}", base.diff(&same));
+
+    let new = good(
+        "{ mcp: { servers: { s: { command: 'a' }, t: { command: 't' } } }, models: { providers: { a: {}, b: { apiKey: '$TOKEN' }, d: {} } },\n\
+         agents: { list: [ { id: 'x', model: 'a/m' }, { id: 'z' } ] }, tools: { exec: { enabled: false } }, secrets: { timeoutMs: 1 } }",
+    );
+    let changes = base.diff(&new);
+    assert!(!changes.is_empty());
+    assert_eq!(changes.agents["x"].settings, Change::Changed);
+    assert_eq!(changes.agents["x"].servers["s"], Change::Same);
+    assert_eq!(changes.agents["x"].servers["t"], Change::Added);
+    assert_eq!(changes.agents["y"].settings, Change::Removed);
+    assert_eq!(changes.agents["y"].servers["s"], Change::Removed);
+    assert_eq!(changes.agents["z"].settings, Change::Added);
+    let models: Vec<Change> = changes.models.values().copied().collect();
+    assert_eq!(models, [Change::Same, Change::Changed, Change::Removed, Change::Added]);
+    assert!(changes.tools && changes.secrets && changes.agent_order);
+    assert!(!changes.gateway && !changes.acp && changes.needs_restart().is_empty());
+}
+
+#[test]
+fn only_port_address_and_token_need_a_restart() {
+    let base = good("");
+    let cause = |text: &str| {
+        let changes = base.diff(&good(&gateway(text)));
+        assert!(changes.gateway, "{text}");
+        changes.needs_restart().to_vec()
+    };
+    assert_eq!(cause("{ port: 1 }"), [RestartCause::Port]);
+    assert_eq!(cause("{ bind: 'lan' }"), [RestartCause::Bind]);
+    assert_eq!(cause("{ auth: { token: 'secret://env/T' } }"), [RestartCause::Token]);
+    assert_eq!(cause("{ port: 1, bind: 'lan' }").len(), 2);
+    for taken_over in [
+        "{ allowedOrigins: ['https://x'] }",
+        "{ shutdownGraceMs: 1 }",
+        "{ tools: { deny: ['x'] } }",
+    ] {
+        assert_eq!(cause(taken_over), [], "{taken_over}");
+    }
+    assert_eq!(RestartCause::Token.key(), "gateway.auth.token");
+}

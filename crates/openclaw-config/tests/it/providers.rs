@@ -1,0 +1,128 @@
+//! Providers of models, and the credentials in them (G2, K1, K4).
+
+use openclaw_config::{Config, ModelApi, Origin, ProviderConfig, Severity};
+
+use crate::support::*;
+
+fn entry(entry: &str) -> String {
+    format!("{{ models: {{ providers: {{ x: {entry} }} }} }}")
+}
+
+fn provider(text: &str) -> ProviderConfig {
+    good(&entry(text)).models["x"].clone()
+}
+
+fn references(config: &Config) -> Vec<String> {
+    let shown = |(reference, users)| format!("{reference} {users:?}");
+    config.secret_references().into_iter().map(shown).collect()
+}
+
+#[test]
+fn a_provider_is_read_with_all_that_it_has() {
+    let x = provider(
+        "{ baseUrl: 'https://${HOST}/v1', apiKey: 'secret://env/KEY', api: 'openai-responses', headers: { 'X-Team': 'a' } }",
+    );
+    assert_eq!(x.api, ModelApi::OpenAiResponses);
+    assert_eq!(x.base_url.as_ref().unwrap().expose().as_str(), "https://example.com/v1");
+    assert_eq!(x.base_url.as_ref().unwrap().to_string(), "https://${HOST}/v1");
+    assert_eq!(x.headers.keys().collect::<Vec<_>>(), ["X-Team"]);
+}
+
+#[test]
+fn the_names_of_the_node_openclaw_mean_the_same() {
+    for (word, api) in [
+        ("anthropic", ModelApi::Anthropic),
+        ("anthropic-messages", ModelApi::Anthropic),
+        ("openai", ModelApi::OpenAi),
+        ("openai-completions", ModelApi::OpenAi),
+        ("openai-responses", ModelApi::OpenAiResponses),
+        ("gemini", ModelApi::Gemini),
+        ("google-generative-ai", ModelApi::Gemini),
+        ("ollama", ModelApi::Ollama),
+    ] {
+        assert_eq!(provider(&format!("{{ api: '{word}' }}")).api, api, "{word}");
+    }
+    assert_says(&bad(&entry("{ api: 'antropic' }")), &["did you mean `anthropic`?"]);
+}
+
+#[test]
+fn an_api_that_is_not_spoken_here_leaves_its_provider_out_and_the_rest_alone() {
+    let text = "{ models: { providers: { aws: { api: 'bedrock-converse-stream' }, y: {} } }, agents: { defaults: { model: 'aws/x' } } }";
+    let said = doubtful(text);
+    assert_says(&said, &["model provider `aws` cannot be used"]);
+    assert!(!said.contains("there is no model provider"), "told once is enough: {said}");
+    let config = good(text);
+    let ids: Vec<&str> = config.models.keys().map(|id| id.as_str()).collect();
+    assert_eq!(ids, ["y"]);
+}
+
+#[test]
+fn the_api_follows_from_a_known_id_and_is_openai_otherwise() {
+    let config = good("{ models: { providers: { anthropic: {}, google: {}, vllm: {} } } }");
+    let apis: Vec<&str> = config.models.values().map(|provider| provider.api.as_str()).collect();
+    assert_eq!(apis, ["anthropic", "gemini", "openai"]);
+    let origin = |key: &str| {
+        config.origins.iter().find(|setting| setting.key == key).unwrap().origin.clone()
+    };
+    assert_eq!(origin("models.providers.google.api"), Origin::Inferred { from: "the id" });
+    assert_eq!(origin("models.providers.vllm.api"), Origin::Default);
+    assert_eq!(ProviderConfig::built_in("ollama").unwrap().api, ModelApi::Ollama);
+    assert_eq!(ProviderConfig::built_in("vllm"), None);
+}
+
+#[test]
+fn a_model_in_the_house_may_be_reached_without_https_and_that_is_said() {
+    assert_eq!(doubtful(&entry("{ baseUrl: 'http://127.0.0.1:11434' }")), "");
+    let said = doubtful(&entry("{ baseUrl: 'http://192.168.1.5:11434' }"));
+    assert_says(&said, &["warning: everyone on the way can read", "not encrypted"]);
+    assert_says(&bad(&entry("{ baseUrl: 'ftp://x' }")), &["only https and http"]);
+    assert_says(&bad(&entry("{ baseUrl: 'api.example.com' }")), &["this is not a URL"]);
+}
+
+#[test]
+fn references_in_providers_and_the_gateway_are_among_those_that_are_checked() {
+    let config = good(
+        "{ models: { providers: { x: { apiKey: 'secret://env/KEY', headers: { A: 'Bearer secret://env/KEY' } } } },\n\
+         gateway: { auth: { token: 'secret://file/token' } } }",
+    );
+    assert_eq!(
+        references(&config),
+        [
+            r#"secret://env/KEY {"models.providers.x.apiKey", "models.providers.x.headers.A"}"#,
+            r#"secret://file/token {"gateway.auth.token"}"#,
+        ]
+    );
+}
+
+#[test]
+fn a_plain_key_is_warned_of_once_a_provider_and_shown_nowhere() {
+    let text = entry("{ apiKey: 'sesame', headers: { Authorization: 'sesame' } }");
+    let loaded = read(&text);
+    let said = loaded.report.render(Default::default());
+    assert_eq!(loaded.report.count(Severity::Warning), 1, "{said}");
+    assert_says(
+        &said,
+        &[
+            "Model provider 'x' has plaintext credentials in config — consider using secret:// references",
+        ],
+    );
+    let config = loaded.config.unwrap();
+    let shown = format!("{said}{config:?}{}", serde_json::to_string(&config.origins).unwrap());
+    assert!(!shown.contains("sesame"), "{shown}");
+    for fine in ["{ apiKey: '${TOKEN}' }", "{ apiKey: 'secret://env/A' }", "{ apiKey: '' }"] {
+        assert_eq!(doubtful(&entry(fine)), "", "{fine}");
+    }
+    assert_eq!(provider("{ apiKey: '' }").api_key, None);
+}
+
+#[test]
+fn what_is_wrong_with_a_provider_is_told() {
+    assert_says(&bad(&entry("{ apiKey: 'secret://nope/x' }")), &["this secret reference is wrong"]);
+    assert_says(&bad(&entry("{ apiKey: '${NOPE}' }")), &["`NOPE` is not set"]);
+    assert_says(&bad(&entry("{ apiKey: 'a\\nb' }")), &["only one line"]);
+    assert_says(&bad(&entry("{ headers: { 'a b': 'x' } }")), &["not the name of an HTTP header"]);
+    assert_says(&bad(&entry("{ headers: { A: 'x', a: 'y' } }")), &["are one and the same"]);
+    assert_says(&bad("{ models: { providers: { 'a/b': {} } } }"), &["call it `a-b`"]);
+    assert_says(&doubtful(&entry("{ baseURL: 'x' }")), &["did you mean `baseUrl`?"]);
+    assert_says(&doubtful(&entry("{ models: [{ id: 'a' }] }")), &["`models` has no effect here"]);
+}
