@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::finding::Findings;
-use crate::label::{clean_name, clean_place};
+use crate::label::{clean_address, clean_name, clean_place};
 use crate::source::Source;
 
 /// Logs the findings of one text, as one event. Names and addresses come from outside, too: they are
@@ -49,6 +49,8 @@ impl Origin {
                 Self { server: known(server), prompt: known(prompt), ..Self::default() }
             }
             Source::WebFetch { url } => Self { uri: Some(clean_place(url)), ..Self::default() },
+            Source::File { path } => Self { uri: Some(clean_address(path)), ..Self::default() },
+            Source::Command => Self::default(),
             Source::Other { name } => Self { name: known(name), ..Self::default() },
         }
     }

@@ -44,6 +44,13 @@ pub enum Source<'a> {
         /// Where it was fetched.
         url: &'a str,
     },
+    /// What stands in a file, or which files there are in a folder.
+    File {
+        /// Which one.
+        path: &'a str,
+    },
+    /// What a command printed.
+    Command,
     /// Any other source.
     Other {
         /// What it is called.
@@ -61,6 +68,8 @@ impl Source<'_> {
             | Self::McpResource { .. }
             | Self::McpPrompt { .. } => "MCP Server",
             Self::WebFetch { .. } => "Web Fetch",
+            Self::File { .. } => "File",
+            Self::Command => "Command",
             Self::Other { .. } => "External",
         }
     }
@@ -83,6 +92,8 @@ impl Source<'_> {
                 push_all(out, &["output from MCP server '", &clean_name(server), "'"]);
             }
             Self::WebFetch { .. } => out.push_str("content fetched from the web"),
+            Self::File { .. } => out.push_str("content from a file or folder"),
+            Self::Command => out.push_str("output of a command"),
             Self::Other { name } => push_all(out, &["content from '", &clean_name(name), "'"]),
         }
         out.push_str(NOTICE_END);
@@ -109,6 +120,8 @@ impl Source<'_> {
                 line(out, "Prompt", &clean_name(prompt));
             }
             Self::WebFetch { url } => line(out, "URL", &clean_address(url)),
+            Self::File { path } => line(out, "Path", &clean_address(path)),
+            Self::Command => {}
             Self::Other { name } => line(out, "Name", &clean_name(name)),
         }
     }
@@ -157,6 +170,12 @@ mod tests {
                 "This is content fetched from the web.",
                 "Source: Web Fetch\nURL: https://example.org/?q=1",
             ),
+            (
+                Source::File { path: "src/main.rs" },
+                "This is content from a file or folder.",
+                "Source: File\nPath: src/main.rs",
+            ),
+            (Source::Command, "This is output of a command.", "Source: Command"),
             (
                 Source::Other { name: "mail" },
                 "This is content from 'mail'.",

@@ -3,8 +3,11 @@
 //! The agent knows tools only through this crate. Where they come from (an MCP server, a client of
 //! the gateway, the program itself) it never learns.
 
+pub mod address;
 mod approval;
 mod name;
+#[cfg(feature = "native")]
+pub mod native;
 mod outcome;
 mod policy;
 pub mod schema;

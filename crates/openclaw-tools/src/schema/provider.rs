@@ -35,7 +35,7 @@ impl Dialect {
 /// refuses. Doing so twice changes nothing more.
 ///
 /// ```
-/// use openclaw_mcp::schema::{Dialect, provider_schema};
+/// use openclaw_tools::schema::{Dialect, provider_schema};
 /// use serde_json::json;
 ///
 /// let schema = json!({

@@ -21,7 +21,7 @@ const STEPS_FOR_ALL_VIOLATIONS: u64 = 1 << 16;
 /// costly to check. The server looks at them, too.
 ///
 /// ```
-/// use openclaw_mcp::schema::Validator;
+/// use openclaw_tools::schema::Validator;
 /// use serde_json::json;
 ///
 /// let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});

@@ -1,0 +1,90 @@
+//! `write` and `edit`: files are replaced as a whole, or not at all.
+
+use std::io::Read as _;
+
+use serde::Deserialize;
+
+use super::super::reply::{Reply, named};
+use super::super::workspace::{Turn, Workspace};
+use super::refused;
+
+/// Larger files are not edited.
+const MAX_EDITED: u64 = 16 * 1024 * 1024;
+
+#[derive(Debug, Deserialize)]
+pub(in super::super) struct WriteArguments {
+    path: String,
+    content: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(in super::super) struct EditArguments {
+    path: String,
+    old: String,
+    new: String,
+    #[serde(default)]
+    all: bool,
+}
+
+pub(in super::super) fn write(workspace: &Workspace, asked: WriteArguments, _: usize) -> Reply {
+    let WriteArguments { path, content } = asked;
+    match workspace.replace(&workspace.turn(), &path, content.as_bytes()) {
+        Ok(was_there) => {
+            let done = if was_there { "was replaced" } else { "was written" };
+            Reply::default().say(format!("{} {done}: {} bytes.", named(&path), content.len()))
+        }
+        Err(why) => refused(&path, &why),
+    }
+}
+
+pub(in super::super) fn edit(workspace: &Workspace, asked: EditArguments, _: usize) -> Reply {
+    let EditArguments { path, old, new, all } = asked;
+    let turn = workspace.turn();
+    let text = match text_of(workspace, &path, &turn) {
+        Ok(text) => text,
+        Err(reply) => return reply,
+    };
+    if old == new {
+        return Reply::error("`old` and `new` are the same. Nothing was changed.");
+    }
+    let count = text.matches(&old).count();
+    // Places that overlap are several, too.
+    let is_one = text.find(&old) == text.rfind(&old);
+    let name = named(&path);
+    if count == 0 {
+        let words = format!("`old` does not occur in {name}. Nothing was changed.");
+        return Reply::error(words);
+    }
+    if !is_one && !all {
+        let times = if count == 1 { "more than once".to_owned() } else { format!("{count} times") };
+        return Reply::error(format!(
+            "`old` occurs {times} in {name}. Nothing was changed: add text around it until it is the \
+             only one, or set `all`."
+        ));
+    }
+    match workspace.replace(&turn, &path, text.replace(&old, &new).as_bytes()) {
+        Ok(_) => {
+            let places = if count == 1 { "place" } else { "places" };
+            Reply::default().say(format!("{name} was changed in {count} {places}."))
+        }
+        Err(why) => refused(&path, &why),
+    }
+}
+
+/// The text of a file. Whoever holds the turn is the only one who changes it.
+fn text_of(workspace: &Workspace, path: &str, _turn: &Turn<'_>) -> Result<String, Reply> {
+    let (file, _) = workspace.open_file(path).map_err(|why| refused(path, &why))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_EDITED + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| refused(path, &error.into()))?;
+    let name = named(path);
+    if bytes.len() as u64 > MAX_EDITED {
+        let most = MAX_EDITED / 1024 / 1024;
+        return Err(Reply::error(format!(
+            "{name} is larger than {most} MB: too large to be edited."
+        )));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| Reply::error(format!("{name} is not a text file (UTF-8).")))
+}

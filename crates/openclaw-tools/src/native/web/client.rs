@@ -1,0 +1,103 @@
+//! The HTTP client for pages: no cookies, no credentials, no redirects of its own, nothing unpacked.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
+use url::Url;
+
+use super::rules::Refused;
+use super::{GuardedResolver, WebSettings};
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How many connections to a host are kept for later.
+const IDLE: usize = 2;
+/// Who we say we are.
+const AGENT: &str = concat!("openclaw/", env!("CARGO_PKG_VERSION"));
+
+/// The address of a proxy, which may hold a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProxyAddress(Url);
+
+/// A text that is no address of a proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the address of a proxy is `http://host:port` or `https://host:port`")]
+pub struct BadProxy;
+
+impl FromStr for ProxyAddress {
+    type Err = BadProxy;
+
+    fn from_str(text: &str) -> Result<Self, BadProxy> {
+        let url = Url::parse(text).map_err(|_| BadProxy)?;
+        let fits = matches!(url.scheme(), "http" | "https") && url.host().is_some();
+        if fits { Ok(Self(url)) } else { Err(BadProxy) }
+    }
+}
+
+impl ProxyAddress {
+    /// Whether this is the proxy's own name.
+    pub(super) fn is_host(&self, name: &str) -> bool {
+        self.0.host_str() == Some(name)
+    }
+}
+
+impl fmt::Debug for ProxyAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ProxyAddress").field(&self.0.host_str().unwrap_or_default()).finish()
+    }
+}
+
+pub(super) async fn make(settings: &WebSettings) -> Result<Client, Refused> {
+    let builder = begin(settings)?;
+    let made = match &settings.authorities {
+        Some(only) => build(builder.tls_certs_only(only.clone())).await,
+        None => match build(builder).await {
+            Some(client) => Some(client),
+            // A machine without certificates, such as a bare container: ours do.
+            None => build(begin(settings)?.tls_certs_only(bundled())).await,
+        },
+    };
+    made.ok_or(Refused::NoClient)
+}
+
+fn begin(settings: &WebSettings) -> Result<ClientBuilder, Refused> {
+    let proxy = settings.proxy.as_ref();
+    let trusted = proxy.and_then(|proxy| proxy.0.host_str()).map(str::to_owned);
+    let resolver = GuardedResolver::new(settings.resolver.clone(), settings.allow_private.clone());
+    let builder = Client::builder()
+        .user_agent(AGENT)
+        // They are followed one by one, and checked.
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .no_gzip()
+        .no_brotli()
+        .no_deflate()
+        .no_zstd()
+        // Not even one that the environment names: it would make the check of addresses void.
+        .no_proxy()
+        .connect_timeout(CONNECT)
+        .pool_max_idle_per_host(IDLE)
+        .dns_resolver(Arc::new(resolver.trusting(trusted)));
+    Ok(match proxy {
+        Some(proxy) => {
+            let proxy = Proxy::all(proxy.0.as_str()).map_err(|_| Refused::NoClient)?;
+            builder.proxy(proxy)
+        }
+        None => builder,
+    })
+}
+
+/// Reading the system's certificates takes a while.
+async fn build(builder: ClientBuilder) -> Option<Client> {
+    let built = tokio::task::spawn_blocking(|| builder.build()).await.ok()?;
+    built.inspect_err(|error| tracing::warn!(%error, "cannot make an HTTP client")).ok()
+}
+
+fn bundled() -> impl Iterator<Item = Certificate> {
+    webpki_root_certs::TLS_SERVER_ROOT_CERTS
+        .iter()
+        .filter_map(|der| Certificate::from_der(der).ok())
+}

@@ -1,0 +1,162 @@
+//! `web_fetch`: a page from the public internet (T8, U4).
+//!
+//! Where an address leads is checked after its name was looked up, on the addresses that the connection
+//! is made to: a name that changes its mind between check and use (DNS rebinding) gains nothing. Every
+//! redirect is an address of its own, and checked as such.
+
+mod body;
+mod client;
+mod html;
+mod resolver;
+mod rules;
+
+pub use client::ProxyAddress;
+pub use resolver::{GuardedResolver, NotPublic};
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::Resolve;
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
+use reqwest::{Certificate, Client, Response};
+use serde::Deserialize;
+use tokio::sync::OnceCell;
+use url::Url;
+
+use super::reply::Reply;
+use crate::address::AllowPrivate;
+use crate::outcome::Failure;
+use rules::{Refused, check};
+
+/// How often a page may send us on.
+const MAX_REDIRECTS: usize = 5;
+/// What we can make something of.
+const WANTED: &str =
+    "text/html, application/xhtml+xml, application/json, text/*, image/*, */*;q=0.5";
+
+/// How pages are fetched.
+#[derive(Clone)]
+pub struct WebSettings {
+    /// What may be reached though it is not public.
+    pub allow_private: AllowPrivate,
+    /// How many characters of text a model sees at most.
+    pub max_chars: usize,
+    /// How long a page may take, redirects and all.
+    pub timeout: Duration,
+    /// The proxy on the way to everything. It looks up names itself: then only names and addresses in
+    /// the URL can be checked, not where a name leads.
+    pub proxy: Option<ProxyAddress>,
+    /// Authorities to trust in the place of the system's.
+    pub authorities: Option<Vec<Certificate>>,
+    /// Who looks up names; the system if nobody is given. What comes of it is checked in any case.
+    pub resolver: Option<Arc<dyn Resolve>>,
+}
+
+impl Default for WebSettings {
+    fn default() -> Self {
+        Self {
+            allow_private: AllowPrivate::default(),
+            max_chars: 50_000,
+            timeout: Duration::from_secs(30),
+            proxy: None,
+            authorities: None,
+            resolver: None,
+        }
+    }
+}
+
+impl fmt::Debug for WebSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebSettings")
+            .field("allow_private", &self.allow_private)
+            .field("max_chars", &self.max_chars)
+            .field("timeout", &self.timeout)
+            .field("proxy", &self.proxy)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Arguments {
+    url: String,
+    max_chars: Option<usize>,
+}
+
+/// Fetches pages.
+#[derive(Debug)]
+pub(super) struct Web {
+    settings: WebSettings,
+    /// Made at the first fetch: reading the system's certificates takes a while.
+    client: OnceCell<Client>,
+}
+
+impl Web {
+    pub(super) fn new(settings: WebSettings) -> Self {
+        Self { settings, client: OnceCell::new() }
+    }
+
+    pub(super) async fn fetch(&self, asked: Arguments) -> Reply {
+        let max_chars = asked.max_chars.unwrap_or(usize::MAX).min(self.settings.max_chars);
+        let fetching = Box::pin(self.fetch_page(&asked.url, max_chars));
+        match tokio::time::timeout(self.settings.timeout, fetching).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(why)) => Reply::failed(why.failure(), format!("Nothing was fetched: {why}.")),
+            Err(_) => {
+                let seconds = self.settings.timeout.as_secs();
+                let words = format!("Nothing was fetched: it took longer than {seconds} s.");
+                Reply::failed(Failure::TimedOut, words)
+            }
+        }
+    }
+
+    async fn fetch_page(&self, url: &str, max_chars: usize) -> Result<Reply, Refused> {
+        let url = Url::parse(url.trim()).map_err(|_| Refused::NoAddress)?;
+        let (url, response) = self.follow(url).await?;
+        let status = response.status();
+        let is_packed = response
+            .headers()
+            .get_all(CONTENT_ENCODING)
+            .iter()
+            .any(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+        if is_packed {
+            // A small body could become a huge one.
+            return Err(Refused::Packed);
+        }
+        let content_type = response.headers().get(CONTENT_TYPE);
+        let content_type =
+            content_type.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let body = body::read(response).await?;
+        let mut reply = Reply::default();
+        if !status.is_success() {
+            let words = format!("The server answered with status {}.", status.as_u16());
+            reply = reply.as_error(None).say(words);
+        }
+        Ok(body.show(reply, &content_type, url.as_str(), max_chars))
+    }
+
+    /// The answer to an address, or to the one that it leads to in the end.
+    async fn follow(&self, mut url: Url) -> Result<(Url, Response), Refused> {
+        let settings = &self.settings;
+        let client = self.client.get_or_try_init(|| client::make(settings)).await?;
+        for _ in 0..=MAX_REDIRECTS {
+            check(&url, settings)?;
+            let request = client.get(url.clone());
+            let request = request.header(ACCEPT, WANTED).header(ACCEPT_ENCODING, "identity");
+            let response = request.send().await.map_err(|error| Refused::from_client(&error))?;
+            let target = response.headers().get(LOCATION).filter(|_| is_redirect(&response));
+            let Some(target) = target else { return Ok((url, response)) };
+            let target = target.to_str().ok().and_then(|target| url.join(target).ok());
+            let target = target.ok_or(Refused::BadRedirect)?;
+            if target.scheme() != url.scheme() {
+                return Err(Refused::OtherScheme);
+            }
+            url = target;
+        }
+        Err(Refused::TooManyRedirects)
+    }
+}
+
+fn is_redirect(response: &Response) -> bool {
+    matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308)
+}

@@ -1,0 +1,181 @@
+//! Which addresses are fetched, and why others are not.
+
+use std::error::Error;
+use std::net::{IpAddr, Ipv4Addr};
+
+use url::{Host, Url};
+
+use super::WebSettings;
+use super::resolver::NotPublic;
+use crate::address::{AllowPrivate, is_public};
+use crate::outcome::Failure;
+
+/// Why nothing was fetched.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("that is not an address of the web")]
+    NoAddress,
+    #[error("only https addresses are allowed")]
+    NotHttps,
+    #[error("an address with a user name or password is not allowed")]
+    Credentials,
+    #[error("the address is not on the public internet, or leads away from it")]
+    NotPublic,
+    #[error("it leads to another kind of address, which is not followed")]
+    OtherScheme,
+    #[error("it leads to what is no address")]
+    BadRedirect,
+    #[error("it leads from one address to the next, too often")]
+    TooManyRedirects,
+    #[error("the answer is packed, though nobody asked for that")]
+    Packed,
+    #[error("the server cannot be reached")]
+    Unreachable,
+    #[error("the connection broke off")]
+    BrokenOff,
+    #[error("this machine cannot make secure connections")]
+    NoClient,
+}
+
+impl Refused {
+    pub(super) fn failure(&self) -> Failure {
+        match self {
+            Self::NoAddress => Failure::InvalidArguments,
+            Self::NotHttps | Self::Credentials | Self::NotPublic | Self::OtherScheme => {
+                Failure::Denied
+            }
+            Self::BadRedirect | Self::TooManyRedirects | Self::Packed => Failure::InvalidResponse,
+            Self::Unreachable | Self::BrokenOff | Self::NoClient => Failure::Unavailable,
+        }
+    }
+
+    pub(super) fn from_client(error: &reqwest::Error) -> Self {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+        while let Some(error) = cause {
+            if error.is::<NotPublic>() {
+                return Self::NotPublic;
+            }
+            cause = error.source();
+        }
+        if error.is_connect() { Self::Unreachable } else { Self::BrokenOff }
+    }
+}
+
+/// Checks all that can be seen in an address itself. Where a name leads is checked by the resolver.
+pub(super) fn check(url: &Url, settings: &WebSettings) -> Result<(), Refused> {
+    let allowed = &settings.allow_private;
+    let host = url.host().ok_or(Refused::NoAddress)?;
+    match url.scheme() {
+        "https" => {}
+        // In the clear only within this machine, and only if that is configured.
+        "http" if is_this_machine(&host) && is_named(&host, allowed) => {}
+        _ => return Err(Refused::NotHttps),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Refused::Credentials);
+    }
+    // A literal is never looked up, so that the resolver does not see it.
+    let is_fine = match &host {
+        Host::Ipv4(address) => is_public((*address).into()) || is_named(&host, allowed),
+        Host::Ipv6(address) => is_public((*address).into()) || is_named(&host, allowed),
+        // A proxy looks names up itself: those that are never public are all that can be seen here.
+        Host::Domain(name) => match &settings.proxy {
+            Some(proxy) => {
+                is_named(&host, allowed) || !(is_inner_name(name) || proxy.is_host(name))
+            }
+            None => true,
+        },
+    };
+    if is_fine { Ok(()) } else { Err(Refused::NotPublic) }
+}
+
+fn is_this_machine(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => is_localhost(name),
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    }
+}
+
+fn is_named(host: &Host<&str>, allowed: &AllowPrivate) -> bool {
+    match host {
+        Host::Domain(name) => {
+            let is_here = is_localhost(name);
+            allowed.host(name) || (is_here && allowed.address(IpAddr::V4(Ipv4Addr::LOCALHOST)))
+        }
+        Host::Ipv4(address) => allowed.address((*address).into()),
+        Host::Ipv6(address) => allowed.address((*address).into()),
+    }
+}
+
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+fn is_inner_name(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let inner = [".local", ".internal", ".home.arpa", ".lan", ".intranet"];
+    is_localhost(name) || !name.contains('.') || inner.iter().any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(url: &str, allowed: &[&str], proxy: Option<&str>) -> Result<(), String> {
+        let settings = WebSettings {
+            allow_private: AllowPrivate::new(allowed.iter().copied()).unwrap(),
+            proxy: proxy.map(|proxy| proxy.parse().unwrap()),
+            ..WebSettings::default()
+        };
+        check(&Url::parse(url).unwrap(), &settings).map_err(|why| format!("{why:?}"))
+    }
+
+    #[test]
+    fn only_public_https_addresses_pass() {
+        for good in ["https://example.org/a?b", "https://1.1.1.1/", "https://[2606:4700::1]:8443/"]
+        {
+            assert_eq!(checked(good, &[], None), Ok(()), "{good}");
+        }
+        for (bad, why) in [
+            ("http://example.org/", "NotHttps"),
+            ("http://127.0.0.1/", "NotHttps"),
+            ("ftp://example.org/", "NotHttps"),
+            ("file:///etc/passwd", "NoAddress"),
+            ("data:text/plain,x", "NoAddress"),
+            ("https://me:secret@example.org/", "Credentials"),
+            ("https://127.0.0.1/", "NotPublic"),
+            ("https://2130706433/", "NotPublic"),
+            ("https://0x7f.1/", "NotPublic"),
+            ("https://169.254.169.254/latest/meta-data", "NotPublic"),
+            ("https://[::1]/", "NotPublic"),
+            ("https://[::ffff:10.0.0.1]/", "NotPublic"),
+        ] {
+            assert_eq!(checked(bad, &[], None), Err(why.to_owned()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_by_name_or_network_passes_and_in_the_clear_only_on_this_machine() {
+        assert_eq!(checked("http://127.0.0.1:9/", &["127.0.0.1"], None), Ok(()));
+        assert_eq!(checked("http://localhost:9/", &["localhost"], None), Ok(()));
+        assert_eq!(checked("https://10.1.2.3/", &["10.0.0.0/8"], None), Ok(()));
+        for bad in ["http://10.1.2.3/", "http://wiki.example/", "http://127.0.0.2/"] {
+            let allowed = ["10.0.0.0/8", "wiki.example", "127.0.0.1"];
+            assert_eq!(checked(bad, &allowed, None), Err("NotHttps".to_owned()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn behind_a_proxy_names_that_are_never_public_are_refused() {
+        let proxy = Some("http://proxy.example:3128");
+        assert_eq!(checked("https://example.org/", &[], proxy), Ok(()));
+        for bad in ["localhost", "db", "metadata.google.internal", "printer.local", "proxy.example"]
+        {
+            let url = format!("https://{bad}/");
+            assert_eq!(checked(&url, &[], proxy), Err("NotPublic".to_owned()), "{bad}");
+        }
+        assert_eq!(checked("https://db/", &["db"], proxy), Ok(()));
+    }
+}

@@ -1,0 +1,220 @@
+//! The workspace: the one folder whose files may be touched.
+//!
+//! Every path is looked up from an open folder (`cap-std`), component by component or by the kernel
+//! (`openat2`), so that neither `..` nor a symbolic link leads out, not even one that is put there while
+//! the path is looked up.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cap_fs_ext::OpenOptionsSyncExt as _;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, Permissions};
+
+/// The workspace cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("the workspace {} cannot be opened: {cause}", .folder.display())]
+pub struct NoWorkspace {
+    folder: PathBuf,
+    cause: io::Error,
+}
+
+/// Why a file is not touched, to follow its name.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("is no path")]
+    NoPath,
+    #[error("is outside of the workspace, or a link on the way to it leads there")]
+    Outside,
+    #[error("does not exist")]
+    NotFound,
+    #[error("is a folder")]
+    Folder,
+    #[error("is not a folder, or a part of its path is none")]
+    NotAFolder,
+    #[error("is a link that leads nowhere")]
+    DeadLink,
+    #[error("is neither a file nor a folder")]
+    Special,
+    #[error("may not be touched by this user")]
+    Denied,
+    #[error("is write-protected")]
+    ReadOnly,
+    #[error("has too long a path")]
+    TooLong,
+    #[error("cannot be used ({})", .0.kind())]
+    Other(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NotFound,
+            io::ErrorKind::NotADirectory => Self::NotAFolder,
+            io::ErrorKind::IsADirectory => Self::Folder,
+            io::ErrorKind::InvalidFilename => Self::TooLong,
+            io::ErrorKind::InvalidInput => Self::NoPath,
+            // The system has a number for its refusals; that of `cap-std` has none.
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Self::Outside,
+            io::ErrorKind::PermissionDenied => Self::Denied,
+            _ => Self::Other(error),
+        }
+    }
+}
+
+/// The folder, and those that may be read besides.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    folder: PathBuf,
+    /// The same without links, as the system tells it to commands.
+    real: PathBuf,
+    dir: Dir,
+    also_readable: Vec<PathBuf>,
+    /// One file is written at a time, so that of two edits none is lost.
+    writing: Mutex<()>,
+}
+
+/// Holds off all other changes.
+pub(super) type Turn<'a> = MutexGuard<'a, ()>;
+
+impl Workspace {
+    pub(super) fn open(folder: PathBuf, also_readable: Vec<PathBuf>) -> Result<Self, NoWorkspace> {
+        let open = || {
+            let dir = Dir::open_ambient_dir(&folder, ambient_authority())?;
+            Ok((std::fs::canonicalize(&folder)?, dir))
+        };
+        match open() {
+            Ok((real, dir)) => {
+                Ok(Self { folder, real, dir, also_readable, writing: Mutex::default() })
+            }
+            Err(cause) => Err(NoWorkspace { folder, cause }),
+        }
+    }
+
+    /// Opens a file for reading, here or in a folder that may be read besides.
+    pub(super) fn open_file(&self, path: &str) -> Result<(File, Metadata), Refused> {
+        match self.inside(path) {
+            Err(Refused::Outside) => {
+                let besides = self.also_readable.iter();
+                let found =
+                    besides.filter_map(|folder| Some((folder, beneath(path, folder)?))).next();
+                let (folder, path) = found.ok_or(Refused::Outside)?;
+                regular_file(&Dir::open_ambient_dir(folder, ambient_authority())?, &path)
+            }
+            path => regular_file(&self.dir, &path?),
+        }
+    }
+
+    /// Opens a folder.
+    pub(super) fn open_folder(&self, path: &str) -> Result<Dir, Refused> {
+        Ok(self.dir.open_dir(self.inside(path)?)?)
+    }
+
+    /// Waits until nobody else changes a file.
+    pub(super) fn turn(&self) -> Turn<'_> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a file in its place as a whole, with the folders on the way; says whether there was one
+    /// before. A link to a file is followed.
+    pub(super) fn replace(
+        &self,
+        _turn: &Turn<'_>,
+        path: &str,
+        content: &[u8],
+    ) -> Result<bool, Refused> {
+        let path = self.inside(path)?;
+        let target = match self.dir.symlink_metadata(&path) {
+            Ok(found) if found.is_symlink() => match self.dir.canonicalize(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(Refused::DeadLink);
+                }
+                target => target?,
+            },
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => path,
+        };
+        let name = target.file_name().ok_or(Refused::Folder)?;
+        let parent = match target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => {
+                self.dir.create_dir_all(parent)?;
+                self.dir.open_dir(parent)?
+            }
+            None => self.dir.try_clone()?,
+        };
+        // From here on there is only a name in an open folder: no link can lead astray.
+        let before = match parent.symlink_metadata(name) {
+            Ok(found) if found.is_file() => Some(found.permissions()),
+            Ok(found) if found.is_dir() => return Err(Refused::Folder),
+            Ok(_) => return Err(Refused::Special),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        if before.as_ref().is_some_and(Permissions::readonly) {
+            return Err(Refused::ReadOnly);
+        }
+        let was_there = before.is_some();
+        let unfinished = unfinished_name()?;
+        let written = write_new(&parent, &unfinished, content, before)
+            .and_then(|()| parent.rename(&unfinished, &parent, name));
+        if let Err(error) = written {
+            let _ = parent.remove_file(&unfinished);
+            return Err(error.into());
+        }
+        Ok(was_there)
+    }
+
+    /// The path from the workspace on. Whether it stays there is seen when it is looked up.
+    fn inside(&self, path: &str) -> Result<PathBuf, Refused> {
+        if path.is_empty() || path.contains('\0') {
+            return Err(Refused::NoPath);
+        }
+        let relative = if Path::new(path).is_absolute() {
+            beneath(path, &self.folder).or_else(|| beneath(path, &self.real))
+        } else {
+            Some(PathBuf::from(path))
+        };
+        let relative = relative.ok_or(Refused::Outside)?;
+        let is_root = relative.as_os_str().is_empty();
+        Ok(if is_root { PathBuf::from(".") } else { relative })
+    }
+}
+
+/// What follows the folder in an absolute path.
+fn beneath(path: &str, folder: &Path) -> Option<PathBuf> {
+    Path::new(path).strip_prefix(folder).ok().map(Path::to_owned)
+}
+
+fn regular_file(dir: &Dir, path: &Path) -> Result<(File, Metadata), Refused> {
+    // To open a pipe would wait for whoever writes to it.
+    let file = dir.open_with(path, OpenOptions::new().read(true).nonblock(true))?;
+    let metadata = file.metadata()?;
+    match metadata.file_type() {
+        kind if kind.is_file() => Ok((file, metadata)),
+        kind if kind.is_dir() => Err(Refused::Folder),
+        _ => Err(Refused::Special),
+    }
+}
+
+fn write_new(
+    parent: &Dir,
+    name: &OsString,
+    content: &[u8],
+    permissions: Option<Permissions>,
+) -> io::Result<()> {
+    let mut file = parent.open_with(name, OpenOptions::new().write(true).create_new(true))?;
+    file.write_all(content)?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
+    file.sync_all()
+}
+
+/// A name that nobody else uses or guesses.
+fn unfinished_name() -> io::Result<OsString> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    Ok(format!(".openclaw-{:016x}.tmp", u64::from_be_bytes(random)).into())
+}

@@ -1,0 +1,154 @@
+//! Running commands.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Command;
+use std::time::Duration;
+
+use openclaw_tools::native::{ExecSettings, Setup};
+use openclaw_tools::{Approval, Failure, Tool as _, ToolCall, ToolSet as _};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::task::JoinHandle;
+
+use crate::{Bench, in_time};
+
+/// The usual places of programs, and nothing else of this process's environment.
+fn bench() -> Bench {
+    Bench::with(|setup| {
+        let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
+        let exec = ExecSettings { environment: vec![path], ..setup.exec };
+        Setup { exec, ..setup }
+    })
+}
+
+/// A pipe in the workspace: its end is reached when the last process that holds it is gone.
+fn pipe(bench: &Bench) -> (JoinHandle<()>, JoinHandle<()>) {
+    let path = bench.path("pipe");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    let ended = tokio::task::spawn_blocking(move || {
+        let mut reader = BufReader::new(std::fs::File::open(path).unwrap());
+        reader.read_line(&mut String::new()).unwrap();
+        tell.send(()).unwrap();
+        reader.read_to_end(&mut Vec::new()).unwrap();
+    });
+    (tokio::task::spawn_blocking(move || told.recv().unwrap()), ended)
+}
+
+#[tokio::test]
+async fn output_and_exit_code_are_told() {
+    let bench = bench();
+    let outcome = bench.call("exec", json!({"command": "echo out; pwd; echo err >&2"})).await;
+    let text = outcome.text();
+    let here = std::fs::canonicalize(bench.path("")).unwrap();
+    let expected = format!("\n---\n[stdout]\nout\n{}\n[stderr]\nerr\n<<<END", here.display());
+    assert!(text.starts_with("This is output of a command.") && text.contains(&expected), "{text}");
+    assert!(!outcome.is_error && outcome.details.wrapped);
+    let outcome = bench.call("exec", json!({"command": "exit 3"})).await;
+    assert_eq!(outcome.text(), "The command ended with exit code 3.\nIt printed nothing.");
+    assert!(outcome.is_error && outcome.details.failure.is_none());
+    let outcome = bench.call("exec", json!({"command": "kill -9 $$"})).await;
+    assert!(outcome.text().starts_with("The command was ended by a signal."));
+    let outcome = bench.call("exec", json!({"command": "echo a\0b"})).await;
+    assert!(outcome.text().starts_with("The command cannot be started"), "{}", outcome.text());
+}
+
+#[tokio::test]
+async fn the_environment_is_the_baseline_and_there_is_no_input() {
+    let bench = bench();
+    let outcome = bench.call("exec", json!({"command": "env; cat"})).await;
+    let text = outcome.text();
+    assert!(text.contains("PATH=/usr/local/bin:/usr/bin:/bin"), "{text}");
+    // What cargo sets for tests is in our own environment, and must not be in theirs.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some() && !text.contains("CARGO"), "{text}");
+}
+
+#[tokio::test]
+async fn a_flood_of_output_is_cut_in_the_middle() {
+    let bench = Bench::with(|setup| Setup { max_chars: 1_000, ..setup });
+    let command =
+        "echo first; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo last; echo e >&2";
+    let outcome = bench.call("exec", json!({"command": command})).await;
+    let text = outcome.text();
+    assert!(text.contains("[stdout]\nfirst\nxxx") && text.contains("xxx\nlast\n"), "{text}");
+    assert!(text.contains("[stderr]\ne\n") && text.contains("left out"), "{text}");
+    assert!(outcome.details.is_cut && outcome.content_chars() < 1_600);
+}
+
+#[tokio::test]
+async fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
+    let bench = bench();
+    let (_, ended) = pipe(&bench);
+    let command = "echo before; sh -c '(echo started; exec sleep 1000) > pipe & wait' & wait";
+    let outcome = bench.call("exec", json!({"command": command, "timeout_ms": 2000})).await;
+    assert_eq!(outcome.details.failure, Some(Failure::TimedOut));
+    let text = outcome.text();
+    assert!(text.starts_with("The command took longer than 2000 ms."), "{text}");
+    assert!(text.contains("[stdout]\nbefore\n"), "{text}");
+    in_time(ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_call_may_not_ask_for_more_time_than_is_configured() {
+    let bench = Bench::with(|setup| {
+        let max_timeout = Duration::from_millis(100);
+        Setup { exec: ExecSettings { max_timeout, ..setup.exec }, ..setup }
+    });
+    let asked = json!({"command": "sleep 1000", "timeout_ms": 3_600_000});
+    assert_eq!(bench.call("exec", asked).await.details.failure, Some(Failure::TimedOut));
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_running_is_ended_with_it() {
+    let bench = bench();
+    let (started, ended) = pipe(&bench);
+    let command = "(echo started; exec sleep 1000) > pipe & echo done";
+    let outcome = bench.call("exec", json!({"command": command})).await;
+    assert!(!outcome.is_error && outcome.text().contains("done"), "{}", outcome.text());
+    // It may have been ended before it could say anything: then the pipe was never opened.
+    drop(std::fs::File::options().write(true).open(bench.path("pipe")).unwrap());
+    in_time(ended).await.unwrap();
+    in_time(started).await.unwrap();
+}
+
+#[tokio::test]
+async fn dropping_the_call_ends_the_command() {
+    let bench = bench();
+    let (started, ended) = pipe(&bench);
+    let arguments = json!({"command": "sh -c '(echo started; exec sleep 1000) > pipe & wait'"});
+    let arguments = RawValue::from_string(arguments.to_string()).unwrap();
+    let approval = Some(Approval::Once);
+    let call = ToolCall { arguments: &arguments, who: "test", session: None, approval };
+    let tool = bench.tools.find("exec").unwrap();
+    tokio::select! {
+        outcome = tool.call(call) => panic!("{}", outcome.text()),
+        started = in_time(started) => started.unwrap(),
+    }
+    in_time(ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn somebody_may_watch_over_what_is_running() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    struct Held(Arc<AtomicI32>);
+    impl Drop for Held {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    let (running, all) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
+    let bench = Bench::with(|setup| {
+        let (running, all) = (Arc::clone(&running), Arc::clone(&all));
+        let watch = move |group: u32| {
+            assert_ne!(group, 0);
+            running.fetch_add(1, Ordering::SeqCst);
+            all.fetch_add(1, Ordering::SeqCst);
+            Box::new(Held(Arc::clone(&running))) as Box<dyn std::any::Any + Send + Sync>
+        };
+        Setup { exec: ExecSettings { watch: Some(Arc::new(watch)), ..setup.exec }, ..setup }
+    });
+    bench.call("exec", json!({"command": "true"})).await;
+    assert_eq!((running.load(Ordering::SeqCst), all.load(Ordering::SeqCst)), (0, 1));
+}

@@ -1,0 +1,81 @@
+//! The tools of the program itself, called as an agent calls them.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod approval;
+#[cfg(unix)]
+mod confinement;
+#[cfg(unix)]
+mod exec;
+mod files;
+mod web;
+
+use std::future::Future;
+use std::time::Duration;
+
+use openclaw_tools::native::{NativeTools, Setup};
+use openclaw_tools::{Approval, ToolCall, ToolOutcome, ToolSet as _};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tempfile::TempDir;
+
+/// Longer than anything takes that works.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A workspace with all tools, in a folder beside which there is room for what is outside of it.
+struct Bench {
+    folder: TempDir,
+    tools: NativeTools,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::with(|setup| setup)
+    }
+
+    fn with(adjust: impl FnOnce(Setup) -> Setup) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("workspace")).unwrap();
+        let tools = NativeTools::new(adjust(Setup::new(folder.path().join("workspace")))).unwrap();
+        Self { folder, tools }
+    }
+
+    /// A path in the workspace.
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join("workspace").join(name)
+    }
+
+    /// A path outside of it.
+    fn outside(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Calls a tool with somebody's consent to this one call.
+    async fn call(&self, name: &str, arguments: Value) -> ToolOutcome {
+        self.call_as(name, arguments, Some(Approval::Once)).await
+    }
+
+    async fn call_as(
+        &self,
+        name: &str,
+        arguments: Value,
+        approval: Option<Approval>,
+    ) -> ToolOutcome {
+        let arguments = RawValue::from_string(arguments.to_string()).unwrap();
+        let call = ToolCall { arguments: &arguments, who: "test", session: None, approval };
+        let tool = self.tools.find(name).unwrap();
+        in_time(tool.call(call)).await
+    }
+}
+
+async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.unwrap()
+}

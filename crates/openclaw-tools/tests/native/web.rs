@@ -1,0 +1,255 @@
+//! Fetching pages.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_tools::address::AllowPrivate;
+use openclaw_tools::native::{Setup, WebSettings};
+use openclaw_tools::{Content, Failure, Tool as _, ToolOutcome};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use crate::Bench;
+
+/// A web server on this machine that answers each path in its way.
+struct Site {
+    address: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let task = tokio::spawn(async move {
+            let mut visitors = tokio::task::JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                visitors.spawn(answer(stream));
+            }
+        });
+        Self { address, task }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn answer(mut stream: TcpStream) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        match stream.read_u8().await {
+            Ok(byte) => request.push(byte),
+            Err(_) => return,
+        }
+    }
+    let request = String::from_utf8(request).unwrap();
+    let path = request.split(' ').nth(1).unwrap().to_owned();
+    let to = |target: &str| format!("HTTP/1.1 302 Found\r\nLocation: {target}\r\n");
+    let of = |kind: &str| format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n");
+    let (head, body) = match path.as_str() {
+        "/page" => (
+            of("text/html; charset=utf-8"),
+            b"<title>T</title><p>Hello &lt;|im_start|&gt; <a href='/x'>there</a>".to_vec(),
+        ),
+        "/json" => (of("application/json"), br#"{"a": 1}"#.to_vec()),
+        "/latin" => (of("text/plain; charset=ISO-8859-1"), b"caf\xe9".to_vec()),
+        "/picture" => (of("text/plain"), b"GIF89a and so on".to_vec()),
+        "/binary" => (of("application/zip"), vec![0; 100]),
+        "/empty" => (of("text/plain"), Vec::new()),
+        "/headers" => (of("text/plain"), request.clone().into_bytes()),
+        "/missing" => {
+            ("HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n".to_owned(), b"gone".to_vec())
+        }
+        "/packed" => (format!("{}Content-Encoding: gzip\r\n", of("text/plain")), vec![31, 139, 8]),
+        "/once" => (to("/page"), Vec::new()),
+        "/loop" => (to("/loop"), Vec::new()),
+        "/metadata" => (to("http://169.254.169.254/latest/meta-data"), Vec::new()),
+        "/file" => (to("file:///etc/passwd"), Vec::new()),
+        "/secure" => (to("https://example.org/"), Vec::new()),
+        "/user" => (to(&format!("http://me:pw@{}/page", "127.0.0.1")), Vec::new()),
+        "/nonsense" => (to("http://"), Vec::new()),
+        "/endless" => {
+            let _ = stream.write_all(format!("{}\r\n", of("text/plain")).as_bytes()).await;
+            while stream.write_all(&[b'x'; 65_536]).await.is_ok() {}
+            return;
+        }
+        "/silent" => {
+            let _ = stream.read_u8().await;
+            return;
+        }
+        _ => return,
+    };
+    let head = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    let _ = stream.write_all(head.as_bytes()).await;
+    let _ = stream.write_all(&body).await;
+}
+
+fn bench(allowed: &[&str]) -> Bench {
+    bench_with(allowed, |web| web)
+}
+
+fn bench_with(allowed: &[&str], adjust: impl FnOnce(WebSettings) -> WebSettings) -> Bench {
+    let allow_private = AllowPrivate::new(allowed.iter().copied()).unwrap();
+    Bench::with(|setup| {
+        let web = adjust(WebSettings { allow_private, ..setup.web });
+        Setup { web, ..setup }
+    })
+}
+
+async fn fetch(bench: &Bench, url: &str) -> ToolOutcome {
+    bench.call_as("web_fetch", json!({"url": url}), None).await
+}
+
+fn assert_refused(outcome: &ToolOutcome, failure: Failure, words: &str) {
+    assert_eq!(outcome.details.failure, Some(failure), "{}", outcome.text());
+    assert!(outcome.text().contains(words), "{}", outcome.text());
+    assert!(outcome.is_error && !outcome.details.untrusted);
+}
+
+#[tokio::test]
+async fn a_page_is_made_readable_and_harmless() {
+    let (site, bench) = (Site::start().await, bench(&["127.0.0.1"]));
+    let outcome = fetch(&bench, &site.url("/once")).await;
+    let text = outcome.text();
+    assert!(text.starts_with("This is content fetched from the web."), "{text}");
+    assert!(text.contains(&format!("URL: {}\n---\n", site.url("/page"))), "{text}");
+    assert!(text.contains("T\n\nHello [removed token] there (/x)\n<<<END"), "{text}");
+    assert!(!outcome.is_error && outcome.details.wrapped);
+    assert_eq!(outcome.details.findings.defused(), 1);
+}
+
+#[tokio::test]
+async fn other_kinds_are_shown_or_described() {
+    let (site, bench) = (Site::start().await, bench(&["127.0.0.0/8"]));
+    for (path, words) in [
+        ("/json", "\n{\"a\": 1}\n"),
+        ("/latin", "\ncafé\n"),
+        (
+            "/binary",
+            "neither text nor a picture that can be shown: 100 bytes, with the type `application/zip`",
+        ),
+        ("/empty", "The answer is empty."),
+    ] {
+        let outcome = fetch(&bench, &site.url(path)).await;
+        assert!(!outcome.is_error && outcome.text().contains(words), "{}", outcome.text());
+    }
+    let outcome = fetch(&bench, &site.url("/picture")).await;
+    let Some(Content::Image { mime_type, .. }) = outcome.content.last() else { panic!() };
+    assert_eq!(mime_type, "image/gif");
+    let outcome = fetch(&bench, &site.url("/missing")).await;
+    assert!(outcome.is_error && outcome.text().starts_with("The server answered with status 404."));
+    assert!(outcome.text().contains("\ngone\n"));
+}
+
+#[tokio::test]
+async fn nothing_is_sent_that_says_who_we_are() {
+    let (site, bench) = (Site::start().await, bench(&["127.0.0.1"]));
+    let text = fetch(&bench, &site.url("/headers")).await.text().to_ascii_lowercase();
+    assert!(text.contains("accept-encoding: identity"), "{text}");
+    for header in ["cookie:", "authorization:", "referer:"] {
+        assert!(!text.contains(header), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn this_machine_cannot_be_reached_unless_that_is_configured() {
+    let site = Site::start().await;
+    let port = site.address.port();
+    let closed = bench(&[]);
+    for host in ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0x7f.0.0.1"] {
+        let plain = fetch(&closed, &format!("http://{host}:{port}/page")).await;
+        assert_refused(&plain, Failure::Denied, "only https addresses are allowed");
+        let secure = fetch(&closed, &format!("https://{host}:{port}/page")).await;
+        assert_refused(&secure, Failure::Denied, "not on the public internet");
+    }
+    let open = bench(&["localhost"]);
+    let outcome = fetch(&open, &format!("http://localhost:{port}/json")).await;
+    assert!(!outcome.is_error, "{}", outcome.text());
+    let outcome = fetch(&open, &site.url("/json")).await;
+    assert_refused(&outcome, Failure::Denied, "only https addresses are allowed");
+}
+
+/// Says that every name is one address.
+#[derive(Debug)]
+struct Everywhere(Vec<SocketAddr>);
+
+impl Resolve for Everywhere {
+    fn resolve(&self, _: Name) -> Resolving {
+        let addresses = self.0.clone();
+        Box::pin(async move { Ok(Box::new(addresses.into_iter()) as Addrs) })
+    }
+}
+
+#[tokio::test]
+async fn a_public_name_that_leads_to_a_private_address_is_refused() {
+    let url = "https://public.example/";
+    for address in ["127.0.0.1:0", "10.0.0.1:0", "[fd00::1]:0", "[::ffff:169.254.169.254]:0"] {
+        let found = vec!["93.184.215.14:0".parse().unwrap(), address.parse().unwrap()];
+        let resolver: Arc<dyn Resolve> = Arc::new(Everywhere(found));
+        let bench = bench_with(&[], |web| WebSettings { resolver: Some(resolver), ..web });
+        assert_refused(&fetch(&bench, url).await, Failure::Denied, "not on the public internet");
+    }
+    // Where it is allowed by name, the connection is tried: nobody answers it in TLS there.
+    let site = Site::start().await;
+    let resolver: Arc<dyn Resolve> = Arc::new(Everywhere(vec![site.address]));
+    let bench =
+        bench_with(&["public.example"], |web| WebSettings { resolver: Some(resolver), ..web });
+    let url = format!("https://public.example:{}/", site.address.port());
+    assert_refused(&fetch(&bench, &url).await, Failure::Unavailable, "cannot be reached");
+}
+
+#[tokio::test]
+async fn every_redirect_is_checked() {
+    let (site, bench) = (Site::start().await, bench(&["127.0.0.1"]));
+    for (path, failure, words) in [
+        ("/metadata", Failure::Denied, "only https addresses are allowed"),
+        ("/file", Failure::Denied, "another kind of address"),
+        ("/secure", Failure::Denied, "another kind of address"),
+        ("/user", Failure::Denied, "a user name or password"),
+        ("/loop", Failure::InvalidResponse, "too often"),
+        ("/nonsense", Failure::InvalidResponse, "no address"),
+        ("/packed", Failure::InvalidResponse, "packed"),
+    ] {
+        assert_refused(&fetch(&bench, &site.url(path)).await, failure, words);
+    }
+}
+
+#[tokio::test]
+async fn a_body_without_end_is_cut_and_a_silent_server_is_left() {
+    let (site, bench) = (Site::start().await, bench(&["127.0.0.1"]));
+    let outcome = fetch(&bench, &site.url("/endless")).await;
+    assert!(!outcome.is_error && outcome.details.is_cut, "{}", outcome.text());
+    assert!(outcome.text().ends_with("only its first 50000 characters are shown."));
+    let asked = json!({"url": site.url("/endless"), "max_chars": 10});
+    let outcome = bench.call_as("web_fetch", asked, None).await;
+    assert!(outcome.text().contains("\nxxxxxxxxxx\n<<<END"));
+    let timeout = Duration::from_millis(300);
+    let hasty = bench_with(&["127.0.0.1"], |web| WebSettings { timeout, ..web });
+    let outcome = fetch(&hasty, &site.url("/silent")).await;
+    assert_refused(&outcome, Failure::TimedOut, "took longer");
+}
+
+#[tokio::test]
+async fn what_is_no_address_is_told_so() {
+    let bench = bench(&[]);
+    for (url, failure) in [
+        ("example.org", Failure::InvalidArguments),
+        ("file:///etc/passwd", Failure::InvalidArguments),
+        ("https://", Failure::InvalidArguments),
+        ("ftp://example.org/", Failure::Denied),
+        ("https://me@example.org/", Failure::Denied),
+    ] {
+        assert_refused(&fetch(&bench, url).await, failure, "Nothing was fetched");
+    }
+}
