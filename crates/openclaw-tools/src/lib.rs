@@ -5,6 +5,7 @@
 
 pub mod address;
 mod approval;
+mod media;
 mod name;
 #[cfg(feature = "native")]
 pub mod native;
@@ -15,6 +16,7 @@ mod set;
 mod spec;
 
 pub use approval::{Answer, Approval, Approver, Nobody, Question, Standing, Why};
+pub use media::image_type;
 pub use name::{BadToolName, ToolName};
 pub use outcome::{Content, Details, Failure, Link, ModelText, ToolOutcome};
 pub use policy::{BadPattern, Decision, Policy, Rules};

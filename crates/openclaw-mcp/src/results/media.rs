@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use openclaw_tools::image_type;
 
 /// How much base64 is decoded at a time, in characters: a multiple of four.
 const CHUNK: usize = 4_096;
@@ -85,17 +86,6 @@ fn decode_head(data: &str) -> Option<Vec<u8>> {
         head.get_or_insert_with(|| bytes.iter().take(16).copied().collect::<Vec<u8>>());
     }
     head
-}
-
-/// The types that models take, by how their data begins.
-fn image_type(head: &[u8]) -> Option<&'static str> {
-    match head {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }
 
 /// The usual name of a type.

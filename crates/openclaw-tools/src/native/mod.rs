@@ -15,7 +15,7 @@ mod workspace;
 pub use approvals::{ApprovalRule, Approvals};
 pub use exec::{ExecSettings, Watch};
 pub use kind::Native;
-pub use web::{GuardedResolver, NotPublic, ProxyAddress, WebSettings};
+pub use web::{BadProxy, GuardedResolver, NotPublic, ProxyAddress, WebSettings};
 pub use workspace::NoWorkspace;
 
 use std::collections::BTreeSet;

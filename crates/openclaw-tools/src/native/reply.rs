@@ -19,7 +19,7 @@ const MAX_NAME: usize = 200;
 pub(super) struct Reply {
     content: Vec<Content>,
     is_error: bool,
-    details: Details,
+    details: Box<Details>,
 }
 
 impl Reply {
@@ -75,7 +75,7 @@ impl Reply {
     }
 
     /// Notes that it went wrong.
-    pub(super) fn as_error(mut self, failure: Option<Failure>) -> Self {
+    pub(super) fn marked_as_error(mut self, failure: Option<Failure>) -> Self {
         self.is_error = true;
         self.details.failure = failure;
         self
@@ -87,7 +87,7 @@ impl Reply {
         details.source = Some(tool.source());
         details.tool = Some(tool.name().to_owned());
         details.duration = duration;
-        ToolOutcome { content, is_error, details }
+        ToolOutcome { content, is_error, details: *details }
     }
 }
 
@@ -99,17 +99,6 @@ pub(super) fn too_large_picture() -> String {
 /// A name from outside in our words: one harmless line.
 pub(super) fn named(name: &str) -> String {
     format!("`{}`", clean_line(Untrusted::new(name), MAX_NAME).replace('`', "'"))
-}
-
-/// The pictures that models take, by how their data begins: what a file or server says may be wrong.
-pub(super) fn image_type(head: &[u8]) -> Option<&'static str> {
-    match head {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }
 
 /// The beginning of a text, with at most so many characters, and whether that is not all.

@@ -104,14 +104,14 @@ impl NativeTool {
     async fn on_disk<A>(
         &self,
         arguments: Map<String, Value>,
-        act: fn(&Workspace, A, usize) -> Reply,
+        act: fn(&Workspace, &A, usize) -> Reply,
     ) -> Result<Reply, Reply>
     where
         A: DeserializeOwned + Send + 'static,
     {
         let arguments = decoded(arguments)?;
         let (workspace, max_chars) = (Arc::clone(&self.shared.workspace), self.shared.max_chars);
-        let work = tokio::task::spawn_blocking(move || act(&workspace, arguments, max_chars));
+        let work = tokio::task::spawn_blocking(move || act(&workspace, &arguments, max_chars));
         match tokio::time::timeout(DISK, work).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => {

@@ -1,7 +1,7 @@
 //! Who must agree to what, and what is checked before a tool runs.
 
 use openclaw_tools::native::{ApprovalRule, Approvals, Native, NativeTools, Setup};
-use openclaw_tools::{Approval, Failure, Policy, Rules, Standing, Tool as _, ToolSet as _, Why};
+use openclaw_tools::{Approval, Failure, Policy, Rules, Standing, ToolSet as _, Why};
 use serde_json::json;
 
 use crate::Bench;

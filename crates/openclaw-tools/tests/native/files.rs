@@ -1,7 +1,7 @@
 //! Reading, listing, writing and changing files.
 
+use openclaw_tools::Content;
 use openclaw_tools::native::Setup;
-use openclaw_tools::{Content, Tool as _};
 use serde_json::json;
 
 use crate::Bench;
@@ -101,7 +101,7 @@ async fn a_folder_is_listed_as_deep_as_asked() {
     let outcome = bench.call("list", json!({"path": "src", "depth": 2})).await;
     let expected = "\n---\ninner/\ninner/deep.rs (0 bytes)\nmain.rs (0 bytes)\n<<<";
     assert!(outcome.text().contains(expected), "{}", outcome.text());
-    assert_eq!(bench.call("list", json!({"path": "b.txt"})).await.is_error, true);
+    assert!(bench.call("list", json!({"path": "b.txt"})).await.is_error);
     std::fs::create_dir(bench.path("empty")).unwrap();
     let outcome = bench.call("list", json!({"path": "empty"})).await;
     assert_eq!(outcome.text(), "The folder `empty` is empty.");
@@ -138,7 +138,7 @@ async fn a_file_is_written_whole_with_the_folders_on_the_way() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_replaced_file_keeps_its_mode_and_a_protected_one_is_left_alone() {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::PermissionsExt;
 
     let bench = Bench::new();
     for (name, mode) in [("run.sh", 0o750), ("fixed.txt", 0o444)] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use openclaw_tools::address::AllowPrivate;
 use openclaw_tools::native::{Setup, WebSettings};
-use openclaw_tools::{Content, Failure, Tool as _, ToolOutcome};
+use openclaw_tools::{Content, Failure, ToolOutcome};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -98,7 +98,7 @@ impl Exec {
         process.end().await;
         let reply = match &ended {
             Ok(Ok(status)) if status.success() => Reply::default(),
-            Ok(Ok(status)) => Reply::default().as_error(None).say(words_for(*status)),
+            Ok(Ok(status)) => Reply::default().marked_as_error(None).say(words_for(*status)),
             Ok(Err(_)) => Reply::error("The system cannot say how the command ended."),
             Err(_) => {
                 let words = format!(

@@ -26,31 +26,31 @@ pub(in super::super) struct EditArguments {
     all: bool,
 }
 
-pub(in super::super) fn write(workspace: &Workspace, asked: WriteArguments, _: usize) -> Reply {
+pub(in super::super) fn write(workspace: &Workspace, asked: &WriteArguments, _: usize) -> Reply {
     let WriteArguments { path, content } = asked;
-    match workspace.replace(&workspace.turn(), &path, content.as_bytes()) {
+    match workspace.replace(&workspace.turn(), path, content.as_bytes()) {
         Ok(was_there) => {
             let done = if was_there { "was replaced" } else { "was written" };
-            Reply::default().say(format!("{} {done}: {} bytes.", named(&path), content.len()))
+            Reply::default().say(format!("{} {done}: {} bytes.", named(path), content.len()))
         }
-        Err(why) => refused(&path, &why),
+        Err(why) => refused(path, &why),
     }
 }
 
-pub(in super::super) fn edit(workspace: &Workspace, asked: EditArguments, _: usize) -> Reply {
+pub(in super::super) fn edit(workspace: &Workspace, asked: &EditArguments, _: usize) -> Reply {
     let EditArguments { path, old, new, all } = asked;
     let turn = workspace.turn();
-    let text = match text_of(workspace, &path, &turn) {
+    let text = match text_of(workspace, path, &turn) {
         Ok(text) => text,
         Err(reply) => return reply,
     };
     if old == new {
         return Reply::error("`old` and `new` are the same. Nothing was changed.");
     }
-    let count = text.matches(&old).count();
+    let count = text.matches(old).count();
     // Places that overlap are several, too.
-    let is_one = text.find(&old) == text.rfind(&old);
-    let name = named(&path);
+    let is_one = text.find(old) == text.rfind(old);
+    let name = named(path);
     if count == 0 {
         let words = format!("`old` does not occur in {name}. Nothing was changed.");
         return Reply::error(words);
@@ -62,12 +62,12 @@ pub(in super::super) fn edit(workspace: &Workspace, asked: EditArguments, _: usi
              only one, or set `all`."
         ));
     }
-    match workspace.replace(&turn, &path, text.replace(&old, &new).as_bytes()) {
+    match workspace.replace(&turn, path, text.replace(old, new).as_bytes()) {
         Ok(_) => {
             let places = if count == 1 { "place" } else { "places" };
             Reply::default().say(format!("{name} was changed in {count} {places}."))
         }
-        Err(why) => refused(&path, &why),
+        Err(why) => refused(path, &why),
     }
 }
 

@@ -22,7 +22,7 @@ pub(in super::super) struct Arguments {
     depth: Option<usize>,
 }
 
-pub(in super::super) fn list(workspace: &Workspace, asked: Arguments, max_chars: usize) -> Reply {
+pub(in super::super) fn list(workspace: &Workspace, asked: &Arguments, max_chars: usize) -> Reply {
     let path = asked.path.as_deref().unwrap_or(".");
     let mut walk = Walk { text: String::new(), entries: 0, max_chars, is_cut: false };
     let walked = workspace.open_folder(path).and_then(|dir| {

@@ -6,9 +6,10 @@ use cap_std::fs::File;
 use openclaw_content::Source;
 use serde::Deserialize;
 
-use super::super::reply::{MAX_IMAGE, Reply, beginning, image_type, named, too_large_picture};
+use super::super::reply::{MAX_IMAGE, Reply, beginning, named, too_large_picture};
 use super::super::workspace::Workspace;
 use super::{pieces, refused};
+use crate::media::image_type;
 
 /// How many lines are read if nobody says.
 const LINES: u64 = 2_000;
@@ -24,14 +25,14 @@ pub(in super::super) struct Arguments {
     limit: Option<u64>,
 }
 
-pub(in super::super) fn read(workspace: &Workspace, asked: Arguments, max_chars: usize) -> Reply {
+pub(in super::super) fn read(workspace: &Workspace, asked: &Arguments, max_chars: usize) -> Reply {
     let path = asked.path.as_str();
     let (file, metadata) = match workspace.open_file(path) {
         Ok(opened) => opened,
         Err(why) => return refused(path, &why),
     };
     let size = metadata.len();
-    show(file, size, &asked, max_chars).unwrap_or_else(|error| refused(path, &error.into()))
+    show(file, size, asked, max_chars).unwrap_or_else(|error| refused(path, &error.into()))
 }
 
 fn show(file: File, size: u64, asked: &Arguments, max_chars: usize) -> io::Result<Reply> {

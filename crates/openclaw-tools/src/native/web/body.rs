@@ -3,9 +3,10 @@
 use openclaw_content::{Source, Untrusted, clean_line};
 use reqwest::Response;
 
-use super::super::reply::{Reply, beginning, image_type};
+use super::super::reply::{Reply, beginning};
 use super::html;
 use super::rules::Refused;
+use crate::media::image_type;
 
 /// More is not read.
 const MAX_BYTES: usize = 5 * 1024 * 1024;

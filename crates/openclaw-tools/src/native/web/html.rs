@@ -165,7 +165,7 @@ mod tests {
             <ul><li>first<li>second</ul><pre>a\n  b</pre><table><tr><td>1</td><td>2</td></tr></table>\
             <img alt=\"a cat\">1 < 2 <a href='javascript:x()'>no</a><svg><title>t</title></svg>";
         let expected = "A & B\n\n## Head line\n\nOne two, three\u{a0}4.\nNext link (/x?a=1&b=2)!\n\n\
-            - first\n- second\n```\na\n  b\n```\n1 | 2 |\na cat1 < 2 no";
+            - first\n- second\n\n```\na\n  b\n```\n\n1 | 2 |\n\na cat1 < 2 no";
         assert_eq!(readable(page), expected);
     }
 
@@ -178,11 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_page_takes_no_longer_than_another() {
+    fn a_hostile_page_is_read_in_one_pass_too() {
         for piece in
             ["<div>", "<", "</", "<!--", "<script", "<a href='", "&", "&#", "<pre>", "<svg></"]
         {
-            let page = piece.repeat(300_000);
+            let page = piece.repeat(100_000);
             assert!(readable(&page).len() <= page.len() * 4, "{piece}");
         }
     }

@@ -10,7 +10,7 @@ mod html;
 mod resolver;
 mod rules;
 
-pub use client::ProxyAddress;
+pub use client::{BadProxy, ProxyAddress};
 pub use resolver::{GuardedResolver, NotPublic};
 
 use std::fmt;
@@ -130,7 +130,7 @@ impl Web {
         let mut reply = Reply::default();
         if !status.is_success() {
             let words = format!("The server answered with status {}.", status.as_u16());
-            reply = reply.as_error(None).say(words);
+            reply = reply.marked_as_error(None).say(words);
         }
         Ok(body.show(reply, &content_type, url.as_str(), max_chars))
     }
