@@ -18,7 +18,7 @@ pub const MAX_LISTED: usize = 1_000;
 /// One reading has at most this many entries.
 pub const MAX_READ: usize = 10_000;
 /// One reading ends after about this many bytes of bodies.
-pub const MAX_READ_BYTES: usize = 128 * 1024 * 1024;
+pub const MAX_READ_BYTES: usize = 64 * 1024 * 1024;
 /// A title has at most this many bytes.
 pub const MAX_TITLE_BYTES: usize = 4_096;
 /// The name of an agent, model, run or owner has at most this many bytes.

@@ -248,3 +248,7 @@ impl SessionStore for SqliteStore {
         Box::pin(leases::take(&self.database, key, owner, ttl))
     }
 }
+
+#[cfg(test)]
+#[path = "sqlite_tests.rs"]
+mod tests;

@@ -15,7 +15,7 @@ use crate::error::StoreError;
 /// So many read at once.
 const READERS: usize = 4;
 /// Rows that wait to be taken: each may be as large as an entry.
-const ROWS_AHEAD: usize = 8;
+const ROWS_AHEAD: usize = 16;
 /// A larger database is checked as a whole only if there is a reason to: it would take too long.
 const CHECKED_BYTES: i64 = 2 * 1024 * 1024;
 /// After a burst the log shrinks to this.

@@ -5,7 +5,9 @@ use std::error::Error;
 use std::io::{self, Read as _, Write as _};
 use std::time::Duration;
 
-use openclaw_sessions::{EntryKind, NewEntry, SessionKey, SessionStore as _, SqliteStore};
+use openclaw_sessions::{
+    EntryKind, NewEntry, SessionKey, SessionStore as _, SqliteOptions, SqliteStore,
+};
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
@@ -31,7 +33,9 @@ fn main() -> Outcome {
 
 /// Says the number of the last entry of each batch once it is there.
 async fn append(path: &str, key: &str, batches: u64, size: usize) -> Outcome {
-    let store = SqliteStore::open(path).await?.store;
+    // The machine is busy, and the others are, too.
+    let options = SqliteOptions { busy_timeout: Duration::from_secs(60) };
+    let store = SqliteStore::open_with(path, options).await?.store;
     let key: SessionKey = key.parse()?;
     store.open(&key, "main").await?;
     let who = std::process::id();
