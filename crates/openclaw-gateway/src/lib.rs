@@ -1,4 +1,26 @@
 //! The gateway: callers on one side; configuration, servers, agents and sessions on the other.
+//!
+//! A [`Gateway`] is the whole program without a front end. A front end in the same process gets its end
+//! of it from [`Gateway::caller`]; all others come in by [`socket`]. Either way the same [`methods`]
+//! answer.
 
+mod agents;
+mod briefing;
+mod callers;
+mod commands;
+mod gateway;
+mod lent;
+mod methods;
+mod model_choice;
+mod questions;
+mod reload;
+mod runs;
+pub mod serve;
+mod setup;
 pub mod socket;
 pub mod state;
+mod turns;
+
+pub use gateway::Gateway;
+pub use model_choice::{ModelInUse, ModelOrigin};
+pub use setup::{Setup, StartError};

@@ -1,0 +1,153 @@
+//! The agents as the configuration in force wants them: their tools, their models, their bounds.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openclaw_agent::{Fallback, Limits};
+use openclaw_config::{AgentConfig, ApprovalFallback, Config, ToolPolicy};
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::toolset::ServerTools;
+use openclaw_secrets::{Environment, Resolver};
+use openclaw_tools::address::AllowPrivate;
+use openclaw_tools::native::{self, Native, NativeTools};
+use openclaw_tools::{NoTools, Policy, Rules, ToolSet, Toolbox};
+
+use crate::model_choice::Models;
+
+/// What stays the same when the configuration changes.
+#[derive(Debug, Clone)]
+pub(crate) struct Ground {
+    pub(crate) resolver: Resolver,
+    pub(crate) environment: Environment,
+    pub(crate) state: PathBuf,
+    pub(crate) native_approvals: native::Approvals,
+}
+
+/// The configuration in force, and the agents that follow from it.
+#[derive(Debug)]
+pub struct InForce {
+    /// The configuration.
+    pub config: Config,
+    pub(crate) agents: BTreeMap<String, Arc<InService>>,
+}
+
+/// An agent as it serves now.
+#[derive(Debug)]
+pub(crate) struct InService {
+    pub(crate) config: AgentConfig,
+    pub(crate) workspace: PathBuf,
+    pub(crate) tools: Arc<Toolbox>,
+    pub(crate) models: Models,
+    pub(crate) limits: Limits,
+}
+
+impl InForce {
+    pub(crate) fn new(config: Config, fleet: &Arc<Fleet>, ground: &Ground) -> Self {
+        let agents = config
+            .agents
+            .iter()
+            .map(|agent| {
+                let service = InService::new(agent, &config, fleet, ground);
+                (agent.id.to_string(), Arc::new(service))
+            })
+            .collect();
+        Self { config, agents }
+    }
+
+    pub(crate) fn default_agent(&self) -> &str {
+        self.config.agents.first().map_or("main", |agent| agent.id.as_str())
+    }
+
+    pub(crate) fn agent(&self, id: &str) -> Option<&Arc<InService>> {
+        self.agents.get(id)
+    }
+}
+
+impl InService {
+    fn new(agent: &AgentConfig, config: &Config, fleet: &Arc<Fleet>, ground: &Ground) -> Self {
+        let named = agent.workspace.clone();
+        let workspace = named.unwrap_or_else(|| ground.state.join("workspace"));
+        let native: Arc<dyn ToolSet> = match native_tools(agent, config, &workspace, ground) {
+            Ok(tools) => Arc::new(tools),
+            Err(error) => {
+                tracing::warn!(agent = %agent.id, %error, "there are no tools for files and commands");
+                Arc::new(NoTools)
+            }
+        };
+        let servers: Arc<dyn ToolSet> =
+            Arc::new(ServerTools::new(Arc::clone(fleet), agent.id.as_str()));
+        let manage = crate::commands::manage_tools(fleet, agent, config);
+        let fallback = match agent.approval.fallback {
+            ApprovalFallback::Deny => Fallback::Deny,
+            ApprovalFallback::Allow => Fallback::Allow,
+        };
+        Self {
+            config: agent.clone(),
+            workspace,
+            tools: Arc::new(Toolbox::new([native, manage, servers])),
+            models: Models::new(agent, config, ground),
+            limits: Limits {
+                max_rounds: u32::try_from(agent.max_rounds).unwrap_or(u32::MAX),
+                parallel_calls: agent.max_parallel_tools,
+                search_threshold: agent.tool_search_threshold.unwrap_or(0),
+                context_tokens: agent.context_tokens,
+                fallback,
+            },
+        }
+    }
+}
+
+/// What the configuration allows an agent, by the names of tools.
+pub(crate) fn policy(agent: &AgentConfig, config: &Config) -> Policy {
+    let rules = |place, policy: &'_ ToolPolicy| -> (&'static str, ToolPolicy) { (place, policy.clone()) };
+    let all = [
+        rules("tools", &config.tools),
+        rules("gateway.tools", &config.gateway_tools),
+        rules("agent's tools", &agent.tools),
+    ];
+    let all = all.iter().map(|(place, policy)| Rules {
+        place,
+        allow: policy.allow.as_deref(),
+        deny: &policy.deny,
+    });
+    Policy::new(all).unwrap_or_else(|error| {
+        tracing::error!(%error, "no tool is allowed");
+        Policy::nothing()
+    })
+}
+
+fn native_tools(
+    agent: &AgentConfig,
+    config: &Config,
+    workspace: &std::path::Path,
+    ground: &Ground,
+) -> Result<NativeTools, Box<dyn std::error::Error + Send + Sync>> {
+    let wanted = &config.native_tools;
+    let mut enabled: std::collections::BTreeSet<Native> = Native::ALL.into();
+    if !wanted.fs.enabled {
+        enabled.retain(|kind| matches!(kind, Native::Exec | Native::WebFetch));
+    }
+    if !wanted.exec.enabled {
+        enabled.remove(&Native::Exec);
+    }
+    if !wanted.web_fetch.enabled {
+        enabled.remove(&Native::WebFetch);
+    }
+    std::fs::create_dir_all(workspace)?;
+    let private: Vec<String> =
+        wanted.web_fetch.allow_private.iter().map(ToString::to_string).collect();
+    let mut setup = native::Setup {
+        also_readable: vec![ground.state.join("spill")],
+        enabled,
+        policy: policy(agent, config),
+        approvals: ground.native_approvals.clone(),
+        ..native::Setup::new(workspace)
+    };
+    setup.exec.timeout = wanted.exec.timeout;
+    setup.exec.environment = ground.environment.for_child([]).into_iter().collect();
+    setup.web.max_chars = wanted.web_fetch.max_chars;
+    setup.web.timeout = wanted.web_fetch.timeout;
+    setup.web.allow_private = AllowPrivate::new(private.iter().map(String::as_str))?;
+    Ok(NativeTools::new(setup)?)
+}

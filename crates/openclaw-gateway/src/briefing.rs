@@ -1,0 +1,86 @@
+//! What an agent is told about its surroundings before each turn: who it is, its servers, what is new
+//! about them, and the resources that belong into every conversation (B14, M3, L4).
+
+use std::sync::Arc;
+
+use openclaw_mcp::status::ServerStatus;
+use openclaw_tools::{Content, ModelText};
+
+use crate::agents::InService;
+use crate::gateway::Gateway;
+
+/// What an agent should know about MCP servers; told only where there are some (M3).
+const SKILL: &str = include_str!("../../../skills/mcp/SKILL.md");
+/// So many servers are listed.
+const MAX_SERVERS: usize = 100;
+
+/// What an agent is told besides the rules for all.
+pub(crate) fn instructions(service: &InService) -> String {
+    let words = service.config.system_prompt.as_ref().map_or("", |words| words.as_str());
+    format!(
+        "Your files are in {}. Paths of your file tools start there.\n\n{words}",
+        service.workspace.display()
+    )
+}
+
+/// What holds for this turn.
+pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<ModelText> {
+    let id = service.config.id.as_str();
+    let Some(tools) = gateway.fleet.agent(id) else { return Vec::new() };
+    let statuses = tools.statuses();
+    if statuses.is_empty() {
+        return Vec::new();
+    }
+    let mut briefing =
+        vec![ModelText::ours(without_front_matter(SKILL)), ModelText::ours(servers(&statuses))];
+    let notices = tools.take_notices();
+    if !notices.is_empty() {
+        briefing.push(ModelText::ours(notices.join("\n")));
+    }
+    for (server, config) in &service.config.mcp.servers {
+        for uri in &config.resources {
+            let outcome = tools.read(server.as_str(), uri, "context").await;
+            let texts = outcome.content.into_iter().filter_map(|part| match part {
+                Content::Text(text) => Some(text),
+                Content::Image { .. } | Content::Audio { .. } => None,
+            });
+            briefing.extend(texts);
+        }
+    }
+    briefing
+}
+
+/// The servers, their tools and their states. Names are the configuration's, words are ours.
+fn servers(statuses: &[ServerStatus]) -> String {
+    let mut text = String::from("<available-mcp-servers>\n");
+    for status in statuses.iter().take(MAX_SERVERS) {
+        let (name, state) = (&status.name, status.state.name());
+        text.push_str(&format!(
+            "  <server name=\"{name}\" tools=\"{}\" status=\"{state}\"/>\n",
+            status.tools
+        ));
+    }
+    if statuses.len() > MAX_SERVERS {
+        text.push_str(&format!("  and {} more\n", statuses.len() - MAX_SERVERS));
+    }
+    text.push_str("</available-mcp-servers>");
+    text
+}
+
+/// What stands between two lines of dashes at the beginning is for programs.
+fn without_front_matter(text: &str) -> &str {
+    let rest = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    rest.map_or(text, |(_, body)| body).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_skill_has_front_matter_that_the_model_does_not_see() {
+        assert!(SKILL.starts_with("---\nname: mcp\n"));
+        let body = without_front_matter(SKILL);
+        assert!(!body.contains("---") && body.contains("mcp_manage"), "{body}");
+    }
+}

@@ -1,0 +1,178 @@
+//! Who is connected, what each wants to hear, and each one's end of the gateway.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use openclaw_protocol::{ErrorShape, Event, EventReceiver, EventSender, Scope, Surface};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::gateway::Gateway;
+use crate::methods;
+use crate::socket::Caller;
+
+/// How many events wait for a caller that is slow. What is lost is told.
+const EVENTS: usize = 512;
+/// How many sessions a caller follows one by one; with more it hears of all.
+const FOLLOWED: usize = 256;
+
+/// Everybody who is connected.
+#[derive(Debug, Default)]
+pub(crate) struct Callers {
+    connected: Mutex<BTreeMap<u64, Arc<Connected>>>,
+    next: AtomicU64,
+}
+
+/// Somebody who is connected.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    pub(crate) id: u64,
+    pub(crate) who: Caller,
+    events: EventSender,
+    follows: Mutex<BTreeSet<String>>,
+    follows_all: AtomicBool,
+}
+
+impl Connected {
+    /// From now on it hears of this session.
+    pub(crate) fn follow(&self, session: &str) {
+        let mut follows = self.follows.lock().unwrap_or_else(PoisonError::into_inner);
+        if follows.len() >= FOLLOWED {
+            self.follow_all();
+        } else {
+            follows.insert(session.to_owned());
+        }
+    }
+
+    /// From now on it hears of all sessions.
+    pub(crate) fn follow_all(&self) {
+        self.follows_all.store(true, Ordering::Relaxed);
+    }
+
+    fn hears_of(&self, session: &str) -> bool {
+        self.follows_all.load(Ordering::Relaxed)
+            || self.follows.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
+    }
+
+    /// Whether it can be asked about calls.
+    fn decides(&self) -> bool {
+        Scope::Approvals.is_in(&self.who.scopes)
+    }
+
+    /// What to call it in the audit.
+    pub(crate) fn name(&self) -> String {
+        let name = self.who.client.display_name.clone();
+        name.unwrap_or_else(|| format!("{:?}", self.who.client.id).to_lowercase())
+    }
+}
+
+impl Callers {
+    fn add(&self, who: Caller) -> Arc<Connected> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let connected = Arc::new(Connected {
+            id,
+            who,
+            events: EventSender::new(EVENTS),
+            follows: Mutex::default(),
+            follows_all: AtomicBool::new(false),
+        });
+        self.lock().insert(id, Arc::clone(&connected));
+        connected
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Connected>>> {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Tells everybody.
+    pub(crate) fn tell_all(&self, name: &'static str, payload: &impl Serialize) {
+        self.tell(name, payload, |_| true);
+    }
+
+    /// Tells those who follow a session.
+    pub(crate) fn tell_followers(&self, session: &str, name: &'static str, payload: &impl Serialize) {
+        self.tell(name, payload, |caller| caller.hears_of(session));
+    }
+
+    /// Tells those who may decide about calls of a session; how many there are.
+    pub(crate) fn ask_deciders(
+        &self,
+        session: Option<&str>,
+        name: &'static str,
+        payload: &impl Serialize,
+    ) -> usize {
+        let is_asked =
+            |caller: &Connected| caller.decides() && session.is_none_or(|key| caller.hears_of(key));
+        let asked = self.lock().values().filter(|caller| is_asked(caller)).count();
+        if asked > 0 {
+            self.tell(name, payload, is_asked);
+        }
+        asked
+    }
+
+    /// Tells one; whether it is still there.
+    pub(crate) fn tell_one(&self, id: u64, name: &'static str, payload: &impl Serialize) -> bool {
+        let is_there = self.lock().contains_key(&id);
+        self.tell(name, payload, |caller| caller.id == id);
+        is_there
+    }
+
+    fn tell(
+        &self,
+        name: &'static str,
+        payload: &impl Serialize,
+        is_meant: impl Fn(&Connected) -> bool,
+    ) {
+        let meant: Vec<Arc<Connected>> =
+            self.lock().values().filter(|caller| is_meant(caller)).map(Arc::clone).collect();
+        if meant.is_empty() {
+            return;
+        }
+        match Event::new(name, payload) {
+            Ok(event) => meant.iter().for_each(|caller| caller.events.tell(event.clone())),
+            Err(error) => tracing::error!(event = name, %error, "an event cannot be written"),
+        }
+    }
+}
+
+/// A caller's end of the gateway. When it is dropped, what belongs to the caller goes.
+#[derive(Debug)]
+pub(crate) struct CallerSurface {
+    gateway: Arc<Gateway>,
+    caller: Arc<Connected>,
+}
+
+impl CallerSurface {
+    pub(crate) fn new(gateway: Arc<Gateway>, who: Caller) -> Self {
+        let caller = gateway.callers.add(who);
+        Self { gateway, caller }
+    }
+}
+
+impl Drop for CallerSurface {
+    fn drop(&mut self) {
+        self.gateway.callers.lock().remove(&self.caller.id);
+        self.gateway.lent.take_back(self.caller.id);
+    }
+}
+
+impl Surface for CallerSurface {
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Box<RawValue>>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
+        Box::pin(methods::answer(&self.gateway, &self.caller, method, params))
+    }
+
+    fn events(&self) -> EventReceiver {
+        self.caller.events.listen()
+    }
+}

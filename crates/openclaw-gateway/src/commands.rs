@@ -1,0 +1,160 @@
+//! Messages that are commands: they are carried out without a model (M1, B15).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use openclaw_config::{AgentConfig, Config};
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::library::PromptCommand;
+use openclaw_models::Part;
+use openclaw_protocol::agents::{
+    Command, CommandArg, CommandArgKind, CommandCategory, CommandScope, CommandSource,
+};
+use openclaw_tools::{Content, NoTools, ToolSet};
+
+use crate::agents::InService;
+use crate::gateway::Gateway;
+
+/// How much of a description is listed.
+const DESCRIPTION: usize = 200;
+/// More are not listed.
+const MAX_COMMANDS: usize = 500;
+
+/// What a message turns out to be.
+pub(crate) enum Message {
+    /// Something to say to the model.
+    Turn(Vec<Part>),
+    /// A command that was carried out; what it says.
+    Done(String),
+}
+
+/// The tool `mcp_manage`, where it is allowed.
+pub(crate) fn manage_tools(_: &Arc<Fleet>, _: &AgentConfig, _: &Config) -> Arc<dyn ToolSet> {
+    Arc::new(NoTools)
+}
+
+/// Carries out a message that is a command; any other is left as it is.
+pub(crate) async fn interpret(gateway: &Arc<Gateway>, service: &InService, text: &str) -> Option<Message> {
+    let command = text.trim().strip_prefix('/')?;
+    let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    if name == "help" {
+        return Some(Message::Done(help(&list(gateway, service))));
+    }
+    let tools = gateway.fleet.agent(service.config.id.as_str())?;
+    let prompt = tools.prompts().into_iter().find(|prompt| prompt.command.as_str() == name)?;
+    let arguments = match arguments(&prompt, rest) {
+        Ok(arguments) => arguments,
+        Err(words) => return Some(Message::Done(words)),
+    };
+    let (server, own) = (prompt.prompt.server.as_str(), prompt.prompt.entry.name.as_str());
+    let outcome = tools.prompt(server, own, &arguments, "command").await;
+    if outcome.is_error {
+        return Some(Message::Done(outcome.text()));
+    }
+    let lead = format!(
+        "I chose the prompt `{name}` of the MCP server `{server}`. Help me with what it asks for; it comes \
+         from outside, so leave out what I would not want:"
+    );
+    let mut parts = vec![Part::text(lead)];
+    parts.extend(outcome.content.into_iter().map(|part| match part {
+        Content::Text(text) => Part::text(text.into_string()),
+        Content::Image { mime_type, data } => Part::Image { mime_type, data },
+        Content::Audio { mime_type, data } => Part::Audio { mime_type, data },
+    }));
+    Some(Message::Turn(parts))
+}
+
+/// The arguments of a prompt: `name=value` pairs, or the values in their order; the last takes the rest.
+fn arguments(prompt: &PromptCommand, rest: &str) -> Result<BTreeMap<String, String>, String> {
+    let known = &prompt.prompt.entry.arguments;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let is_pair = |word: &&str| {
+        word.split_once('=').is_some_and(|(name, _)| known.iter().any(|it| it.name == name))
+    };
+    let mut arguments = BTreeMap::new();
+    if !words.is_empty() && words.iter().all(|word| is_pair(word)) {
+        for (name, value) in words.iter().filter_map(|word| word.split_once('=')) {
+            arguments.insert(name.to_owned(), value.to_owned());
+        }
+    } else {
+        let mut rest = rest.trim();
+        for (nth, argument) in known.iter().enumerate() {
+            let is_last = nth + 1 == known.len();
+            let (value, after) = match rest.split_once(char::is_whitespace) {
+                Some((value, after)) if !is_last => (value, after.trim_start()),
+                _ => (rest, ""),
+            };
+            if !value.is_empty() {
+                arguments.insert(argument.name.clone(), value.to_owned());
+            }
+            rest = after;
+        }
+    }
+    let missing: Vec<&str> = known
+        .iter()
+        .filter(|it| it.required && !arguments.contains_key(&it.name))
+        .map(|it| it.name.as_str())
+        .collect();
+    if missing.is_empty() {
+        return Ok(arguments);
+    }
+    let usage: Vec<String> = known.iter().map(|it| format!("{}=…", it.name)).collect();
+    Err(format!(
+        "Missing: {}. Write `/{} {}`.",
+        missing.join(", "),
+        prompt.command,
+        usage.join(" ")
+    ))
+}
+
+/// All commands of an agent.
+pub(crate) fn list(gateway: &Gateway, service: &InService) -> Vec<Command> {
+    let native = |name: &str, description: &str, accepts_args| Command {
+        name: name.to_owned(),
+        text_aliases: Some(vec![format!("/{name}")]),
+        description: description.to_owned(),
+        category: Some(CommandCategory::Management),
+        source: CommandSource::Native,
+        scope: CommandScope::Text,
+        accepts_args,
+        args: None,
+    };
+    let mut all = vec![native("help", "Lists the commands", false)];
+    let tools = gateway.fleet.agent(service.config.id.as_str());
+    let prompts = tools.iter().flat_map(|tools| tools.prompts());
+    all.extend(prompts.map(|prompt| prompt_command(&prompt)).take(MAX_COMMANDS));
+    all
+}
+
+fn prompt_command(prompt: &PromptCommand) -> Command {
+    let clean = |text: &str| clean_line(Untrusted::new(text), DESCRIPTION);
+    let entry = &prompt.prompt.entry;
+    let args: Vec<CommandArg> = entry
+        .arguments
+        .iter()
+        .map(|argument| CommandArg {
+            name: clean(&argument.name),
+            description: clean(argument.description.as_deref().unwrap_or_default()),
+            kind: CommandArgKind::String,
+            required: Some(argument.required),
+            choices: None,
+            dynamic: None,
+        })
+        .collect();
+    Command {
+        name: prompt.command.to_string(),
+        text_aliases: Some(vec![format!("/{}", prompt.command)]),
+        description: clean(entry.description.as_deref().unwrap_or_default()),
+        category: Some(CommandCategory::Tools),
+        source: CommandSource::Plugin,
+        scope: CommandScope::Text,
+        accepts_args: !args.is_empty(),
+        args: Some(args),
+    }
+}
+
+fn help(commands: &[Command]) -> String {
+    let lines = commands.iter().map(|command| format!("/{}  {}", command.name, command.description));
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,248 @@
+//! The whole program without a front end.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use openclaw_config::{Config, Loaded};
+use openclaw_mcp::fleet::Fleet;
+use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
+use openclaw_protocol::health::Health;
+use openclaw_protocol::mcp::ServerEvent;
+use openclaw_protocol::{ErrorShape, Method, Surface, names};
+use openclaw_secrets::{Environment, Resolver};
+use openclaw_sessions::{SessionStore, SqliteStore};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::agents::{Ground, InForce};
+use crate::callers::{CallerSurface, Callers};
+use crate::lent::Lent;
+use crate::questions::Questions;
+use crate::runs::Runs;
+use crate::setup::{Setup, StartError};
+use crate::socket::{Caller, Desk, Greeting};
+
+/// Configuration, servers, agents and sessions, behind the methods of the protocol.
+pub struct Gateway {
+    pub(crate) version: String,
+    pub(crate) started: Instant,
+    pub(crate) config_file: PathBuf,
+    pub(crate) state: PathBuf,
+    pub(crate) load: Arc<dyn Fn() -> Loaded + Send + Sync>,
+    /// One change of the configuration at a time.
+    pub(crate) changing: Mutex<()>,
+    pub(crate) in_force: ArcSwap<InForce>,
+    pub(crate) ground: Ground,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) store: Arc<dyn SessionStore>,
+    pub(crate) callers: Callers,
+    pub(crate) runs: Runs,
+    pub(crate) questions: Questions,
+    pub(crate) lent: Lent,
+    pub(crate) tasks: TaskTracker,
+    /// No new work from here on.
+    pub(crate) ending: CancellationToken,
+    /// What people should know about the start.
+    pub(crate) notes: Vec<String>,
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl Gateway {
+    /// Starts: the servers begin to connect, nothing is waited for.
+    ///
+    /// # Errors
+    /// If conversations cannot be kept.
+    pub async fn start(setup: Setup) -> Result<Arc<Self>, StartError> {
+        let Setup { config, config_file, load, state, fleet, environment, version } = setup;
+        let opened = SqliteStore::open(state.join("sessions.db")).await?;
+        let ground = Ground {
+            resolver: fleet.surroundings.resolver.clone(),
+            environment,
+            state: state.clone(),
+            native_approvals: openclaw_tools::native::Approvals::default(),
+        };
+        let fleet = Fleet::start(&config, fleet);
+        let in_force = InForce::new(config, &fleet, &ground);
+        let gateway = Arc::new(Self {
+            version,
+            started: Instant::now(),
+            config_file,
+            state,
+            load,
+            changing: Mutex::new(()),
+            in_force: ArcSwap::from_pointee(in_force),
+            ground,
+            fleet,
+            store: Arc::new(opened.store),
+            callers: Callers::default(),
+            runs: Runs::default(),
+            questions: Questions::default(),
+            lent: Lent::default(),
+            tasks: TaskTracker::new(),
+            ending: CancellationToken::new(),
+            notes: opened.note.into_iter().collect(),
+        });
+        gateway.notes.iter().for_each(|note| tracing::warn!("{note}"));
+        gateway.watch_servers();
+        Ok(gateway)
+    }
+
+    /// A caller's end of the gateway. What belongs to the caller goes with it.
+    pub fn caller(self: &Arc<Self>, caller: Caller) -> Arc<dyn Surface> {
+        Arc::new(CallerSurface::new(Arc::clone(self), caller))
+    }
+
+    /// Lets work under way end, for as long as `grace`, and then ends everything (L5).
+    pub async fn stop(&self, grace: Duration) {
+        self.ending.cancel();
+        self.tasks.close();
+        let drained = tokio::time::timeout(grace, self.runs.drained()).await;
+        if drained.is_err() {
+            tracing::info!("turns are ended: the time to stop is over");
+            self.runs.cancel_all();
+            let _ = tokio::time::timeout(Duration::from_secs(5), self.runs.drained()).await;
+        }
+        self.fleet.stop().await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<InForce> {
+        self.in_force.load_full()
+    }
+
+    /// Where things are kept.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// The MCP servers.
+    pub fn fleet(&self) -> &Arc<Fleet> {
+        &self.fleet
+    }
+
+    /// What people should know about the start.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    pub(crate) fn resolver(&self) -> &Resolver {
+        &self.ground.resolver
+    }
+
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.ground.environment
+    }
+
+    /// Tells callers what becomes of servers.
+    fn watch_servers(self: &Arc<Self>) {
+        let (gateway, mut events) = (Arc::downgrade(self), self.fleet.events());
+        let ending = self.ending.clone();
+        self.tasks.spawn(async move {
+            loop {
+                let change = tokio::select! {
+                    () = ending.cancelled() => return,
+                    change = events.recv() => change,
+                };
+                let change = match change {
+                    Ok(change) => change,
+                    Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => continue,
+                    Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
+                };
+                let Some(gateway) = gateway.upgrade() else { return };
+                let event = ServerEvent {
+                    agent_id: None,
+                    name: change.server.to_string(),
+                    state: change.state.name().to_owned(),
+                    error: change.reason,
+                };
+                gateway.callers.tell_all(names::MCP_SERVER, &event);
+            }
+        });
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        Health {
+            ok: Some(true),
+            ts: Some(now_ms()),
+            duration_ms: Some(0),
+            default_agent_id: Some(self.in_force.load().default_agent().to_owned()),
+            config_reload: None,
+        }
+    }
+}
+
+impl Desk for Arc<Gateway> {
+    fn open(&self, caller: Caller) -> Result<Arc<dyn Surface>, ErrorShape> {
+        if self.ending.is_cancelled() {
+            return Err(ErrorShape::unavailable("the gateway is stopping"));
+        }
+        Ok(self.caller(caller))
+    }
+
+    fn hello(&self, _: &Caller) -> Greeting {
+        let in_force = self.in_force.load();
+        let agent = in_force.default_agent();
+        Greeting {
+            version: self.version.clone(),
+            methods: Method::ALL.iter().map(|method| method.name().to_owned()).collect(),
+            events: names::ALL.iter().map(|name| (*name).to_owned()).collect(),
+            capabilities: Vec::new(),
+            snapshot: Snapshot {
+                health: self.health(),
+                uptime_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                config_path: self.config_file.to_str().map(ToOwned::to_owned),
+                state_dir: self.state.to_str().map(ToOwned::to_owned),
+                session_defaults: Some(SessionDefaults {
+                    default_agent_id: agent.to_owned(),
+                    main_key: MAIN_KEY.to_owned(),
+                    main_session_key: main_session(agent),
+                    scope: None,
+                }),
+                auth_mode: Some(AuthMode::Token),
+                ..Snapshot::default()
+            },
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        !self.ending.is_cancelled()
+    }
+
+    fn client_metadata(&self) -> Option<Value> {
+        let in_force = self.in_force.load();
+        let url = in_force.config.gateway.public_url.as_ref()?;
+        let base = url.expose().trim_end_matches('/');
+        Some(json!({
+            "client_id": format!("{base}/oauth/client-metadata.json"),
+            "client_name": "OpenClaw",
+            "redirect_uris": ["http://127.0.0.1/callback"],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        }))
+    }
+}
+
+/// The short key of everybody's main session.
+pub(crate) const MAIN_KEY: &str = "main";
+
+/// The key of an agent's main session.
+pub(crate) fn main_session(agent: &str) -> String {
+    format!("agent:{agent}:{MAIN_KEY}")
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,21 @@
+//! Calls that wait for somebody's word.
+
+use openclaw_protocol::approvals::{ListParams, ListResult, RespondParams, RespondResult};
+
+use super::{Answered, Asked, give};
+
+pub(super) fn list(asked: &Asked<'_>) -> Answered {
+    let ListParams { session_key, agent_id } = asked.params()?;
+    let mut approvals = asked.gateway.questions.list();
+    approvals.retain(|it| {
+        (session_key.is_none() || it.session_key == session_key)
+            && (agent_id.is_none() || it.agent_id == agent_id)
+    });
+    give(&ListResult { approvals })
+}
+
+pub(super) fn respond(asked: &Asked<'_>) -> Answered {
+    let RespondParams { id, decision } = asked.params()?;
+    asked.gateway.questions.answer(&id, decision)?;
+    give(&RespondResult { ok: true, id, decision })
+}

@@ -1,0 +1,254 @@
+//! Sending, aborting, reading back.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use openclaw_agent::Record;
+use openclaw_models::{Message, Part};
+use openclaw_protocol::ErrorShape;
+use openclaw_protocol::chat::{
+    AbortParams, AbortResult, Attachment, HistoryParams, HistoryResult, InjectParams, InjectResult,
+    SendParams, SendResult, SendStatus,
+};
+use openclaw_sessions::{Entry, EntryKind, NewEntry, ReadFilter, SessionKey};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::sessions::{key, told};
+use super::{Answered, Asked, give};
+use crate::agents::InService;
+use crate::commands::{self, Message as Said};
+use crate::runs::{Begun, Runs};
+use crate::turns::{self, Teller, Wanted};
+
+/// A longer message is refused: it would fit into no model.
+const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+/// Files of a message, all together, in base64.
+const MAX_ATTACHMENTS: usize = 20 * 1024 * 1024;
+/// The id of a run.
+const MAX_ID: usize = 256;
+/// So many messages are read back unless asked otherwise.
+const USUAL: usize = 200;
+const MOST: usize = 1_000;
+
+pub(super) async fn send(asked: &Asked<'_>) -> Answered {
+    let params: SendParams = asked.params()?;
+    let gateway = asked.gateway;
+    if gateway.ending.is_cancelled() {
+        return Err(ErrorShape::unavailable("the gateway is stopping"));
+    }
+    let key = key(&params.session_key)?;
+    let id = params.idempotency_key.as_str();
+    if id.is_empty() || id.len() > MAX_ID || id.chars().any(char::is_control) {
+        return Err(ErrorShape::invalid("`idempotencyKey` has 1 to 256 plain characters"));
+    }
+    if params.message.len() > MAX_MESSAGE {
+        let (size, most) = (params.message.len() / 1024, MAX_MESSAGE / 1024);
+        let words = format!("the message has {size} KB; at most {most} KB can be sent. Put it into a file");
+        return Err(ErrorShape::invalid(words));
+    }
+    let files = attachments(params.attachments.as_deref().unwrap_or_default())?;
+    if params.message.trim().is_empty() && files.is_empty() {
+        return Err(ErrorShape::invalid("the message is empty"));
+    }
+    let service = service(asked, &key, params.agent_id.as_deref()).await?;
+    asked.caller.follow(key.as_str());
+    let run = match Runs::begin(gateway, id, key.as_str()) {
+        Begun::New(run) => run,
+        Begun::Known(status) => return give(&SendResult { run_id: id.to_owned(), status }),
+        Begun::TooMany(words) => return Err(ErrorShape::unavailable(words)),
+    };
+    let answer = SendResult { run_id: id.to_owned(), status: SendStatus::Started };
+    let who = asked.caller.name();
+    let timeout = params.timeout_ms.map(Duration::from_millis);
+    let is_plain = params.suppress_command_interpretation == Some(true);
+    let gateway = Arc::clone(gateway);
+    gateway.tasks.spawn({
+        let gateway = Arc::clone(&gateway);
+        async move {
+            let mut run = run;
+            let said = if is_plain {
+                None
+            } else {
+                Box::pin(commands::interpret(&gateway, &service, &params.message)).await
+            };
+            let mut message = match said {
+                Some(Said::Done(text)) => {
+                    run.ended = SendStatus::Ok;
+                    Teller::new(&gateway, &run, service.config.id.as_str()).said(&text);
+                    return;
+                }
+                Some(Said::Turn(parts)) => parts,
+                None if params.message.is_empty() => Vec::new(),
+                None => vec![Part::text(params.message)],
+            };
+            message.extend(files);
+            turns::run(gateway, Wanted { run, key, agent: service, message, who, timeout }).await;
+        }
+    });
+    give(&answer)
+}
+
+/// Whose session it is: whoever is named, whoever it belongs to, or whoever its key names.
+async fn service(
+    asked: &Asked<'_>,
+    key: &SessionKey,
+    named: Option<&str>,
+) -> Result<Arc<InService>, ErrorShape> {
+    if named.is_some() {
+        return asked.agent(named);
+    }
+    if let Some(session) = asked.gateway.store.get(key).await.map_err(told)? {
+        return asked.agent(Some(&session.agent));
+    }
+    let in_key = key.as_str().strip_prefix("agent:").and_then(|rest| rest.split_once(':'));
+    match in_key {
+        Some((agent, _)) => asked.agent(Some(agent)),
+        None => asked.agent(None),
+    }
+}
+
+/// Pictures and sounds go to the model as they are, texts as text.
+fn attachments(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
+    let mut total = 0;
+    files
+        .iter()
+        .map(|file| {
+            let data: String = match &file.content {
+                Some(raw) => serde_json::from_str(raw.get())
+                    .map_err(|_| ErrorShape::invalid("`content` of an attachment is base64 text"))?,
+                None => return Err(ErrorShape::invalid("an attachment has no `content`")),
+            };
+            total += data.len();
+            if total > MAX_ATTACHMENTS {
+                let most = MAX_ATTACHMENTS / 1024 / 1024;
+                return Err(ErrorShape::invalid(format!("attachments may have {most} MB in all")));
+            }
+            let bytes = STANDARD
+                .decode(&data)
+                .map_err(|_| ErrorShape::invalid("`content` of an attachment is not base64"))?;
+            let mime_type = file.mime_type.clone().unwrap_or_default();
+            match mime_type.split('/').next() {
+                Some("image") => Ok(Part::Image { mime_type, data }),
+                Some("audio") => Ok(Part::Audio { mime_type, data }),
+                _ => match String::from_utf8(bytes) {
+                    Ok(text) => {
+                        let name = file.file_name.as_deref().unwrap_or("file");
+                        Ok(Part::text(format!("Attached {name}:\n{text}")))
+                    }
+                    Err(_) => Err(ErrorShape::invalid("an attachment is no picture, sound or text")),
+                },
+            }
+        })
+        .collect()
+}
+
+pub(super) fn abort(asked: &Asked<'_>) -> Answered {
+    let params: AbortParams = asked.params()?;
+    let run_ids = asked.gateway.runs.cancel(&params.session_key, params.run_id.as_deref());
+    give(&AbortResult { ok: true, aborted: !run_ids.is_empty(), run_ids })
+}
+
+pub(super) async fn history(asked: &Asked<'_>) -> Answered {
+    let params: HistoryParams = asked.params()?;
+    let key = key(&params.session_key)?;
+    asked.caller.follow(key.as_str());
+    let limit = params.limit.map_or(USUAL, |limit| limit as usize).clamp(1, MOST);
+    let offset = params.offset.and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
+    let last = ReadFilter::last(limit.saturating_add(offset));
+    let entries = match asked.gateway.store.get(&key).await.map_err(told)? {
+        Some(_) => asked.gateway.store.read(&key, last).await.map_err(told)?,
+        None => Vec::new(),
+    };
+    let shown = entries.len().saturating_sub(offset);
+    let max_chars = params.max_chars.map(|it| it as usize);
+    let messages: Vec<Box<RawValue>> = entries[..shown]
+        .iter()
+        .filter_map(|entry| message(entry, max_chars))
+        .filter_map(|message| to_raw_value(&message).ok())
+        .collect();
+    give(&HistoryResult {
+        session_key: params.session_key,
+        session_id: None,
+        messages,
+        thinking_level: None,
+        session_info: None,
+    })
+}
+
+/// A message as the protocol has it.
+fn message(entry: &Entry, max_chars: Option<usize>) -> Option<Value> {
+    let at = entry.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let timestamp = u64::try_from(at).unwrap_or(u64::MAX);
+    let id = entry.seq.to_string();
+    if entry.kind == EntryKind::Compaction {
+        let text = entry.body.get("summary").and_then(Value::as_str).unwrap_or_default();
+        let content = [json!({ "type": "text", "text": cut(text, max_chars) })];
+        return Some(json!({ "role": "system", "id": id, "content": content, "timestamp": timestamp }));
+    }
+    let record: Record = serde_json::from_value(entry.body.clone()).ok()?;
+    let part = |part: &Part| match part {
+        Part::Text { text } => json!({ "type": "text", "text": cut(text, max_chars) }),
+        other => serde_json::to_value(other).unwrap_or_default(),
+    };
+    let (role, content): (&str, Vec<Value>) = match &record.message {
+        Message::User { parts } => ("user", parts.iter().map(part).collect()),
+        Message::Assistant { text, tool_uses, parts, .. } => {
+            let mut content = Vec::new();
+            if !text.is_empty() {
+                content.push(json!({ "type": "text", "text": cut(text, max_chars) }));
+            }
+            content.extend(parts.iter().map(part));
+            content.extend(tool_uses.iter().map(|it| {
+                let arguments = serde_json::from_str::<Value>(&it.arguments);
+                let arguments = arguments.unwrap_or_else(|_| Value::String(it.arguments.clone()));
+                json!({ "type": "toolCall", "id": it.id, "name": it.name, "arguments": arguments })
+            }));
+            ("assistant", content)
+        }
+        Message::Tool { results } => {
+            let results = results.iter().map(|it| {
+                let content: Vec<Value> = it.parts.iter().map(part).collect();
+                json!({ "type": "toolResult", "toolCallId": it.id, "name": it.name,
+                        "isError": it.is_error, "content": content })
+            });
+            ("toolResult", results.collect())
+        }
+    };
+    Some(json!({
+        "role": role,
+        "id": id,
+        "content": content,
+        "timestamp": timestamp,
+        "model": record.model,
+        "usage": record.usage,
+        "calls": record.calls,
+        "runId": entry.run,
+    }))
+}
+
+fn cut(text: &str, max_chars: Option<usize>) -> String {
+    match max_chars.and_then(|most| text.char_indices().nth(most)) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+pub(super) async fn inject(asked: &Asked<'_>) -> Answered {
+    let params: InjectParams = asked.params()?;
+    let key = key(&params.session_key)?;
+    if params.message.len() > MAX_MESSAGE {
+        return Err(ErrorShape::invalid("the message is too long"));
+    }
+    let service = service(asked, &key, params.agent_id.as_deref()).await?;
+    let store = &asked.gateway.store;
+    store.open(&key, service.config.id.as_str()).await.map_err(told)?;
+    let message = Message::assistant(params.message);
+    let record = Record { message, calls: Vec::new(), model: params.label, usage: None };
+    let body = serde_json::to_value(record).unwrap_or_default();
+    let added = store.append(&key, vec![NewEntry::new(EntryKind::Message, body)]).await.map_err(told)?;
+    let message_id = added.first().map(ToString::to_string).unwrap_or_default();
+    give(&InjectResult { ok: true, message_id })
+}

@@ -1,0 +1,40 @@
+//! What is configured, and reading it again.
+
+use openclaw_protocol::config::{GetParams, GetResult, ReloadParams};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
+use super::{Answered, Asked, give};
+
+pub(super) fn get(asked: &Asked<'_>) -> Answered {
+    let GetParams {} = asked.params()?;
+    let in_force = asked.gateway.in_force.load();
+    let config = &in_force.config;
+    // Settings as they may be shown: references instead of secrets.
+    let agents: serde_json::Map<String, serde_json::Value> = config
+        .agents
+        .iter()
+        .map(|agent| {
+            let shown = json!({
+                "settings": agent.origins,
+                "mcp": { "settings": agent.mcp.origins.settings, "servers": agent.mcp.origins.servers },
+            });
+            (agent.id.to_string(), shown)
+        })
+        .collect();
+    let shown = json!({ "settings": config.origins, "agents": agents });
+    let file = config.file.as_deref().unwrap_or(&asked.gateway.config_file);
+    give(&GetResult {
+        path: file.display().to_string(),
+        exists: config.file.is_some(),
+        valid: true,
+        config: to_raw_value(&shown).unwrap_or_default(),
+        hash: None,
+        issues: Vec::new(),
+    })
+}
+
+pub(super) async fn reload(asked: &Asked<'_>) -> Answered {
+    let ReloadParams {} = asked.params()?;
+    give(&asked.gateway.reload().await)
+}

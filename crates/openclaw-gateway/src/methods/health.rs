@@ -1,0 +1,72 @@
+//! How the gateway is, who there is, and what can be said to them.
+
+use openclaw_protocol::agents::{
+    Agent, AgentModel, CommandsParams, CommandsResult, ListParams, ListResult, Scope,
+};
+use openclaw_protocol::health::{StatusParams, StatusResult};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
+use super::{Answered, Asked, give};
+use crate::commands;
+use crate::gateway::MAIN_KEY;
+
+pub(super) async fn status(asked: &Asked<'_>) -> Answered {
+    let StatusParams {} = asked.params()?;
+    let gateway = asked.gateway;
+    let in_force = gateway.in_force.load_full();
+    let mut agents = Vec::new();
+    for (id, service) in &in_force.agents {
+        let model = service.models.in_use().await;
+        let statuses = gateway.fleet.agent(id).map(|tools| tools.statuses()).unwrap_or_default();
+        let ready = statuses.iter().filter(|status| status.state.name() == "ready").count();
+        agents.push(json!({
+            "id": id,
+            "model": model.name,
+            "modelOrigin": model.origin.words(),
+            "fallbacks": model.fallbacks,
+            "workspace": service.workspace,
+            "servers": statuses.len(),
+            "serversReady": ready,
+        }));
+    }
+    let servers: Vec<_> = gateway.fleet.servers().iter().map(|server| server.status()).collect();
+    let uptime = u64::try_from(gateway.started.elapsed().as_millis()).ok();
+    give(&StatusResult {
+        runtime_version: Some(gateway.version.clone()),
+        pid: Some(std::process::id()),
+        uptime_ms: uptime,
+        connections: Some(gateway.callers.count() as u64),
+        agents: to_raw_value(&agents).ok(),
+        sessions: to_raw_value(&json!({ "active": gateway.runs.count(), "notes": gateway.notes })).ok(),
+        mcp: to_raw_value(&json!({ "servers": servers })).ok(),
+    })
+}
+
+pub(super) async fn agents(asked: &Asked<'_>) -> Answered {
+    let ListParams {} = asked.params()?;
+    let in_force = asked.gateway.in_force.load_full();
+    let mut agents = Vec::new();
+    for agent in &in_force.config.agents {
+        let Some(service) = in_force.agent(agent.id.as_str()) else { continue };
+        let model = service.models.in_use().await;
+        agents.push(Agent {
+            id: agent.id.to_string(),
+            name: None,
+            workspace: service.workspace.to_str().map(ToOwned::to_owned),
+            model: Some(AgentModel {
+                primary: Some(model.name.clone()),
+                fallbacks: (!model.fallbacks.is_empty()).then(|| model.fallbacks.clone()),
+            }),
+            identity: None,
+        });
+    }
+    let default_id = in_force.default_agent().to_owned();
+    give(&ListResult { default_id, main_key: MAIN_KEY.to_owned(), scope: Scope::PerSender, agents })
+}
+
+pub(super) fn commands(asked: &Asked<'_>) -> Answered {
+    let params: CommandsParams = asked.params()?;
+    let service = asked.agent(params.agent_id.as_deref())?;
+    give(&CommandsResult { commands: commands::list(asked.gateway, &service) })
+}

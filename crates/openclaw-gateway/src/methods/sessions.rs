@@ -1,0 +1,124 @@
+//! Conversations: which there are, and their end.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use openclaw_protocol::ErrorShape;
+use openclaw_protocol::sessions::{
+    Defaults, DeleteParams, DeleteResult, DescribeParams, DescribeResult, Kind, ListParams,
+    ListResult, Row, RunStatus, SubscribeResult,
+};
+use openclaw_sessions::{ListFilter, MAX_LISTED, Session, SessionKey, StoreError};
+
+use super::{Answered, Asked, give};
+use crate::gateway::{main_session, now_ms};
+
+/// So many are listed unless asked otherwise.
+const USUAL: usize = 100;
+
+pub(super) async fn list(asked: &Asked<'_>) -> Answered {
+    let params: ListParams = asked.params()?;
+    give(&listed(asked, params).await?)
+}
+
+async fn listed(asked: &Asked<'_>, params: ListParams) -> Result<ListResult, ErrorShape> {
+    let number = |it: Option<u64>| it.and_then(|it| usize::try_from(it).ok());
+    let limit = number(params.limit).unwrap_or(USUAL).clamp(1, MAX_LISTED);
+    let offset = number(params.offset).unwrap_or(0);
+    let filter = ListFilter {
+        agent: params.agent_id,
+        limit: limit.saturating_add(offset).min(MAX_LISTED),
+        before: None,
+    };
+    let sessions = asked.gateway.store.list(filter).await.map_err(told)?;
+    let since = params.active_minutes.map(|minutes| {
+        let ago = std::time::Duration::from_secs(minutes.saturating_mul(60));
+        SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH)
+    });
+    let wanted = params.search.map(|words| words.to_lowercase());
+    let is_wanted = |session: &Session| {
+        since.is_none_or(|since| session.updated_at >= since)
+            && wanted.as_deref().is_none_or(|words| {
+                let title = session.title.as_deref().unwrap_or_default();
+                session.key.as_str().to_lowercase().contains(words)
+                    || title.to_lowercase().contains(words)
+            })
+    };
+    let rows = sessions.iter().filter(|session| is_wanted(session)).skip(offset).take(limit);
+    let rows: Vec<Row> = rows.map(|session| row(asked, session)).collect();
+    Ok(ListResult {
+        ts: now_ms(),
+        path: asked.gateway.state.join("sessions.db").display().to_string(),
+        count: rows.len() as u64,
+        defaults: Defaults::default(),
+        sessions: rows,
+    })
+}
+
+pub(super) async fn describe(asked: &Asked<'_>) -> Answered {
+    let params: DescribeParams = asked.params()?;
+    let key = key(&params.key)?;
+    let session = asked.gateway.store.get(&key).await.map_err(told)?;
+    give(&DescribeResult { session: session.map(|session| row(asked, &session)) })
+}
+
+pub(super) async fn subscribe(asked: &Asked<'_>) -> Answered {
+    asked.caller.follow_all();
+    let list = match &asked.params {
+        None => None,
+        Some(_) => Some(listed(asked, asked.params()?).await?),
+    };
+    give(&SubscribeResult { subscribed: true, list })
+}
+
+pub(super) async fn delete(asked: &Asked<'_>) -> Answered {
+    let params: DeleteParams = asked.params()?;
+    let key = key(&params.key)?;
+    if asked.gateway.runs.is_active(key.as_str()) {
+        let words = "a turn of this session is running; end it first with `chat.abort`";
+        return Err(ErrorShape::unavailable(words));
+    }
+    let deleted = asked.gateway.store.delete(&key).await.map_err(told)?;
+    give(&DeleteResult { ok: true, key: params.key, deleted, archived: Vec::new() })
+}
+
+fn row(asked: &Asked<'_>, session: &Session) -> Row {
+    let ms = |at: SystemTime| at.duration_since(UNIX_EPOCH).ok().map(|it| it.as_secs_f64() * 1_000.0);
+    let is_running = asked.gateway.runs.is_active(session.key.as_str());
+    Row {
+        key: session.key.as_str().to_owned(),
+        kind: Kind::Direct,
+        session_id: None,
+        label: None,
+        display_name: session.title.clone(),
+        derived_title: None,
+        last_message_preview: None,
+        channel: None,
+        agent_id: Some(session.agent.clone()),
+        is_main: Some(session.key.as_str() == main_session(&session.agent)),
+        created_at: ms(session.created_at).map(f64::floor),
+        updated_at: ms(session.updated_at).map(f64::floor),
+        last_interaction_at: None,
+        archived: None,
+        status: Some(if is_running { RunStatus::Running } else { RunStatus::Done }),
+        last_run_error: None,
+        last_run_id: None,
+        spawned_by: None,
+        input_tokens: None,
+        output_tokens: None,
+        total_tokens: None,
+        context_tokens: None,
+        model: session.model.clone(),
+        model_provider: None,
+    }
+}
+
+/// A session key, or what is wrong with it.
+pub(super) fn key(text: &str) -> Result<SessionKey, ErrorShape> {
+    SessionKey::new(text).map_err(|error| ErrorShape::invalid(format!("the session key: {error}")))
+}
+
+/// What a store says, for a caller.
+pub(super) fn told(error: StoreError) -> ErrorShape {
+    tracing::warn!(%error, "sessions cannot be used");
+    ErrorShape::unavailable(error.to_string())
+}

@@ -1,0 +1,119 @@
+//! What agents can use, and tools that clients lend.
+
+use openclaw_protocol::ErrorShape;
+use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
+use openclaw_protocol::tools::{
+    CatalogParams, CatalogResult, Entry, Group, InvokeError, InvokeParams, InvokeResult,
+    InvokeResultParams, Profile, ProfileId, Risk, Source,
+};
+use openclaw_tools::{Approval, Effect, Standing, Tool, ToolCall, ToolSet};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::sessions::key;
+use super::{Answered, Asked, give};
+
+pub(super) fn set_extra(asked: &Asked<'_>) -> Answered {
+    let params: SetExtraToolsParams = asked.params()?;
+    let key = key(&params.session_key)?;
+    let (session, lender) = (key.as_str(), asked.caller.id);
+    asked.caller.follow(session);
+    let tools = asked.gateway.lent.lend(session, lender, &params.tools)?;
+    give(&SetExtraToolsResult { ok: true, tools })
+}
+
+pub(super) fn invoke_result(asked: &Asked<'_>) -> Answered {
+    let params: InvokeResultParams = asked.params()?;
+    asked.gateway.lent.answered(asked.caller.id, params)?;
+    give(&json!({ "ok": true }))
+}
+
+pub(super) fn catalog(asked: &Asked<'_>) -> Answered {
+    let params: CatalogParams = asked.params()?;
+    let service = asked.agent(params.agent_id.as_deref())?;
+    let agent_id = service.config.id.to_string();
+    let servers = asked.gateway.fleet.agent(&agent_id);
+    let catalogue = servers.map(|tools| tools.catalogue());
+    let server_of = |name: &str| {
+        let tool = catalogue.as_ref()?.get(name)?;
+        Some(tool.server().name().to_string())
+    };
+    let mut groups: Vec<Group> = Vec::new();
+    for tool in service.tools.tools() {
+        let spec = tool.spec();
+        let server = server_of(spec.name.as_str());
+        let source = if server.is_some() { Source::Plugin } else { Source::Core };
+        if source == Source::Plugin && params.include_plugins == Some(false) {
+            continue;
+        }
+        let entry = Entry {
+            id: spec.name.to_string(),
+            label: spec.label.clone(),
+            description: spec.description.clone(),
+            source,
+            plugin_id: server.clone(),
+            optional: None,
+            risk: Some(risk(spec.effect)),
+            tags: None,
+            default_profiles: vec![ProfileId::Full],
+        };
+        let id = server.clone().unwrap_or_else(|| "openclaw".to_owned());
+        match groups.iter_mut().find(|group| group.id == id) {
+            Some(group) => group.tools.push(entry),
+            None => groups.push(Group {
+                label: server.as_ref().map_or("OpenClaw".to_owned(), |name| format!("MCP: {name}")),
+                id,
+                source,
+                plugin_id: server,
+                tools: vec![entry],
+            }),
+        }
+    }
+    let profiles = vec![Profile { id: ProfileId::Full, label: "All".to_owned() }];
+    give(&CatalogResult { agent_id, profiles, groups })
+}
+
+fn risk(effect: Effect) -> Risk {
+    match effect {
+        Effect::ReadOnly => Risk::Low,
+        Effect::Unknown => Risk::Medium,
+        Effect::Destructive => Risk::High,
+    }
+}
+
+/// A caller that confirms has decided for itself; any other call needs nobody's word, or is not made.
+pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
+    let params: InvokeParams = asked.params()?;
+    let service = asked.agent(params.agent_id.as_deref())?;
+    let Some(tool) = service.tools.find(&params.name) else {
+        let name: String = params.name.chars().take(64).collect();
+        return Err(ErrorShape::invalid(format!("there is no tool `{name}`")));
+    };
+    let requires_approval = matches!(tool.standing(), Standing::Ask(_));
+    let approval = (params.confirm == Some(true)).then_some(Approval::Once);
+    let arguments = params.args.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).unwrap_or_default());
+    let who = asked.caller.name();
+    let session = params.session_key.as_deref();
+    let call = ToolCall { arguments: &arguments, who: &who, session, approval };
+    let outcome = call_tool(&*tool, call).await;
+    let text = outcome.text();
+    let failure = outcome.details.failure;
+    let output = json!({ "content": [{ "type": "text", "text": text }], "isError": outcome.is_error });
+    give(&InvokeResult {
+        ok: !outcome.is_error,
+        tool_name: params.name,
+        output: to_raw_value(&output).ok(),
+        requires_approval: (requires_approval && approval.is_none()).then_some(true),
+        approval_id: None,
+        source: None,
+        error: outcome.is_error.then(|| InvokeError {
+            code: failure.map_or("tool-error", openclaw_tools::Failure::name).to_owned(),
+            message: text.clone(),
+            details: None,
+        }),
+    })
+}
+
+async fn call_tool(tool: &dyn Tool, call: ToolCall<'_>) -> openclaw_tools::ToolOutcome {
+    tool.call(call).await
+}

@@ -1,0 +1,185 @@
+//! Which model an agent thinks with: the one that is configured, one whose key is in the environment, a
+//! local Ollama, or the built-in one (G2).
+
+use std::sync::Arc;
+
+use openclaw_config::{AgentConfig, Config, ModelApi, ProviderConfig};
+use openclaw_models::{ApiKind, Model, ModelError, ProviderSettings, ollama_models, open};
+use openclaw_secrets::{Environment, Resolver, SecretString};
+use tokio::sync::OnceCell;
+
+use crate::agents::Ground;
+
+/// Where a local Ollama listens.
+const OLLAMA: &str = "http://127.0.0.1:11434";
+/// What is used if only a key is found.
+const BY_KEY: [(&str, &str); 3] = [
+    ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"),
+    ("OPENAI_API_KEY", "openai/gpt-5"),
+    ("GEMINI_API_KEY", "gemini/gemini-2.5-pro"),
+];
+
+/// The model of an agent, and why it is that one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelInUse {
+    /// Its name.
+    pub name: String,
+    /// Those that stand in for it.
+    pub fallbacks: Vec<String>,
+    /// Why it is that one.
+    pub origin: ModelOrigin,
+}
+
+/// Why a model is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelOrigin {
+    /// The configuration names it.
+    Configured,
+    /// A key for it is in this variable.
+    KeyIn(&'static str),
+    /// A local Ollama has it.
+    Ollama,
+    /// There is no other.
+    BuiltIn,
+}
+
+impl ModelOrigin {
+    /// In words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Configured => "configured".to_owned(),
+            Self::KeyIn(variable) => format!("a key is in {variable}"),
+            Self::Ollama => "a local Ollama has it".to_owned(),
+            Self::BuiltIn => "built in; no other is configured".to_owned(),
+        }
+    }
+}
+
+/// The models of an agent, found and opened when they are first needed.
+#[derive(Debug)]
+pub(crate) struct Models {
+    configured: Option<ModelInUse>,
+    providers: Vec<(String, ProviderConfig)>,
+    resolver: Resolver,
+    environment: Environment,
+    in_use: OnceCell<ModelInUse>,
+    opened: OnceCell<Vec<Arc<dyn Model>>>,
+}
+
+impl Models {
+    pub(crate) fn new(agent: &AgentConfig, config: &Config, ground: &Ground) -> Self {
+        let configured = agent.model.as_ref().map(|choice| ModelInUse {
+            name: choice.primary.as_str().to_owned(),
+            fallbacks: choice.fallbacks.iter().map(|name| name.as_str().to_owned()).collect(),
+            origin: ModelOrigin::Configured,
+        });
+        let providers = config.models.iter();
+        Self {
+            configured,
+            providers: providers.map(|(id, it)| (id.to_string(), it.clone())).collect(),
+            resolver: ground.resolver.clone(),
+            environment: ground.environment.clone(),
+            in_use: OnceCell::new(),
+            opened: OnceCell::new(),
+        }
+    }
+
+    /// Which model it is. Nothing but a local Ollama is asked.
+    pub(crate) async fn in_use(&self) -> &ModelInUse {
+        self.in_use.get_or_init(|| self.find()).await
+    }
+
+    async fn find(&self) -> ModelInUse {
+        if let Some(configured) = &self.configured {
+            return configured.clone();
+        }
+        let only = |name: String, origin| ModelInUse { name, fallbacks: Vec::new(), origin };
+        let has = |variable: &str| self.environment.get(variable).is_some_and(|it| !it.is_empty());
+        if let Some((variable, model)) = BY_KEY.into_iter().find(|(variable, _)| has(variable)) {
+            return only(model.to_owned(), ModelOrigin::KeyIn(variable));
+        }
+        if let Ok(http) = openclaw_models::http_client()
+            && let Some(first) = ollama_models(OLLAMA, &http).await.and_then(|all| all.into_iter().next())
+        {
+            return only(format!("ollama/{first}"), ModelOrigin::Ollama);
+        }
+        only("offline".to_owned(), ModelOrigin::BuiltIn)
+    }
+
+    /// The models, ready to be asked. One that cannot be opened is left out, unless there is no other.
+    pub(crate) async fn open(&self) -> Result<Vec<Arc<dyn Model>>, ModelError> {
+        self.opened.get_or_try_init(|| self.open_all()).await.cloned()
+    }
+
+    async fn open_all(&self) -> Result<Vec<Arc<dyn Model>>, ModelError> {
+        let in_use = self.in_use().await;
+        if in_use.name == "offline" {
+            return Ok(vec![Arc::new(openclaw_models::Offline)]);
+        }
+        let names: Vec<&String> = std::iter::once(&in_use.name).chain(&in_use.fallbacks).collect();
+        let http = openclaw_models::http_client()?;
+        let (mut models, mut first_error) = (Vec::new(), None);
+        for name in names {
+            let settings = self.settings_for(name).await?;
+            match open(name, settings.as_slice(), http.clone()) {
+                Ok(model) => models.push(model),
+                Err(error) => {
+                    tracing::warn!(model = %name, %error, "a model cannot be used");
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        match (models.is_empty(), first_error) {
+            (true, Some(error)) => Err(error),
+            _ => Ok(models),
+        }
+    }
+
+    /// How to reach the provider of a model: as configured, with the usual variable for its key.
+    async fn settings_for(&self, model: &str) -> Result<Option<ProviderSettings>, ModelError> {
+        let id = model.split('/').next().unwrap_or_default();
+        let configured = self.providers.iter().find(|(known, _)| known == id);
+        let mut settings = match configured {
+            Some((_, provider)) => {
+                let mut settings = ProviderSettings::new(id, kind(provider.api));
+                settings.base_url = provider.base_url.as_ref().map(|url| url.expose().to_owned());
+                settings
+            }
+            None => match ProviderSettings::known(id) {
+                Some(settings) => settings,
+                None => return Ok(None),
+            },
+        };
+        if let Some((_, provider)) = configured {
+            let resolve = async |template| {
+                let resolved = self.resolver.resolve_credential(template).await;
+                resolved.map_err(|error| ModelError::Invalid { message: error.to_string() })
+            };
+            if let Some(template) = &provider.api_key {
+                settings.api_key = Some(resolve(template).await?);
+            }
+            for (name, template) in &provider.headers {
+                settings.headers.push((name.clone(), resolve(template).await?));
+            }
+        }
+        if settings.api_key.is_none()
+            && let Some(variable) = ProviderSettings::usual_variable(id)
+            && let Some(key) = self.environment.get(variable).filter(|key| !key.is_empty())
+        {
+            let key = SecretString::from(key);
+            self.resolver.redactor().add(&key);
+            settings.api_key = Some(key);
+        }
+        Ok(Some(settings))
+    }
+}
+
+fn kind(api: ModelApi) -> ApiKind {
+    match api {
+        ModelApi::Anthropic => ApiKind::Anthropic,
+        ModelApi::OpenAi => ApiKind::OpenAi,
+        ModelApi::OpenAiResponses => ApiKind::OpenAiResponses,
+        ModelApi::Gemini => ApiKind::Gemini,
+        ModelApi::Ollama => ApiKind::Ollama,
+    }
+}

@@ -1,0 +1,163 @@
+//! Calls that wait for somebody's word (B9).
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::approvals::{
+    Approval as Asked, Decision, ResolvedEvent, ResolvedReason, Severity,
+};
+use openclaw_protocol::{ErrorCode, ErrorShape, names};
+use openclaw_tools::{Answer, Approval, Approver, Effect, Question, Why};
+use tokio::sync::oneshot;
+
+use crate::gateway::{Gateway, now_ms};
+
+/// How much of a description people are shown.
+const DESCRIPTION: usize = 400;
+
+/// What waits for an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    open: Mutex<BTreeMap<String, Open>>,
+    next: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Open {
+    asked: Asked,
+    answer: oneshot::Sender<Decision>,
+}
+
+impl Questions {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What waits now, oldest first.
+    pub(crate) fn list(&self) -> Vec<Asked> {
+        let mut all: Vec<Asked> = self.lock().values().map(|open| open.asked.clone()).collect();
+        all.sort_by_key(|asked| asked.created_at_ms);
+        all
+    }
+
+    /// Somebody has decided.
+    pub(crate) fn answer(&self, id: &str, decision: Decision) -> Result<(), ErrorShape> {
+        let gone = || ErrorShape::new(ErrorCode::ApprovalNotFound, "nothing of that id waits");
+        let mut open = self.lock();
+        let is_offered =
+            open.get(id).ok_or_else(gone)?.asked.allowed_decisions.contains(&decision);
+        if !is_offered {
+            return Err(ErrorShape::invalid("that cannot be decided here: see `allowedDecisions`"));
+        }
+        let waiting = open.remove(id).ok_or_else(gone)?;
+        let _ = waiting.answer.send(decision);
+        Ok(())
+    }
+}
+
+/// Asks those who are connected, for one turn.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    pub(crate) gateway: Weak<Gateway>,
+    pub(crate) agent: String,
+    pub(crate) run: String,
+    pub(crate) patience: Duration,
+}
+
+impl Approver for Asker {
+    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            match self.gateway.upgrade() {
+                Some(gateway) => self.ask_callers(&gateway, question).await,
+                None => Answer::Nobody,
+            }
+        })
+    }
+}
+
+impl Asker {
+    async fn ask_callers(&self, gateway: &Arc<Gateway>, question: Question<'_>) -> Answer {
+        let asked = self.words(gateway, question);
+        let id = asked.id.clone();
+        let (answer, answered) = oneshot::channel();
+        // Before anybody is told: the answer may be quick.
+        let open = Open { asked: asked.clone(), answer };
+        gateway.questions.lock().insert(id.clone(), open);
+        let mut pending = Pending { gateway, id: &id, reason: ResolvedReason::Cancelled, decision: None };
+        let session = question.session;
+        if gateway.callers.ask_deciders(session, names::APPROVAL_REQUESTED, &asked) == 0 {
+            return Answer::Nobody;
+        }
+        match tokio::time::timeout(self.patience, answered).await {
+            Ok(Ok(decision)) => {
+                (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
+                match decision {
+                    Decision::AllowOnce => Answer::Yes(Approval::Once),
+                    Decision::AllowAlways => Answer::Yes(Approval::Always),
+                    Decision::Deny => Answer::No,
+                }
+            }
+            Ok(Err(_)) => Answer::Nobody,
+            Err(_) => {
+                pending.reason = ResolvedReason::Expired;
+                Answer::Nobody
+            }
+        }
+    }
+
+    fn words(&self, gateway: &Gateway, question: Question<'_>) -> Asked {
+        let number = gateway.questions.next.fetch_add(1, Ordering::Relaxed);
+        let tool = question.tool;
+        let title = match question.why {
+            Why::Changed => format!("{} has changed since it was approved", tool.label),
+            Why::MayChange | Why::EachTime => format!("Call {}", tool.label),
+        };
+        let severity = match (question.why, tool.effect) {
+            (Why::Changed, _) | (_, Effect::Destructive) => Severity::Critical,
+            (_, Effect::ReadOnly) => Severity::Info,
+            _ => Severity::Warning,
+        };
+        let mut allowed_decisions = vec![Decision::AllowOnce];
+        if question.why.can_last() {
+            allowed_decisions.push(Decision::AllowAlways);
+        }
+        allowed_decisions.push(Decision::Deny);
+        let patience = u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX);
+        Asked {
+            id: format!("{}-{number}", self.run),
+            agent_id: Some(self.agent.clone()),
+            session_key: question.session.map(ToOwned::to_owned),
+            run_id: Some(self.run.clone()),
+            tool: tool.name.to_string(),
+            server: None,
+            title,
+            description: Some(clean_line(Untrusted::new(&tool.description), DESCRIPTION)),
+            severity,
+            args: Some(question.arguments.to_owned()),
+            allowed_decisions,
+            created_at_ms: now_ms(),
+            expires_at_ms: now_ms().saturating_add(patience),
+        }
+    }
+}
+
+/// A question that is open. When it is dropped, it is closed, and all are told.
+struct Pending<'a> {
+    gateway: &'a Gateway,
+    id: &'a str,
+    reason: ResolvedReason,
+    decision: Option<Decision>,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.gateway.questions.lock().remove(self.id);
+        let (id, decision, reason) = (self.id.to_owned(), self.decision, self.reason);
+        let event = ResolvedEvent { id, decision, reason };
+        self.gateway.callers.tell_all(names::APPROVAL_RESOLVED, &event);
+    }
+}

@@ -1,0 +1,100 @@
+//! A gateway that others can reach: the state folder is claimed, the token is there, the socket listens.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_protocol::SecretToken;
+
+use crate::gateway::Gateway;
+use crate::setup::{Setup, StartError};
+use crate::socket::{self, Limits, ListenError, Listening, Options};
+use crate::state::{Claim, ClaimError};
+
+/// A gateway that others can reach.
+#[derive(Debug)]
+pub struct Served {
+    /// The gateway.
+    pub gateway: Arc<Gateway>,
+    listening: Listening,
+    claim: Claim,
+}
+
+/// Why it cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Another gateway uses the state folder.
+    #[error(transparent)]
+    Claimed(#[from] ClaimError),
+    /// The port cannot be had.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The gateway cannot start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The token cannot be had, or the address not be told.
+    #[error("the state folder cannot be used: {0}")]
+    State(#[from] std::io::Error),
+    /// The token of the configuration cannot be had.
+    #[error("`gateway.auth.token` cannot be had: {0}")]
+    Token(String),
+}
+
+/// Starts a gateway that others can reach. It listens before its servers are up.
+///
+/// # Errors
+/// If the folder, the port or the token cannot be had.
+pub async fn serve(setup: Setup, bind: Option<std::net::IpAddr>, port: Option<u16>) -> Result<Served, ServeError> {
+    let claim = Claim::take(&setup.state)?;
+    let settings = setup.config.gateway.clone();
+    let token = match &settings.token {
+        Some(template) => {
+            let resolver = &setup.fleet.surroundings.resolver;
+            let token = resolver.resolve_credential(template).await;
+            let token = token.map_err(|error| ServeError::Token(error.to_string()))?;
+            SecretToken::from(token.expose().to_owned())
+        }
+        None => claim.token()?,
+    };
+    let gateway = Gateway::start(setup).await?;
+    let options = Options {
+        bind: bind.unwrap_or_else(|| settings.bind.ip()),
+        port: port.unwrap_or(settings.port),
+        token: Some(token.clone()),
+        allowed_origins: settings.allowed_origins.clone(),
+        limits: Limits::default(),
+    };
+    let listening = match socket::listen(options, Arc::new(Arc::clone(&gateway))).await {
+        Ok(listening) => listening,
+        Err(error) => {
+            gateway.stop(Duration::ZERO).await;
+            return Err(error.into());
+        }
+    };
+    claim.publish(listening.address, Some(&token), &gateway.version)?;
+    gateway.fleet.learn();
+    gateway.watch_config();
+    Ok(Served { gateway, listening, claim })
+}
+
+impl Served {
+    /// Where it listens.
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.listening.address
+    }
+
+    /// Stops: nobody new comes in, turns get `grace`, servers are ended.
+    pub async fn stop(self, grace: Duration) {
+        let Self { gateway, listening, claim } = self;
+        let stopping = async {
+            gateway.stop(grace).await;
+        };
+        tokio::join!(listening.stop(grace), stopping);
+        drop(claim);
+    }
+
+    /// The state folder.
+    pub fn state(&self) -> &Path {
+        self.gateway.state()
+    }
+}

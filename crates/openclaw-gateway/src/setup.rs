@@ -1,0 +1,42 @@
+//! What a gateway is started with.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openclaw_config::{Config, Loaded};
+use openclaw_mcp::fleet;
+use openclaw_secrets::Environment;
+use openclaw_sessions::StoreError;
+
+/// What a gateway is started with.
+pub struct Setup {
+    /// The configuration in force.
+    pub config: Config,
+    /// Where it is read from.
+    pub config_file: PathBuf,
+    /// Reads it again.
+    pub load: Arc<dyn Fn() -> Loaded + Send + Sync>,
+    /// Where things are kept.
+    pub state: PathBuf,
+    /// What the servers are started with.
+    pub fleet: fleet::Setup,
+    /// The program's environment.
+    pub environment: Environment,
+    /// The program's version.
+    pub version: String,
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// Why a gateway cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Conversations cannot be kept.
+    #[error("conversations cannot be kept")]
+    Store(#[from] StoreError),
+}
