@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::*;
-use openclaw_config::{HttpFlavour, Severity, Transport};
+use openclaw_config::{HttpFlavour, Severity, Surroundings, Transport, load_text};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -47,6 +47,10 @@ fn a_file_of_the_node_openclaw_loads_as_it_stands() {
     assert_eq!(loaded.report.count(Severity::Warning), 0, "{said}");
     assert_eq!(config.agents[0].id.as_str(), "main", "the one marked as default comes first");
     assert_eq!(config.gateway_tools.deny, ["exec"]);
+    assert_eq!((config.gateway.port, config.gateway.token.is_some()), (18789, true));
+    assert_eq!(config.agents[1].model.as_ref().unwrap().primary.as_str(), "anthropic/claude");
+    let workspace = Path::new("/home/user/.openclaw/workspace");
+    assert_eq!(config.agents[1].workspace.as_deref(), Some(workspace));
 
     let servers = &config.agents[0].mcp.servers;
     let docs = &servers["docs"];
@@ -65,6 +69,28 @@ fn a_file_of_the_node_openclaw_loads_as_it_stands() {
     assert!(!servers["files"].enabled);
     let Transport::Stdio(files) = &servers["files"].transport else { panic!("not stdio") };
     assert_eq!(files.cwd.as_deref(), Some(Path::new("/home/user/files")));
+}
+
+#[test]
+fn the_examples_in_the_documentation_load() {
+    let folder = tempfile::tempdir().unwrap();
+    for included in ["work.json", "home.json"] {
+        std::fs::write(folder.path().join(included), "{}").unwrap();
+    }
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let examples = page.split("```json5\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let surroundings = Surroundings {
+        variable: &|name| (name == "HOME").then(|| "/home/user".to_owned()),
+        home: Some(Path::new("/home/user")),
+    };
+    let mut count = 0;
+    for example in examples {
+        let loaded = load_text(&folder.path().join("openclaw.json"), example, surroundings);
+        assert_eq!(loaded.report.render(Default::default()), "", "{example}");
+        count += 1;
+    }
+    assert!(count > 5, "the page has {count} examples");
 }
 
 #[test]
