@@ -29,7 +29,7 @@ impl Builder<'_> {
         let port = self.count(noted, "gateway.port", port, DEFAULT_PORT);
         let bind = self.bind(bind, noted);
         self.auth_mode(mode, noted);
-        let token = self.gateway_token(token, noted);
+        let token = self.gateway_token(token.map(|token| token.map(|token| token.0)), noted);
         let public_url = public_url.and_then(|text| self.public_url(&text, noted));
         let allowed_origins = self.allowed_origins(allowed_origins, noted);
         let shutdown_grace =

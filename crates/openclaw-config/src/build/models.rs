@@ -75,6 +75,7 @@ impl Builder<'_> {
             self.model_address(&text)
         });
         let api_key = api_key.and_then(|text| {
+            let text = text.map(|text| text.0);
             let credential = self.noted_credential(&key("apiKey"), &text, noted)?;
             if credential.is_written_out {
                 plaintext.get_or_insert_with(|| plaintext_warning(id, &text));

@@ -1,5 +1,6 @@
 //! What may stand in `gateway` and `acp`.
 
+use super::credential::CredentialText;
 use super::{RawPolicy, Words};
 use crate::decode::{Whole, section};
 use crate::schema;
@@ -32,7 +33,7 @@ section! {
         /// The kind of authentication; only `token` is available.
         mode: Text = "mode" => schema::auth_mode,
         /// The token that clients show; best a `secret://…` reference. Without one it is generated.
-        token: Text = "token" => schema::gateway_token,
+        token: CredentialText = "token" => schema::gateway_token,
     }
 }
 

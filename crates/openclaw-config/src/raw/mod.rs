@@ -1,6 +1,7 @@
 //! What may stand in `openclaw.json`, declared once: keys, synonyms, types, documentation.
 
 mod agent;
+mod credential;
 mod gateway;
 mod models;
 mod secrets;

@@ -2,6 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use super::credential::CredentialText;
 use super::server::Ignored;
 use crate::decode::{Decode, Decoder, Overlay, Table, choice, section};
 use crate::schema;
@@ -23,7 +24,7 @@ section! {
         /// The address of its API, where it is not the usual one.
         base_url: Text = "baseUrl" => schema::model_address,
         /// The key; best a `secret://…` reference.
-        api_key: Text = "apiKey" => schema::credential,
+        api_key: CredentialText = "apiKey" => schema::credential,
         /// Which API it speaks; follows from the id of a known provider, and is `openai` otherwise.
         /// A provider whose API only the Node OpenClaw speaks is left out.
         api: ApiSetting = "api",

@@ -95,6 +95,25 @@ fn references_in_providers_and_the_gateway_are_among_those_that_are_checked() {
 }
 
 #[test]
+fn references_of_the_node_openclaw_to_the_environment_are_understood() {
+    let config = good(
+        "{ models: { providers: { x: { apiKey: { source: 'env', provider: 'default', id: 'KEY' } } } },\n\
+         gateway: { auth: { token: { source: 'env', id: 'TOKEN' } } } }",
+    );
+    assert_eq!(
+        references(&config),
+        [
+            r#"secret://env/KEY {"models.providers.x.apiKey"}"#,
+            r#"secret://env/TOKEN {"gateway.auth.token"}"#,
+        ]
+    );
+    for other in ["{ source: 'exec', id: 'x' }", "{ source: 'env' }", "{}"] {
+        let said = bad(&entry(&format!("{{ apiKey: {other} }}")));
+        assert_says(&said, &["only references to the environment are understood"]);
+    }
+}
+
+#[test]
 fn a_plain_key_is_warned_of_once_a_provider_and_shown_nowhere() {
     let text = entry("{ apiKey: 'sesame', headers: { Authorization: 'sesame' } }");
     let loaded = read(&text);

@@ -169,6 +169,8 @@ impl Reference {
                 format!("{} or {}", word.as_deref().unwrap_or("string"), link("object"))
             }
             None if property["$ref"].is_string() => link("object"),
+            // A credential; the object is the Node OpenClaw's.
+            None if property["type"].is_array() => "string".to_owned(),
             None => "anything".to_owned(),
         }
     }

@@ -183,6 +183,7 @@ fn program_and_schema_agree_on_everything_else() {
         json!({ "gateway": { "bind": "::1", "allowedOrigins": ["http://localhost:1", "https://x/"], "shutdownGraceMs": 0 } }),
         json!({ "gateway": { "bind": "10.0.0.1", "auth": { "token": "secret://env/A" } } }),
         json!({ "tools": { "web": { "fetch": { "allowPrivate": ["a.b", "10.0.0.0/8", "::1", "[::1]"], "maxChars": 100 } }, "fs": { "enabled": false } } }),
+        json!({ "models": { "providers": { "x": { "apiKey": { "source": "env", "provider": "default", "id": "A" } } } } }),
         json!({ "tools": { "exec": { "enabled": true, "timeoutMs": 1, "shell": "bash", "host": "x" } } }),
     ] {
         agree(&good, true);
@@ -221,6 +222,9 @@ fn program_and_schema_agree_on_everything_else() {
         json!({ "models": { "providers": { "x": { "api": "smoke-signals" } } } }),
         json!({ "models": { "providers": { "x": { "apiKey": "secret://nope/x" } } } }),
         json!({ "models": { "providers": { "x": { "headers": { "a b": "c" } } } } }),
+        json!({ "models": { "providers": { "x": { "apiKey": { "source": "exec", "id": "A" } } } } }),
+        json!({ "models": { "providers": { "x": { "apiKey": 5 } } } }),
+        json!({ "gateway": { "auth": { "token": {} } } }),
         json!({ "gateway": { "port": 65536 } }),
         json!({ "gateway": { "bind": "localhost" } }),
         json!({ "gateway": { "auth": { "mode": "none" } } }),

@@ -1,0 +1,54 @@
+//! A credential as a text, or as the object that the Node OpenClaw refers to one with.
+
+use openclaw_secrets::SCHEME;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::decode::{Decode, Decoder, Overlay};
+use crate::diagnostic::Diagnostic;
+use crate::text::Text;
+use crate::tree::{Node, Value};
+
+/// A text, or `{ source: "env", id: "NAME" }`, which is `secret://env/NAME` here.
+#[derive(Clone)]
+pub(crate) struct CredentialText(pub(crate) Text);
+
+impl Decode for CredentialText {
+    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+        let Value::Object(members) = &node.value else {
+            return Text::decode(node, cx).map(Self);
+        };
+        let word = |key: &str| {
+            let member = members.iter().find(|member| member.key == key);
+            member.and_then(|member| match &member.node.value {
+                Value::String(word) => Some(word.as_str()),
+                _ => None,
+            })
+        };
+        if let (Some("env"), Some(name)) = (word("source"), word("id")) {
+            return Some(Self(Text(format!("{SCHEME}env/{name}"))));
+        }
+        let message = "of objects, only references to the environment are understood here";
+        let help = "write a `secret://…` reference, as a string";
+        cx.report(Diagnostic::error(message).at(node.mark(), "another object").help(help));
+        None
+    }
+}
+
+impl Overlay for CredentialText {}
+
+impl JsonSchema for CredentialText {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "CredentialText".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        // `required` and `properties` say nothing about strings.
+        json_schema!({
+            "type": ["string", "object"],
+            "properties": { "source": { "const": "env" }, "id": { "type": "string" } },
+            "required": ["source", "id"],
+        })
+    }
+}
