@@ -14,6 +14,8 @@ pub mod catalogue;
 pub mod client;
 mod clock;
 pub mod connection;
+#[cfg(unix)]
+mod descendants;
 pub mod describe;
 pub mod dial;
 pub mod era;

@@ -10,7 +10,11 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::guard::{Entry, Guard};
+#[cfg(unix)]
+use crate::descendants::{Found, Lineage, Mark, VARIABLE};
+#[cfg(unix)]
+use crate::guard::Entry;
+use crate::guard::Guard;
 
 /// How to start a process.
 #[derive(Debug, Clone)]
@@ -73,12 +77,18 @@ pub struct Pipes {
     pub stderr: ChildStderr,
 }
 
-/// A running process and all its descendants that stay in its group. Dropping it kills them.
+/// A running process and its descendants. Dropping it kills them.
 #[derive(Debug)]
 pub struct Process {
     child: Box<dyn ChildWrapper>,
     pid: u32,
+    /// Where descendants are known by that have left the group.
+    #[cfg(unix)]
+    lineage: Lineage,
+    /// Nothing is left of it.
+    is_gone: bool,
     /// Whoever kills the group if this program is itself killed.
+    #[cfg(unix)]
     _entry: Entry,
 }
 
@@ -87,10 +97,15 @@ impl Process {
     ///
     /// # Errors
     /// If there is no such program, or it may not be run.
+    #[cfg_attr(not(unix), allow(unused_variables, reason = "a job object needs no guard"))]
     pub fn spawn(launch: &Launch, guard: &Guard) -> Result<(Self, Pipes), SpawnError> {
         let mut command = Command::new(&launch.program);
         command.args(&launch.args).env_clear();
         command.envs(launch.env.iter().map(|(name, value)| (name, value.expose())));
+        #[cfg(unix)]
+        let mark = Mark::fresh();
+        #[cfg(unix)]
+        command.envs(mark.value().map(|value| (VARIABLE, value)));
         if let Some(cwd) = &launch.cwd {
             command.current_dir(cwd);
         }
@@ -105,7 +120,17 @@ impl Process {
         let mut child = command.spawn().map_err(|cause| spawn_error(launch, cause))?;
         let pid = child.id().unwrap_or_default();
         let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
-        let process = Self { child, pid, _entry: guard.watch(pid) };
+        #[cfg(unix)]
+        let lineage = Lineage::of(pid, mark);
+        let process = Self {
+            child,
+            pid,
+            #[cfg(unix)]
+            _entry: guard.watch(&lineage),
+            #[cfg(unix)]
+            lineage,
+            is_gone: false,
+        };
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             let cause = std::io::Error::other("it has no pipes");
             return Err(SpawnError::Other { program: launch.program.clone(), cause });
@@ -128,22 +153,46 @@ impl Process {
     }
 
     /// Ends the process and its descendants: its input is closed (by dropping `stdin`), and it gets
-    /// time to go by itself; then the group is asked, then it is killed. When this returns, the group
-    /// is gone.
+    /// time to go by itself; then all are asked, then they are killed. When this returns, they are
+    /// gone.
     pub async fn shut_down(mut self, stdin: Option<ChildStdin>, patience: Patience) {
+        // First: a child whose parent has ended is harder to find.
+        let mut strays = self.strays().await;
         drop(stdin);
-        if timeout(patience.after_close, self.ended()).await.is_ok() && !self.group_lives() {
+        let has_ended = timeout(patience.after_close, self.ended()).await.is_ok();
+        strays.look_again(self.strays().await);
+        if has_ended && !self.group_lives() && !strays.live() {
+            self.is_gone = true;
             return;
         }
         self.ask_to_end();
+        strays.ask_to_end();
         let deadline = Instant::now() + patience.after_term;
         let _ = timeout(patience.after_term, self.ended()).await;
         // Descendants are not ours to wait for: all we can do is look.
-        while self.group_lives() && Instant::now() < deadline {
+        while (self.group_lives() || strays.live()) && Instant::now() < deadline {
             sleep(Duration::from_millis(10)).await;
         }
         let _ = self.child.start_kill();
         let _ = self.ended().await;
+        strays.look_again(self.strays().await);
+        strays.kill();
+        self.is_gone = true;
+    }
+
+    /// The descendants that run now. Finding them means reading about all processes: not on a thread
+    /// that others wait for.
+    #[cfg(unix)]
+    async fn strays(&self) -> Strays {
+        let lineage = self.lineage.clone();
+        let found = tokio::task::spawn_blocking(move || lineage.descendants()).await;
+        Strays(found.unwrap_or_default())
+    }
+
+    // They cannot leave the job.
+    #[cfg(not(unix))]
+    async fn strays(&self) -> Strays {
+        Strays
     }
 
     #[cfg(unix)]
@@ -169,9 +218,56 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if self.is_gone {
+            return;
+        }
+        #[cfg(unix)]
+        let strays = Strays(self.lineage.descendants());
         // `KillOnDrop` alone reaches only the leader. An error means that nobody is left.
         let _ = self.child.start_kill();
+        #[cfg(unix)]
+        strays.kill();
     }
+}
+
+/// Descendants, which may have left the group.
+#[cfg(unix)]
+struct Strays(std::collections::BTreeSet<Found>);
+
+#[cfg(unix)]
+impl Strays {
+    fn look_again(&mut self, now: Self) {
+        self.0.extend(now.0);
+    }
+
+    fn live(&self) -> bool {
+        self.0.iter().any(|found| found.lives())
+    }
+
+    fn ask_to_end(&self) {
+        self.0.iter().for_each(|found| found.signal(nix::sys::signal::Signal::SIGTERM));
+    }
+
+    fn kill(&self) {
+        self.0.iter().for_each(|found| found.signal(nix::sys::signal::Signal::SIGKILL));
+    }
+}
+
+/// There are none: nobody leaves a job.
+#[cfg(not(unix))]
+struct Strays;
+
+#[cfg(not(unix))]
+impl Strays {
+    fn look_again(&mut self, _: Self) {}
+
+    fn live(&self) -> bool {
+        false
+    }
+
+    fn ask_to_end(&self) {}
+
+    fn kill(&self) {}
 }
 
 fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {

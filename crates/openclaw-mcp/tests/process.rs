@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
-use openclaw_mcp::guard::{self, Guard};
+use openclaw_mcp::guard::{self, Guard, GuardCommand};
 use openclaw_mcp::process::{Launch, Patience, Pipes, Process, SpawnError};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -89,6 +89,83 @@ async fn dropping_a_process_kills_its_group() {
     let grandchild = printed_pid(&mut pipes).await;
     drop(process);
     assert_gone(grandchild).await;
+}
+
+/// Prints the number of a process in a session of its own, whose parent has ended.
+const LEAVES_EVERYTHING: &str = "setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!' & wait; cat";
+/// The same, but its parent lives on, and it has given up what it inherited.
+const LEAVES_ITS_GROUP: &str = "setsid env -i sh -c 'echo $$; exec sleep 1000' 2>/dev/null & wait";
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn descendants_that_have_left_the_group_are_ended_too() {
+    for script in [LEAVES_EVERYTHING, LEAVES_ITS_GROUP] {
+        let (process, mut pipes) = start(script);
+        let stray = printed_pid(&mut pipes).await;
+        assert!(is_alive(stray));
+        process.shut_down(Some(pipes.stdin), IMPATIENT).await;
+        assert_gone(stray).await;
+        let (process, mut pipes) = start(script);
+        let stray = printed_pid(&mut pipes).await;
+        drop(process);
+        assert_gone(stray).await;
+    }
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn the_guard_finds_what_has_left_its_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = folder.path().join("heard");
+    let guard = noting_guard(&heard);
+    let launch = shell(LEAVES_EVERYTHING);
+    let (process, mut pipes) = Process::spawn(&launch, &guard).unwrap();
+    let stray = printed_pid(&mut pipes).await;
+    // What the program that starts servers says is what its guard understands.
+    let told = until_written(&heard, 1).await;
+    tokio::task::spawn_blocking(move || guard::serve(told.as_bytes())).await.unwrap();
+    assert_gone(stray).await;
+    process.shut_down(None, IMPATIENT).await;
+}
+
+#[tokio::test]
+async fn a_guard_that_was_killed_gets_a_successor_that_knows_of_all_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = folder.path().join("heard");
+    let guard = noting_guard(&heard);
+    let (first, first_pipes) = Process::spawn(&shell("cat"), &guard).unwrap();
+    until_written(&heard, 1).await;
+    let pid = std::fs::read_to_string(heard.with_extension("pid")).unwrap();
+    let pid: i32 = pid.trim().parse().unwrap();
+    kill(Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).unwrap();
+    assert_gone(pid).await;
+    std::fs::remove_file(&heard).unwrap();
+    let (second, second_pipes) = Process::spawn(&shell("cat"), &guard).unwrap();
+    let told = until_written(&heard, 2).await;
+    for process in [&first, &second] {
+        assert!(told.contains(&format!("+{} ", process.pid())), "{told}");
+    }
+    first.shut_down(Some(first_pipes.stdin), IMPATIENT).await;
+    second.shut_down(Some(second_pipes.stdin), IMPATIENT).await;
+}
+
+/// A guard that writes down what it hears, and its number beside it.
+fn noting_guard(file: &std::path::Path) -> Guard {
+    let note = r#"echo $$ > "$0.pid"; exec /bin/cat > "$0""#;
+    let args = ["-c".to_owned(), note.to_owned(), file.display().to_string()];
+    Guard::new(GuardCommand { program: "/bin/sh".into(), args: args.into() })
+}
+
+/// What stands in a file once it has so many lines.
+async fn until_written(file: &std::path::Path, lines: usize) -> String {
+    for _ in 0..3_000 {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        if text.lines().count() >= lines {
+            return text;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("nothing was written to {}", file.display());
 }
 
 #[tokio::test]
