@@ -70,7 +70,7 @@ const TELLING_PREFIXES: &[&str] = &[
 const CARRIERS: &[&str] = &["-e", "--env", "-H", "--header"];
 
 /// Whether a setting of this name (`GITHUB_TOKEN`, `X-Api-Key`, `clientSecret`) holds a credential.
-pub(crate) fn is_credential_name(name: &str) -> bool {
+pub fn is_credential_name(name: &str) -> bool {
     let mut word = String::new();
     let mut previous_lower = false;
     for c in name.chars().chain(['_']) {
@@ -90,7 +90,7 @@ pub(crate) fn is_credential_name(name: &str) -> bool {
 }
 
 /// Whether a value has the shape of a credential, whatever it is called.
-pub(crate) fn looks_like_credential(value: &str) -> bool {
+pub fn looks_like_credential(value: &str) -> bool {
     let value = value.trim();
     if TELLING_PREFIXES.iter().any(|prefix| value.starts_with(prefix)) {
         return true;

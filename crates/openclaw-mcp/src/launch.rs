@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::try_join_all;
-use openclaw_config::StdioServer;
+use openclaw_config::{StdioServer, is_credential_name, looks_like_credential};
 use openclaw_secrets::{Environment, ResolveError, Resolver, SecretString};
 
 use crate::process::Launch;
@@ -20,8 +20,19 @@ pub async fn launch(
     host: &Environment,
 ) -> Result<Launch, ResolveError> {
     let inherited = host.for_child(server.inherit_env.iter().map(String::as_str));
-    let mut env: BTreeMap<String, SecretString> =
-        inherited.into_iter().map(|(name, value)| (name, value.into())).collect();
+    let is_secret = |name: &str, value: &str| {
+        let is_named = server.inherit_env.iter().any(|named| named == name);
+        is_named && (is_credential_name(name) || looks_like_credential(value))
+    };
+    let mut env = BTreeMap::new();
+    for (name, value) in inherited {
+        let is_secret = is_secret(&name, &value);
+        let value = SecretString::from(value);
+        if is_secret {
+            resolver.redactor().add(&value);
+        }
+        env.insert(name, value);
+    }
     let own = server.env.iter().map(|(name, template)| async move {
         // As a credential: what stands in `env` must not show up in a log, wherever it came from.
         Ok((name.clone(), resolver.resolve_credential(template).await?))
@@ -60,6 +71,7 @@ mod tests {
             ("TOKEN", "sesame-open"),
             ("MODEL_API_KEY", "model-key"),
             ("EDITOR", "vi"),
+            ("TERMINAL", "xterm"),
         ];
         variables.into_iter().collect()
     }
@@ -91,6 +103,14 @@ mod tests {
         let entry = "{ command: 'x', env: { A: 'secret://env/TOKEN', B: 'secret://env/NOPE' } }";
         let error = launched(entry, &Redactor::new()).await.unwrap_err();
         assert_eq!(error.reference().to_string(), "secret://env/NOPE");
+    }
+
+    #[tokio::test]
+    async fn what_is_inherited_and_looks_like_a_credential_is_known_to_the_log_filter() {
+        let redactor = Redactor::new();
+        let entry = "{ command: 'x', inheritEnv: ['TOKEN', 'EDITOR', 'TERMINAL'] }";
+        launched(entry, &redactor).await.unwrap();
+        assert_eq!(redactor.redact("sesame-open model-key xterm"), "[REDACTED] model-key xterm");
     }
 
     #[tokio::test]
