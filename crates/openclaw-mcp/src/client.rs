@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_secrets::Redactor;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
@@ -145,6 +146,7 @@ impl Changes {
 #[derive(Debug, Clone)]
 pub struct Client {
     config: ClientConfig,
+    redactor: Redactor,
     shared: Arc<Shared>,
 }
 
@@ -160,7 +162,15 @@ impl Client {
     pub fn new(server: &str, host: Host) -> Self {
         let (server, config) = (server.to_owned(), host.config());
         let changes = watch::Sender::new(Changes::default());
-        Self { config, shared: Arc::new(Shared { server, host, changes }) }
+        let shared = Arc::new(Shared { server, host, changes });
+        Self { config, redactor: Redactor::new(), shared }
+    }
+
+    /// The same side, which logs nothing of the secrets that this filter knows.
+    #[must_use]
+    pub fn without_secrets(mut self, redactor: &Redactor) -> Self {
+        self.redactor = redactor.clone();
+        self
     }
 
     /// What is told to the server about us.
@@ -176,7 +186,7 @@ impl Client {
     /// The same side, offering this version of the protocol in a handshake.
     pub(crate) fn offering(&self, version: ProtocolVersion) -> Self {
         let config = self.config.clone().with_protocol_version(version);
-        Self { config, shared: Arc::clone(&self.shared) }
+        Self { config, ..self.clone() }
     }
 
     pub(crate) fn changed(&self, note: impl FnOnce(&mut Changes)) {
@@ -313,7 +323,8 @@ impl ClientHandler for Client {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        let text = clean_line(Untrusted::new(&text), LOG_CHARS);
+        // Secrets go first: the log's own filter would not find one that is cut in half.
+        let text = clean_line(Untrusted::new(&self.redactor.redact(&text)), LOG_CHARS);
         match params.level {
             LoggingLevel::Debug => tracing::debug!(%server, "says: {text}"),
             LoggingLevel::Info | LoggingLevel::Notice => tracing::info!(%server, "says: {text}"),

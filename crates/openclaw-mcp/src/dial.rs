@@ -108,6 +108,7 @@ impl ServerDial {
         let headers = remote::headers(&config, resolver).await;
         let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
         let client = Client::new(&self.name, host.clone());
+        let client = client.without_secrets(self.log.redactor());
         let known = self.known_era.zip(self.known_flavour);
         let plan = RemotePlan {
             server: self.name.clone(),
@@ -117,6 +118,7 @@ impl ServerDial {
             client: client.config().clone(),
             known: known.map(|(era, flavour)| Known { era, flavour }),
             timeout: self.config.timeout,
+            log: self.log.clone(),
         };
         let opened = remote::open(plan, client.clone()).await?;
         let remote::Opened { lane, rmcp, known, .. } = opened;
@@ -144,7 +146,8 @@ impl ServerDial {
             let plan = local::Plan {
                 server: self.name.clone(),
                 launch: launch.clone(),
-                client: Client::new(&self.name, self.surroundings.host.clone()),
+                client: Client::new(&self.name, self.surroundings.host.clone())
+                    .without_secrets(self.log.redactor()),
                 known_era,
                 offer: offer.clone(),
                 timeout: self.config.timeout,

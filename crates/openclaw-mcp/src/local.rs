@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{ErrorData, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle};
 use serde_json::value::RawValue;
@@ -135,7 +134,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
     let deadline = Instant::now() + plan.timeout;
     let (mut process, pipes) = Process::spawn(&plan.launch, guard)?;
     let mut stderr = Stderr::read(plan.server.clone(), pipes.stderr, plan.log.clone());
-    let opened = wire::open(&plan.server, pipes.stdin, pipes.stdout);
+    let opened = wire::open(&plan.server, plan.log.redactor(), pipes.stdin, pipes.stdout);
     let (lane, slow) = opened
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
 
@@ -143,7 +142,8 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
     let shaken = async {
         let Plan { client, offer, known_era, .. } = &plan;
         let greeted = era::greet(&lane, client.config(), offer.clone(), *known_era);
-        let Greeted { era, greeting } = greeted.await.map_err(|error| refusal(&error))?;
+        let Greeted { era, greeting } =
+            greeted.await.map_err(|error| refusal(&error, &plan.log))?;
         step = Step::Initializing;
         let lifecycle = match era {
             Era::Legacy => ClientLifecycleMode::Initialize,
@@ -153,7 +153,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         };
         let client = client.offering(offer.clone());
         let rmcp = serve_client_with_lifecycle(client, slow.greeted(greeting), lifecycle).await;
-        let rmcp = rmcp.map_err(|error| plain(&error))?;
+        let rmcp = rmcp.map_err(|error| plain(&error, &plan.log))?;
         Ok(Opened { lane: lane.clone(), rmcp, era })
     };
     let words = |stderr: &Stderr| Words {
@@ -188,36 +188,36 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
 }
 
 /// What a server said to a greeting, in words for people.
-fn refusal(error: &CallError) -> String {
+fn refusal(error: &CallError, log: &ServerLog) -> String {
     match error {
-        CallError::Rpc(error) => rpc_refusal(error),
-        error => clean_line(Untrusted::new(&error.to_string()), 300),
+        CallError::Rpc(error) => rpc_refusal(error, log),
+        error => log.clean(&error.to_string(), 300),
     }
 }
 
 /// The error that a server answered with, in words for people.
-pub(crate) fn rpc_refusal(error: &RawValue) -> String {
+pub(crate) fn rpc_refusal(error: &RawValue, log: &ServerLog) -> String {
     match serde_json::from_str::<ErrorData>(error.get()) {
-        Ok(error) => answered(&error),
+        Ok(error) => answered(&error, log),
         Err(_) => "it answered with an error that cannot be read".to_owned(),
     }
 }
 
-fn answered(error: &ErrorData) -> String {
-    let message = clean_line(Untrusted::new(&error.message), 200);
+fn answered(error: &ErrorData, log: &ServerLog) -> String {
+    let message = log.clean(&error.message, 200);
     format!("it answered with error {}: {message}", error.code.0)
 }
 
 /// What `rmcp` says about a failed handshake, in words for people. What the server said comes from
 /// outside: one clean line of it.
-pub(crate) fn plain(error: &ClientInitializeError) -> String {
+pub(crate) fn plain(error: &ClientInitializeError, log: &ServerLog) -> String {
     match error {
-        ClientInitializeError::JsonRpcError(error) => answered(error),
+        ClientInitializeError::JsonRpcError(error) => answered(error, log),
         ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
         ClientInitializeError::ExpectedInitResponse(_)
         | ClientInitializeError::ExpectedInitResult(_) => {
             "it answered with something that is no answer to the handshake".to_owned()
         }
-        other => clean_line(Untrusted::new(&other.to_string()), 300),
+        other => log.clean(&other.to_string(), 300),
     }
 }

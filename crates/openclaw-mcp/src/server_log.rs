@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
 
 use crate::clock::Rfc3339;
@@ -51,6 +52,17 @@ impl ServerLog {
     /// A text as it may be kept and shown: without the secrets that are known by now.
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.redactor.redact(text)
+    }
+
+    /// What somebody else said as one clean line of at most so many characters. Secrets go first: one
+    /// that is cut in half would not be found any more.
+    pub(crate) fn clean(&self, text: &str, max_chars: usize) -> String {
+        clean_line(Untrusted::new(&self.redact(text)), max_chars)
+    }
+
+    /// The filter that knows the secrets.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// Adds a line, with the time before it. A log that cannot be written is no reason to stop.

@@ -11,8 +11,9 @@ use crate::server_log::ServerLog;
 
 /// A longer line is cut.
 const LONGEST_LINE: usize = 2_000;
-/// How much more of it is looked at for secrets: one that is cut in half would not be found.
-const MARGIN: usize = 8 * 1024;
+/// How much more of it is looked at for secrets: one that is cut in half would not be found. Longer
+/// ones are files, whose lines are found by themselves.
+const MARGIN: usize = 64 * 1024;
 /// How many lines are kept.
 const KEPT_LINES: usize = 50;
 /// How many lines are logged; what a server says beyond that is counted. It may be 100 MB.

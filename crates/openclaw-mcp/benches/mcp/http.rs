@@ -89,6 +89,7 @@ fn plan(url: &str) -> RemotePlan {
         client: client(),
         known: None,
         timeout: Duration::from_secs(60),
+        log: openclaw_mcp::server_log::ServerLog::none(),
     }
 }
 

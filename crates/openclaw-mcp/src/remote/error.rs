@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
 
+use super::RemotePlan;
 use crate::local;
 use crate::wire::{CallError, ReachProblem, Unreachable};
 
@@ -98,10 +99,10 @@ pub enum RemoteError {
 
 impl RemoteError {
     /// What became of a step.
-    pub(super) fn of(server: &str, step: Step, error: CallError) -> Self {
+    pub(super) fn of(plan: &RemotePlan, step: Step, error: CallError) -> Self {
         match error {
             CallError::NeedsAuth { challenge } => {
-                Self::NeedsAuth { server: server.to_owned(), challenge }
+                Self::NeedsAuth { server: plan.server.clone(), challenge }
             }
             CallError::Forbidden { challenge } => Self::Forbidden { challenge },
             CallError::RateLimited { .. } => Self::RateLimited(error),
@@ -109,7 +110,9 @@ impl RemoteError {
             CallError::Unreachable(unreachable) => Self::Unreachable(unreachable),
             CallError::TimedOut(after) => Self::TimedOut { step, after },
             CallError::Protocol(cause) => Self::NotMcp { cause: clean(&cause) },
-            CallError::Rpc(error) => Self::Refused { step, cause: local::rpc_refusal(&error) },
+            CallError::Rpc(error) => {
+                Self::Refused { step, cause: local::rpc_refusal(&error, &plan.log) }
+            }
             error => Self::Refused { step, cause: clean(&error.to_string()) },
         }
     }

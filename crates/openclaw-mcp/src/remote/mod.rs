@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::era::Era;
 use crate::local;
+use crate::server_log::ServerLog;
 use crate::wire::FastLane;
 use crate::wire::http::HttpSlowLane;
 
@@ -43,6 +44,8 @@ pub struct RemotePlan {
     pub known: Option<Known>,
     /// How long all of it may take.
     pub timeout: Duration,
+    /// Whose secrets are kept from messages.
+    pub log: ServerLog,
 }
 
 /// How a server wants to be spoken to: worth remembering.
@@ -88,7 +91,8 @@ pub async fn open<H: ClientHandler>(
     let deadline = Instant::now() + plan.timeout;
     let made = Box::pin(client::make(&plan)).await?;
     let url = plan.config.url.expose().clone();
-    let opening = HttpSlowLane::open(&plan.server, made.client, url, made.is_proxied);
+    let opening =
+        HttpSlowLane::open(&plan.server, plan.log.redactor(), made.client, url, made.is_proxied);
     let mut step = Step::Discovering;
     let met = timeout_at(
         deadline,
@@ -119,7 +123,7 @@ pub async fn open<H: ClientHandler>(
             let version = rmcp.peer_info().map(|info| info.protocol_version.to_string());
             return Ok(Opened { lane, rmcp, version, known: met.known });
         }
-        Ok(Err(error)) => RemoteError::Refused { step, cause: local::plain(&error) },
+        Ok(Err(error)) => RemoteError::Refused { step, cause: local::plain(&error, &plan.log) },
         Err(_) => late(step),
     };
     wire.shut_down().await;

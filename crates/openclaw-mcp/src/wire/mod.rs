@@ -30,6 +30,7 @@ pub use slow_lane::SlowLane;
 
 use std::sync::Arc;
 
+use openclaw_secrets::Redactor;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 
@@ -63,16 +64,17 @@ pub enum Closed {
 }
 
 /// Opens a connection over the pipes of a process: the lane for calls, and the one for `rmcp`. The
-/// server's name is for the log.
+/// server's name is for the log, from which its secrets are kept.
 ///
 /// # Errors
 /// If the pipe cannot be used without blocking.
 pub fn open(
     server: &str,
+    redactor: &Redactor,
     stdin: ChildStdin,
     stdout: ChildStdout,
 ) -> std::io::Result<(FastLane, SlowLane)> {
-    let queue = Arc::new(Queue::new(Outlet::new(stdin)?, Skipped::from(server)));
+    let queue = Arc::new(Queue::new(Outlet::new(stdin)?, Skipped::from(server, redactor)));
     let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
     let writer = tokio::spawn(Arc::clone(&queue).write());
     let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp));

@@ -1,29 +1,36 @@
 //! What a server sends that is no message: a word in the log for the first few, and the first one kept
-//! for whoever asks why there is no connection.
+//! for whoever asks why there is no connection. Secrets are left out before it is cut.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_secrets::Redactor;
 
 /// How many go to the log.
 const LOGGED: usize = 5;
-/// How much of each is looked at, in bytes, and shown, in characters.
-const READ: usize = 1_000;
+/// How much of each is looked at for secrets, in bytes, and shown, in characters.
+const READ: usize = 64 * 1024;
 const SHOWN: usize = 160;
 
 /// What was skipped on one connection.
 #[derive(Debug, Default)]
 pub(super) struct Skipped {
     server: String,
+    redactor: Redactor,
     count: AtomicUsize,
     first: OnceLock<String>,
 }
 
 impl Skipped {
-    /// Nothing yet, from a server of this name.
-    pub(super) fn from(server: &str) -> Self {
-        Self { server: server.to_owned(), ..Self::default() }
+    /// Nothing yet, from a server of this name, whose secrets are known to this filter.
+    pub(super) fn from(server: &str, redactor: &Redactor) -> Self {
+        Self { server: server.to_owned(), redactor: redactor.clone(), ..Self::default() }
+    }
+
+    /// The filter that knows the secrets.
+    pub(super) fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// Takes note of a line. A blank one is no matter.
@@ -36,7 +43,7 @@ impl Skipped {
             return;
         }
         let text = String::from_utf8_lossy(&line[..line.len().min(READ)]);
-        let text = clean_line(Untrusted::new(&text), SHOWN);
+        let text = clean_line(Untrusted::new(&self.redactor.redact(&text)), SHOWN);
         let server = &self.server;
         tracing::warn!(%server, bytes = line.len(), line = %text, "skipped what is not a message");
         if count == LOGGED {
@@ -57,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_first_line_is_kept_clean_and_short_and_blank_ones_are_none() {
-        let skipped = Skipped::from("x");
+        let skipped = Skipped::from("x", &Redactor::new());
         skipped.note(b" \r");
         assert_eq!(skipped.first(), None);
         skipped.note(format!("\u{1b}[31mListening {}", "y".repeat(10_000)).as_bytes());
@@ -65,5 +72,17 @@ mod tests {
         let first = skipped.first().unwrap();
         assert!(first.contains("Listening") && !first.contains('\u{1b}'), "{first}");
         assert!(first.chars().count() <= SHOWN, "{first}");
+    }
+
+    #[test]
+    fn no_part_of_a_secret_is_kept_where_the_line_is_cut() {
+        let redactor = Redactor::new();
+        redactor.add(&"hunter22-and-more".to_owned().into());
+        for before in [SHOWN - 5, READ - 5] {
+            let skipped = Skipped::from("x", &redactor);
+            skipped.note(format!("{}hunter22-and-more", "y".repeat(before)).as_bytes());
+            let first = skipped.first().unwrap();
+            assert!(!first.contains("hunt"), "{first}");
+        }
     }
 }

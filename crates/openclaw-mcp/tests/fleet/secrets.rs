@@ -44,3 +44,36 @@ async fn a_server_that_prints_its_secret_and_ends_gives_it_away_nowhere() {
     assert!(log.contains("[REDACTED]") && log.contains("Failed"), "{log}");
     assert!(!log.contains(SECRET), "{log}");
 }
+
+#[tokio::test]
+async fn no_part_of_a_secret_is_left_where_a_message_is_cut() {
+    let mut setup = setup();
+    let environment: Environment =
+        [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("VAULTED", SECRET)].into_iter().collect();
+    setup.surroundings.resolver =
+        Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+    setup.surroundings.environment = environment;
+    // It refuses everything, with a message that is cut in the middle of the secret.
+    let script = "\
+import json, os, sys, time
+for line in sys.stdin:
+    error = {'code': 1, 'message': 'y' * 193 + os.environ['TOKEN']}
+    request = json.loads(line)
+    if 'id' in request:
+        print(json.dumps({'jsonrpc': '2.0', 'id': request['id'], 'error': error}), flush=True)
+time.sleep(1000)
+";
+    let config = servers(json!({ "x": {
+        "command": "python3",
+        "args": ["-c", script],
+        "env": { "TOKEN": "secret://env/VAULTED" },
+        "restartOnCrash": false,
+        "timeout": 60_000,
+    } }));
+    let fleet = Fleet::start(&config, setup);
+    fleet.tried().await;
+    let message = tools(&fleet).statuses().remove(0).last_error.unwrap().message;
+    fleet.stop().await;
+    assert!(message.contains("answered with error 1: yyy"), "{message}");
+    assert!(!message.contains("ses"), "{message}");
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use openclaw_config::{HttpFlavour, HttpServer, OAuthSettings, ProxySetting, TlsSettings};
 use openclaw_mcp::remote::{self, Network, Opened, RemoteError, RemotePlan};
+use openclaw_mcp::server_log::ServerLog;
 use openclaw_mcp::wire::{CallError, FastLane, Limits, ToolCall};
 use openclaw_testkit::{Recording, Script, TestServer};
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
@@ -41,6 +42,7 @@ pub(crate) fn plan(url: &str) -> RemotePlan {
         client: client(),
         known: None,
         timeout: Duration::from_secs(60),
+        log: ServerLog::none(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bodies of answers, read within bounds.
 
 use bytes::{Bytes, BytesMut};
+use openclaw_secrets::Redactor;
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
@@ -82,8 +83,15 @@ pub(super) async fn beginning(mut response: Response, bound: usize) -> Bytes {
     body.freeze()
 }
 
-/// The beginning of what somebody sent, as it may be shown.
-pub(crate) fn printable(bytes: &[u8]) -> String {
+/// The beginning of what somebody sent, as it may be shown. Secrets go first: one that is cut in half
+/// would not be found any more.
+pub(super) fn shown(bytes: &[u8], redactor: &Redactor) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_FAILURE)]);
+    printable(redactor.redact(&text).as_bytes())
+}
+
+/// The beginning of a few words that somebody sent.
+fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let words: Vec<&str> = clean.split_whitespace().collect();

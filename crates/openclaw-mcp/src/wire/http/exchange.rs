@@ -7,7 +7,7 @@ use reqwest::{Response, StatusCode};
 use tokio::time::{sleep, timeout};
 
 use super::HttpWire;
-use super::body::{self, Form, printable, whole};
+use super::body::{self, Form, shown, whole};
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
 use super::stream::{End, Events};
@@ -101,7 +101,7 @@ impl HttpWire {
                 let body = whole(response, MAX_MESSAGE, self.broken()).await?;
                 let answer = self.deliver(&body, Some(id)).await?;
                 let answer = answer.ok_or_else(|| {
-                    let shown = printable(&body);
+                    let shown = shown(&body, self.redactor());
                     CallError::Protocol(format!(
                         "the server gave no answer to the question: {shown}"
                     ))

@@ -30,6 +30,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use openclaw_secrets::Redactor;
 use reqwest::Client;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
@@ -120,6 +121,11 @@ impl HttpWire {
     fn close(&self, reason: Closed) {
         self.ending.set(reason);
         self.calls().clear();
+    }
+
+    /// Knows the secrets that must not be told.
+    fn redactor(&self) -> &Redactor {
+        self.skipped.redactor()
     }
 
     /// Brings a message to whoever waits for it.

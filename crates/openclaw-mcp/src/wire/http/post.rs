@@ -8,7 +8,7 @@ use reqwest::{Method, Request, Response, StatusCode};
 use tokio::time::timeout;
 use url::{Origin, Url};
 
-use super::body::{self, beginning, printable, refuse_compressed};
+use super::body::{self, beginning, refuse_compressed, shown};
 use super::headers::{self, Object, Subject};
 use super::route::{Protocol, Route};
 use super::{HttpWire, reach};
@@ -68,7 +68,7 @@ impl HttpWire {
             return Err(Refusal::SessionLost);
         }
         let is_bad = response.status() == StatusCode::BAD_REQUEST;
-        let failure = failure(response).await;
+        let failure = self.failure(response).await;
         if is_bad && route.session.is_some() && Box::pin(self.is_forgotten(route, url)).await {
             return Err(Refusal::SessionLost);
         }
@@ -106,7 +106,7 @@ impl HttpWire {
         let headers = headers::of_get(route, last_event);
         let response = self.send(Method::GET, &self.url, headers, None).await?;
         if !response.status().is_success() {
-            return Err(failure(response).await);
+            return Err(self.failure(response).await);
         }
         refuse_compressed(&response)?;
         match body::form(&response) {
@@ -176,39 +176,42 @@ impl HttpWire {
         Ok(Some(target))
     }
 
+    /// What a status that is no success means.
+    async fn failure(&self, response: Response) -> CallError {
+        let status = response.status();
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let challenge = header(WWW_AUTHENTICATE).filter(|it| it.len() <= MAX_CHALLENGE);
+        let challenge = challenge.map(str::to_owned);
+        let retry_after = header(RETRY_AFTER).and_then(until);
+        let error = match status {
+            StatusCode::UNAUTHORIZED => CallError::NeedsAuth { challenge },
+            StatusCode::FORBIDDEN => CallError::Forbidden { challenge },
+            StatusCode::TOO_MANY_REQUESTS => CallError::RateLimited { retry_after },
+            StatusCode::SERVICE_UNAVAILABLE if retry_after.is_some() => {
+                CallError::RateLimited { retry_after }
+            }
+            _ => {
+                let body = beginning(response, body::MAX_FAILURE).await;
+                return match peek(&body) {
+                    Line::Answer(_, Err(error))
+                    | Line::ToRmcp(_, Err(error))
+                    | Line::Nameless(error) => CallError::Rpc(error.to_owned()),
+                    _ => CallError::Http {
+                        status: status.as_u16(),
+                        body: shown(&body, self.redactor()),
+                    },
+                };
+            }
+        };
+        beginning(response, body::MAX_FAILURE).await;
+        error
+    }
+
     /// What to say when a connection breaks.
     pub(super) fn broken(&self) -> impl Fn(&reqwest::Error) -> CallError + use<> {
         let is_proxied = self.is_proxied;
         move |error| reach::unreachable(error, is_proxied).into()
     }
-}
-
-/// What a status that is no success means.
-async fn failure(response: Response) -> CallError {
-    let status = response.status();
-    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let challenge = header(WWW_AUTHENTICATE).filter(|it| it.len() <= MAX_CHALLENGE);
-    let challenge = challenge.map(str::to_owned);
-    let retry_after = header(RETRY_AFTER).and_then(until);
-    let error = match status {
-        StatusCode::UNAUTHORIZED => CallError::NeedsAuth { challenge },
-        StatusCode::FORBIDDEN => CallError::Forbidden { challenge },
-        StatusCode::TOO_MANY_REQUESTS => CallError::RateLimited { retry_after },
-        StatusCode::SERVICE_UNAVAILABLE if retry_after.is_some() => {
-            CallError::RateLimited { retry_after }
-        }
-        _ => {
-            let body = beginning(response, body::MAX_FAILURE).await;
-            return match peek(&body) {
-                Line::Answer(_, Err(error))
-                | Line::ToRmcp(_, Err(error))
-                | Line::Nameless(error) => CallError::Rpc(error.to_owned()),
-                _ => CallError::Http { status: status.as_u16(), body: printable(&body) },
-            };
-        }
-    };
-    beginning(response, body::MAX_FAILURE).await;
-    error
 }
 
 /// RFC 9110, section 10.2.3: seconds, or a date.

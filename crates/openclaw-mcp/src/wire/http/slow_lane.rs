@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_secrets::Redactor;
 use reqwest::Client;
 use rmcp::RoleClient;
 use rmcp::service::TxJsonRpcMessage;
@@ -40,9 +41,15 @@ pub(crate) struct HttpSlowLane {
 
 impl HttpSlowLane {
     /// Sends nothing yet: first it must be found out how the server wants to be spoken to.
-    pub(crate) fn open(server: &str, client: Client, url: Url, is_proxied: bool) -> Self {
+    pub(crate) fn open(
+        server: &str,
+        redactor: &Redactor,
+        client: Client,
+        url: Url,
+        is_proxied: bool,
+    ) -> Self {
         let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
-        let skipped = Skipped::from(server);
+        let skipped = Skipped::from(server, redactor);
         let wire = Arc::new(HttpWire::new(client, url, is_proxied, skipped, to_rmcp));
         Self { wire, from_server, greeting: None }
     }
