@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use openclaw_testkit::{Script, TestServer, Tool};
+use openclaw_testkit::{Recording, Script, TestServer, Tool};
 use serde_json::json;
 
-use crate::support::{servers, start, tools};
+use crate::support::{call, servers, start, tools};
 
 #[tokio::test]
 async fn a_server_that_was_away_for_a_moment_is_asked_for_its_lists_again() {
@@ -24,5 +24,29 @@ async fn a_server_that_was_away_for_a_moment_is_asked_for_its_lists_again() {
         }
     };
     tokio::time::timeout(Duration::from_secs(60), listed).await.unwrap();
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn in_a_new_session_the_lists_are_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = Recording::at(folder.path().join("record"));
+    let script = Script::new().legacy().session_lost_after_calls(1).record(recording.path());
+    let server = TestServer::http(&script);
+    let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    call(&tools, "mcp_x_echo", json!({ "text": "before" })).await;
+    assert_eq!(recording.of_method("tools/list").len(), 1);
+    let after = call(&tools, "mcp_x_echo", json!({ "text": "after" })).await;
+    assert!(after.text().contains("after"), "{after:?}");
+    for method in ["tools/list", "resources/list", "prompts/list"] {
+        let listed = async {
+            while recording.of_method(method).len() < 2 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), listed).await.unwrap();
+    }
     fleet.stop().await;
 }

@@ -15,6 +15,7 @@ use super::headers::{Object, SESSION, Subject};
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
 use crate::wire::call_error::CallError;
+use crate::wire::deliver::hand_over;
 use crate::wire::{Closed, frame};
 
 /// How long renewing a session may take.
@@ -130,6 +131,7 @@ impl HttpWire {
             Ok(_) => {
                 // Only now: nobody may use the session before it has begun.
                 self.route.send_replace(route);
+                self.tell_of_changes();
                 tracing::info!("the server had forgotten the session; a new one has begun");
                 Ok(())
             }
@@ -138,6 +140,22 @@ impl HttpWire {
                 Err(CallError::Protocol("the server forgets its sessions at once".to_owned()))
             }
         }
+    }
+
+    /// What a server lists in a new session may be something else, and of what it told meanwhile nobody
+    /// heard. `rmcp` learns that the lists have changed as if the server had said so.
+    fn tell_of_changes(self: &Arc<Self>) {
+        let wire = Arc::clone(self);
+        // Not waited for: it may be `rmcp` that waits for the session.
+        self.tasks.spawn(async move {
+            for list in ["tools", "resources", "prompts"] {
+                let method = format!("notifications/{list}/list_changed");
+                let line = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+                if hand_over(line.as_bytes(), &wire.skipped, &wire.to_rmcp).await.is_err() {
+                    return;
+                }
+            }
+        });
     }
 
     /// Ends the connection: calls fail, tasks end, the server may forget the session. When this returns,
