@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use openclaw_mcp::wire::{CallError, Closed};
-use openclaw_testkit::{DropStream, Fault, On, Script};
+use openclaw_testkit::{DropStream, Fault, On, Recording, Script, TestServer};
 
-use crate::support::{Connection, LIMITS};
+use crate::support::{Connection, LIMITS, open, plan};
 
 #[tokio::test]
 async fn a_lost_session_is_renewed_once_for_all_callers_and_every_call_is_made() {
@@ -109,4 +109,33 @@ async fn a_server_that_goes_away_for_good_is_lost() {
     let closed = tokio::time::timeout(Duration::from_secs(60), lane.until_closed()).await;
     assert!(matches!(closed.unwrap(), Closed::Lost(_)));
     let _ = connection.opened.rmcp.close().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_took_too_long_leaves_no_session_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = Recording::at(folder.path().join("record"));
+    let script = Script::new().legacy().sse_answers().initialize_silence().record(recording.path());
+    let server = TestServer::http(&script);
+    let mut plan = plan(server.url());
+    plan.timeout = Duration::from_secs(3);
+    open(plan).await.unwrap_err();
+    let ended = tokio::task::spawn_blocking(move || {
+        recording.wait_for(Duration::from_secs(60), |line| line["method"] == "DELETE")
+    });
+    assert!(ended.await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_connection_that_is_dropped_has_its_session_ended_once() {
+    let connection = Connection::open(Script::new().legacy()).await;
+    let Connection { opened, recording, server, .. } = connection;
+    drop(opened);
+    let seen = recording.clone();
+    let ended = tokio::task::spawn_blocking(move || {
+        seen.wait_for(Duration::from_secs(60), |line| line["method"] == "DELETE")
+    });
+    assert!(ended.await.unwrap().is_some());
+    server.kill();
+    assert_eq!(recording.http("DELETE").len(), 1);
 }

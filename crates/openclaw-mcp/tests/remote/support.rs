@@ -61,7 +61,7 @@ pub(crate) struct Connection {
     pub(crate) opened: Opened<ClientConfig>,
     pub(crate) recording: Recording,
     pub(crate) server: openclaw_testkit::HttpServer,
-    folder: tempfile::TempDir,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Connection {

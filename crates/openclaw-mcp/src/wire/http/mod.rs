@@ -27,6 +27,7 @@ pub(crate) use session::agreed_version;
 pub(crate) use slow_lane::HttpSlowLane;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
@@ -64,6 +65,8 @@ pub(crate) struct HttpWire {
     requests: Mutex<HashMap<u64, AbortHandle>>,
     tasks: Tasks,
     ending: Ending,
+    /// The server was told that the session is over.
+    is_parted: AtomicBool,
     skipped: Skipped,
 }
 
@@ -88,6 +91,7 @@ impl HttpWire {
             requests: Mutex::default(),
             tasks: Tasks::default(),
             ending: Ending::default(),
+            is_parted: AtomicBool::new(false),
             skipped,
         }
     }

@@ -1,6 +1,7 @@
 //! Sessions: the handshake at the wire, and the one that renews a lost session for all callers (T3).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -54,8 +55,9 @@ impl HttpWire {
         self: &Arc<Self>,
         params: &RawValue,
     ) -> Result<Box<RawValue>, CallError> {
-        let (result, session) = self.introduce(params).await?;
+        let (result, begun) = self.introduce(params).await?;
         let version = agreed_version(&result).unwrap_or_default();
+        let session = begun.keep();
         self.route.send_modify(|route| *route = Arc::new(route.after_handshake(session, &version)));
         let _ = self.introduction.set(Bytes::copy_from_slice(params.get().as_bytes()));
         Ok(result)
@@ -70,7 +72,7 @@ impl HttpWire {
     async fn introduce(
         self: &Arc<Self>,
         params: &RawValue,
-    ) -> Result<(Box<RawValue>, Option<HeaderValue>), CallError> {
+    ) -> Result<(Box<RawValue>, Begun), CallError> {
         let (id, _answer) = self.calls().open().ok_or(CallError::Busy)?;
         // Only its number is needed: the answer is read here.
         self.calls().close(id);
@@ -88,8 +90,9 @@ impl HttpWire {
             }
         };
         let session = response.headers().get(SESSION).cloned();
+        let begun = Begun { wire: Arc::clone(self), session };
         match self.answer(id.number(), &outside, response).await? {
-            Some(Ok(result)) => Ok((result, session)),
+            Some(Ok(result)) => Ok((result, begun)),
             Some(Err(error)) => Err(CallError::Rpc(error)),
             None => Err(CallError::Protocol("the server took note and did not answer".to_owned())),
         }
@@ -122,14 +125,15 @@ impl HttpWire {
         let params: Box<RawValue> = params.ok_or_else(|| {
             CallError::Protocol("the server lost a session before it began".to_owned())
         })?;
-        let (result, session) = self.introduce(&params).await?;
+        let (result, begun) = self.introduce(&params).await?;
         let version = agreed_version(&result).unwrap_or_default();
-        let route = Arc::new(self.route().after_handshake(session, &version));
+        let route = Arc::new(self.route().after_handshake(begun.session.clone(), &version));
         let subject = Subject { method: "notifications/initialized", object: Object::None };
         let message = Outgoing { subject, body: Bytes::from_static(INITIALIZED) };
         match self.post(&route, &message).await {
             Ok(_) => {
                 // Only now: nobody may use the session before it has begun.
+                begun.keep();
                 self.route.send_replace(route);
                 self.tell_of_changes();
                 tracing::info!("the server had forgotten the session; a new one has begun");
@@ -164,14 +168,56 @@ impl HttpWire {
         self.close(Closed::ByUs);
         self.tasks.end().await;
         let route = self.route();
-        if route.session.is_some() {
+        if route.session.is_some() && self.parts_first() {
             let _ = timeout(FAREWELL, self.delete(&route)).await;
         }
     }
 
-    /// The same without a farewell, where there is no time for one.
-    pub(super) fn abandon(&self) {
+    /// The same where nobody can wait for it: a farewell that was not said yet is said by the way.
+    pub(super) fn abandon(self: &Arc<Self>) {
         self.close(Closed::ByUs);
         self.tasks.abort();
+        let route = self.route();
+        if route.session.is_some() && self.parts_first() {
+            self.part_from(route);
+        }
+    }
+
+    /// Whether nobody has said farewell yet.
+    fn parts_first(&self) -> bool {
+        !self.is_parted.swap(true, Ordering::Relaxed)
+    }
+
+    /// Has the server forget a session, as far as there is still time. This outlives the connection, and
+    /// everything that could own it, but not by long.
+    fn part_from(self: &Arc<Self>, route: Arc<Route>) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let wire = Arc::clone(self);
+        runtime.spawn(async move {
+            let _ = timeout(FAREWELL, wire.delete(&route)).await;
+        });
+    }
+}
+
+/// A session that a server has begun. Unless it is kept, the server may forget it: whoever wanted it
+/// gave up before the handshake was over.
+struct Begun {
+    wire: Arc<HttpWire>,
+    session: Option<HeaderValue>,
+}
+
+impl Begun {
+    fn keep(mut self) -> Option<HeaderValue> {
+        self.session.take()
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            let mut route = Route::before_handshake(Protocol::Streamable);
+            route.session = Some(session);
+            self.wire.part_from(Arc::new(route));
+        }
     }
 }
