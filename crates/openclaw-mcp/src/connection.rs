@@ -25,6 +25,7 @@ use crate::process::{Patience, Process};
 use crate::remote::Flavour;
 use crate::stderr::Stderr;
 use crate::wire::{CallError, FastLane, Limits, ToolCall};
+use listen::Subscribed;
 
 /// How often a server may ask back before it answers a request.
 const MAX_ROUNDS: usize = 10;
@@ -44,6 +45,8 @@ pub struct Connection {
     /// What stands in the `_meta` of every request: since 2026-07-28 there is no handshake to say it.
     meta: Option<Meta>,
     far_end: FarEnd,
+    /// Of a server that must be asked to tell of changes.
+    subscribed: Mutex<Subscribed>,
     /// Until it is closed.
     rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
 }
@@ -154,7 +157,8 @@ impl Connection {
         let meta = is_modern.then(|| Meta::new(era::request_meta(client.config())));
         let about = rmcp.peer_info().map(|info| About::from(&*info)).unwrap_or_default();
         let peer = rmcp.peer().clone();
-        Self { lane, client, peer, about, era, meta, far_end, rmcp: Mutex::new(Some(rmcp)) }
+        let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
+        Self { lane, client, peer, about, era, meta, far_end, subscribed, rmcp }
     }
 
     /// Calls a tool, on the fast lane. A server that asks back is answered (T11), and asked again.

@@ -76,6 +76,8 @@ impl Dial for ServerDial {
         self.known_flavour = connection.flavour();
         let timeout = self.config.timeout;
         let limits = Limits { timeout, cap: timeout.max(ALL_LISTS) };
+        // Before anything is listed, so that no change is missed.
+        connection.subscribe().await;
         let heard = Heard::so_far(&connection);
         match Inventory::list(&self.name, &connection, limits).await {
             Ok(inventory) => self.shelf.put(inventory, &connection).await,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use openclaw_testkit::{Recording, Script, TestServer, Tool};
 use serde_json::json;
 
-use crate::support::{call, servers, start, tools};
+use crate::support::{call, entry as entry_of, servers, start, tools};
 
 #[tokio::test]
 async fn a_server_that_was_away_for_a_moment_is_asked_for_its_lists_again() {
@@ -49,4 +49,25 @@ async fn in_a_new_session_the_lists_are_read_again() {
         tokio::time::timeout(Duration::from_secs(60), listed).await.unwrap();
     }
     fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_modern_server_is_asked_to_tell_of_changes_before_it_is_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, is_local) in [("local", true), ("remote", false)] {
+        let recording = Recording::at(folder.path().join(name));
+        let script = Script::new().modern().record(recording.path());
+        let server = (!is_local).then(|| TestServer::http(&script));
+        let entry = server.as_ref().map(|server| json!({ "url": server.url() }));
+        let fleet = start(&servers(json!({ "x": entry.unwrap_or_else(|| entry_of(&script)) })));
+        fleet.tried().await;
+        fleet.stop().await;
+        let methods: Vec<String> = recording
+            .messages()
+            .iter()
+            .filter_map(|message| message["method"].as_str().map(str::to_owned))
+            .collect();
+        let first = |method: &str| methods.iter().position(|it| it == method).unwrap();
+        assert!(first("subscriptions/listen") < first("tools/list"), "{methods:?}");
+    }
 }
