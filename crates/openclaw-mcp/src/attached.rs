@@ -133,6 +133,10 @@ impl Patient for Attached {
     fn is_busy(&self) -> bool {
         self.connection.in_flight() > 0
     }
+
+    fn last_heard(&self) -> Duration {
+        self.connection.last_heard()
+    }
 }
 
 async fn sleep_or_never(duration: Option<Duration>) {

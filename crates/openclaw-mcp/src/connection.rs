@@ -291,17 +291,18 @@ impl Connection {
         listing::prompts(&self.lane, self.meta_object(), limits).await
     }
 
-    /// Asks for a sign of life; there is nothing to ask since 2026-07-28.
+    /// Asks for a sign of life. Since 2026-07-28 there is no ping: there a server is asked what it can,
+    /// which every server must answer, which costs it nothing and changes nothing.
     ///
     /// # Errors
     /// If there is none.
     pub async fn ping(&self, limits: Limits) -> Result<(), CallError> {
-        if self.era == Era::Modern {
-            return Ok(());
-        }
-        let params = to_raw_value(&Map::new()).unwrap_or_default();
-        match self.lane.request("ping", &params, limits).await {
-            // A server that does not know what a ping is lives, too.
+        let (method, params) = match self.era {
+            Era::Modern => ("server/discover", era::question(self.client.config())),
+            Era::Legacy => ("ping", to_raw_value(&Map::new()).unwrap_or_default()),
+        };
+        match self.lane.request(method, &params, limits).await {
+            // A server that does not know the question lives, too.
             Ok(_) | Err(CallError::Rpc(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -329,6 +330,11 @@ impl Connection {
     /// How many calls wait for an answer.
     pub fn in_flight(&self) -> usize {
         self.lane.in_flight()
+    }
+
+    /// How long ago the server last said anything: an answer, a question, a notification.
+    pub fn last_heard(&self) -> Duration {
+        self.lane.last_heard()
     }
 
     /// The id of the process, of a local server.

@@ -21,6 +21,9 @@ pub(crate) trait Patient {
     /// Whether it is at work: then it may be too busy to answer, and its calls have their own time-outs.
     fn is_busy(&self) -> bool;
 
+    /// How long ago it last said anything by itself.
+    fn last_heard(&self) -> Duration;
+
     /// The time on the wall, which goes on while the machine sleeps.
     fn wall_clock(&self) -> SystemTime {
         SystemTime::now()
@@ -35,7 +38,11 @@ pub(crate) async fn watch(patient: &impl Patient) -> String {
         sleep(EVERY).await;
         let passed = patient.wall_clock().duration_since(wall).unwrap_or_default();
         let was_asleep = passed > clock.elapsed() + ASLEEP;
-        if patient.is_busy() && !was_asleep {
+        let is_heard = patient.last_heard() < EVERY;
+        if is_heard {
+            missed = 0;
+        }
+        if (is_heard || patient.is_busy()) && !was_asleep {
             continue;
         }
         match patient.ping().await {
@@ -69,6 +76,7 @@ mod tests {
         answers: usize,
         then: fn() -> CallError,
         busy: bool,
+        heard: Duration,
         ahead: Duration,
         pings: AtomicUsize,
         wall: Mutex<SystemTime>,
@@ -78,7 +86,7 @@ mod tests {
         fn new(answers: usize) -> Self {
             let (pings, wall) = (AtomicUsize::new(0), Mutex::new(SystemTime::UNIX_EPOCH));
             let then = || CallError::TimedOut(Duration::from_secs(15));
-            Self { answers, then, busy: false, ahead: EVERY, pings, wall }
+            Self { answers, then, busy: false, heard: EVERY, ahead: EVERY, pings, wall }
         }
     }
 
@@ -90,6 +98,10 @@ mod tests {
 
         fn is_busy(&self) -> bool {
             self.busy
+        }
+
+        fn last_heard(&self) -> Duration {
+            self.heard
         }
 
         fn wall_clock(&self) -> SystemTime {
@@ -141,5 +153,15 @@ mod tests {
         let server = Scripted { busy: true, ..Scripted::new(0) };
         let watched = tokio::time::timeout(Duration::from_secs(3600), watch(&server)).await;
         assert!(watched.is_err() && server.pings.load(Ordering::SeqCst) == 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_speaks_by_itself_is_not_asked() {
+        let server = Scripted { heard: Duration::from_secs(1), ..Scripted::new(0) };
+        let watched = tokio::time::timeout(Duration::from_secs(3600), watch(&server)).await;
+        assert!(watched.is_err() && server.pings.load(Ordering::SeqCst) == 0);
+        let ahead = Duration::from_secs(3600);
+        let server = Scripted { heard: Duration::from_secs(1), ahead, ..Scripted::new(0) };
+        assert_eq!(watch(&server).await, "no answer after the machine slept");
     }
 }

@@ -275,6 +275,7 @@ impl Server {
             protocol_version: connection.and_then(|connection| connection.about().version.clone()),
             program: connection.and_then(|connection| connection.about().program.clone()),
             uptime_ms: attached.map(|attached| milliseconds(attached.uptime())),
+            last_answer_age_ms: connection.map(|connection| milliseconds(connection.last_heard())),
             restarts: snapshot.restarts,
             tools: inventory.tools.len(),
             resources: inventory.resources.len() + inventory.templates.len(),

@@ -32,6 +32,8 @@ pub struct ServerStatus {
     pub program: Option<String>,
     /// For how long it has been connected.
     pub uptime_ms: Option<u64>,
+    /// How long ago it last said anything.
+    pub last_answer_age_ms: Option<u64>,
     /// How often it was restarted in a row.
     pub restarts: u32,
     /// How many tools it has.
@@ -74,6 +76,7 @@ impl ServerStatus {
             protocol_version: None,
             program: None,
             uptime_ms: None,
+            last_answer_age_ms: None,
             restarts: 0,
             tools: 0,
             resources: 0,

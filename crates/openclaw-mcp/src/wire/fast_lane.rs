@@ -81,6 +81,14 @@ impl FastLane {
         }
     }
 
+    /// How long ago the server last said anything.
+    pub fn last_heard(&self) -> Duration {
+        match &self.way {
+            Way::Pipe(queue) => queue.heard.age(),
+            Way::Http(wire) => wire.heard.age(),
+        }
+    }
+
     /// Why the connection is closed, if it is.
     pub fn closed(&self) -> Option<&Closed> {
         match &self.way {

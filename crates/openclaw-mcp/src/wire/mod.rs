@@ -14,6 +14,7 @@ mod ending;
 mod fast_lane;
 mod frame;
 mod greeting;
+mod heard;
 pub(crate) mod http;
 mod outlet;
 mod peek;

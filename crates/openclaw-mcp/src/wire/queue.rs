@@ -9,6 +9,7 @@ use super::Closed;
 use super::calls::Calls;
 use super::deliver::Waiters;
 use super::ending::Ending;
+use super::heard::Heard;
 use super::outlet::Outlet;
 use super::skipped::Skipped;
 
@@ -27,6 +28,7 @@ pub(super) struct Queue {
     /// There is room again.
     room: Notify,
     ending: Ending,
+    pub(super) heard: Heard,
     pub(super) skipped: Skipped,
 }
 
@@ -46,6 +48,7 @@ impl Queue {
             work: Notify::new(),
             room: Notify::new(),
             ending: Ending::default(),
+            heard: Heard::default(),
             skipped,
         }
     }

@@ -24,7 +24,7 @@ pub(super) async fn read(
     let reason = loop {
         match output.read_buf(&mut buffer).await {
             Ok(0) => break Closed::ByServer,
-            Ok(_) => {}
+            Ok(_) => queue.heard.note(),
             Err(error) => break broken(&error),
         }
         let mut start = 0;

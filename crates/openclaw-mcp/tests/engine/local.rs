@@ -9,6 +9,7 @@ use openclaw_mcp::guard::Guard;
 use openclaw_mcp::local::{self, ConnectError, Plan, Step};
 use openclaw_mcp::process::{Launch, Patience};
 use openclaw_mcp::server_log::ServerLog;
+use openclaw_mcp::wire::{CallError, Limits};
 use openclaw_testkit::{Discover, Junk, Script, TestServer, processes};
 use rmcp::model::ProtocolVersion;
 use serde_json::value::RawValue;
@@ -167,4 +168,27 @@ async fn a_first_line_without_end_is_what_is_said() {
     let error = local::open(plan(&script), &Guard::none()).await.unwrap_err();
     assert!(error.to_string().contains("a line of more than 64 MiB"), "{error}");
     assert_nothing_left("openclaw-tag-first-line").await;
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_server_of_any_era_gives_signs_of_life_and_one_that_hangs_does_not() {
+    use nix::sys::signal::{Signal, kill};
+    let short = Limits { timeout: Duration::from_millis(300), cap: Duration::from_millis(300) };
+    for script in [Script::new().legacy(), Script::new().modern()] {
+        let script = script.name("openclaw-tag-ping");
+        let connection = local::open(plan(&script), &Guard::none()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let before = connection.last_heard();
+        connection.ping(LIMITS).await.unwrap();
+        assert!(before >= Duration::from_millis(50) && connection.last_heard() < LIMITS.timeout);
+        let pid = nix::unistd::Pid::from_raw(connection.pid().unwrap().try_into().unwrap());
+        kill(pid, Signal::SIGSTOP).unwrap();
+        let error = connection.ping(short).await.unwrap_err();
+        assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
+        assert!(connection.last_heard() >= short.timeout, "nothing was heard since");
+        kill(pid, Signal::SIGCONT).unwrap();
+        connection.close(Patience::default()).await;
+    }
+    assert_nothing_left("openclaw-tag-ping").await;
 }

@@ -41,6 +41,7 @@ use super::Closed;
 use super::calls::{Answer, Calls};
 use super::deliver::{Message, Waiters, deliver};
 use super::ending::Ending;
+use super::heard::Heard;
 use super::skipped::Skipped;
 use route::Route;
 use tasks::Tasks;
@@ -65,6 +66,7 @@ pub(crate) struct HttpWire {
     requests: Mutex<HashMap<u64, AbortHandle>>,
     tasks: Tasks,
     ending: Ending,
+    pub(super) heard: Heard,
     /// The server was told that the session is over.
     is_parted: AtomicBool,
     skipped: Skipped,
@@ -91,6 +93,7 @@ impl HttpWire {
             requests: Mutex::default(),
             tasks: Tasks::default(),
             ending: Ending::default(),
+            heard: Heard::default(),
             is_parted: AtomicBool::new(false),
             skipped,
         }
@@ -134,6 +137,7 @@ impl HttpWire {
 
     /// Brings a message to whoever waits for it.
     async fn deliver(&self, message: &[u8], wanted: Option<u64>) -> Result<Option<Answer>, Closed> {
+        self.heard.note();
         let delivered = deliver(message, wanted, self, &self.to_rmcp).await;
         delivered.map_err(|_| self.closed().cloned().unwrap_or(Closed::ByUs))
     }
