@@ -11,6 +11,7 @@ use openclaw_tools::{Policy, Rules};
 
 use crate::bridge::Office;
 use crate::catalogue::{Catalogue, Member};
+use crate::notices::Told;
 use crate::server::{Server, auth, reached_by};
 use crate::shelf::Revision;
 use crate::status::{AuthKind, ServerState, ServerStatus, TransportKind};
@@ -31,6 +32,7 @@ pub struct AgentTools {
     /// One builds, the others wait.
     building: Mutex<()>,
     pub(crate) office: Office,
+    told: Told,
 }
 
 /// Why a server does not run.
@@ -47,6 +49,7 @@ impl AgentTools {
         servers: Vec<Arc<Server>>,
         revision: Revision,
         office: &Office,
+        told: Told,
     ) -> Self {
         let all = [
             rules("tools", &config.tools),
@@ -75,7 +78,24 @@ impl AgentTools {
             revision,
             building: Mutex::new(()),
             office: office.clone(),
+            told,
         }
+    }
+
+    /// What the agent was told of its servers, for whoever takes its place.
+    pub(crate) fn told(&self) -> &Told {
+        &self.told
+    }
+
+    /// What the agent should be told about its servers since somebody asked last: that one has failed
+    /// three times in a row, is given up, needs a login, or is back (L4). In our words, nothing of a
+    /// server's among them; at most one for each server.
+    pub fn take_notices(&self) -> Vec<String> {
+        let news = |server: &Arc<Server>| {
+            let snapshot = server.snapshots().borrow().clone();
+            self.told.news(server.name(), &snapshot)
+        };
+        self.servers.iter().filter_map(news).collect()
     }
 
     /// The agent.
@@ -140,7 +160,7 @@ impl Resting {
                 let trouble = Trouble {
                     message: format!("environment variables are not set: {names}"),
                     hint: Some("set them, or take them out of the server's entry".to_owned()),
-                    last_lines: Vec::new(),
+                    ..Trouble::default()
                 };
                 let nothing = String::new();
                 (ServerState::Failed, TransportKind::Stdio, nothing, AuthKind::None, Some(trouble))

@@ -157,7 +157,8 @@ impl Live for Attached {
             cause = health::watch(self) => cause,
             never = keep_fresh => never,
         };
-        Trouble { message, hint: None, last_lines: self.connection.last_lines() }
+        let (last_lines, gist) = (self.connection.last_lines(), Some("the connection was lost"));
+        Trouble { message, hint: None, last_lines, gist }
     }
 
     async fn close(&self) {

@@ -83,7 +83,9 @@ impl Dial for ServerDial {
             Ok(inventory) => self.shelf.put(inventory, &connection).await,
             Err(error) => {
                 connection.close(Patience::default()).await;
-                let trouble = Trouble::new(format!("{error} while listing its tools"));
+                let message = format!("{error} while listing its tools");
+                let gist = Some("it does not list its tools");
+                let trouble = Trouble { message, gist, ..Trouble::default() };
                 return Err(DialError::Failed(trouble));
             }
         }
@@ -189,13 +191,30 @@ fn breaks_on_us(error: &ConnectError) -> bool {
 fn secret_failed(error: &openclaw_secrets::ResolveError) -> Trouble {
     let hint = "`openclaw secrets check` tells more".to_owned();
     let message = format!("{error} while resolving its secrets");
-    Trouble { message, hint: Some(hint), last_lines: Vec::new() }
+    let gist = Some("one of its secrets cannot be had");
+    Trouble { message, hint: Some(hint), gist, ..Trouble::default() }
 }
 
 impl From<RemoteError> for DialError {
     fn from(error: RemoteError) -> Self {
-        let trouble =
-            Trouble { message: error.to_string(), hint: error.hint(), last_lines: Vec::new() };
+        let gist = match error {
+            RemoteError::Unreachable(_) => "it cannot be reached",
+            RemoteError::TimedOut { .. } => "it does not answer in time",
+            RemoteError::NeedsAuth { .. } => "it needs a login",
+            RemoteError::Forbidden { .. } => "it refuses access",
+            RemoteError::RateLimited(_) => "it takes no more requests for now",
+            RemoteError::Redirected { .. } => "it is somewhere else now",
+            RemoteError::Setting { .. } => "a setting of it is wrong",
+            RemoteError::NotMcp { .. }
+            | RemoteError::UnknownVersion { .. }
+            | RemoteError::Refused { .. } => "it does not answer as an MCP server should",
+        };
+        let trouble = Trouble {
+            message: error.to_string(),
+            hint: error.hint(),
+            gist: Some(gist),
+            ..Trouble::default()
+        };
         match error {
             RemoteError::NeedsAuth { .. } => Self::NeedsAuth(trouble),
             _ => Self::Failed(trouble),
@@ -216,6 +235,13 @@ impl From<ConnectError> for Trouble {
             }
             _ => None,
         };
-        Self { message, hint: hint.map(str::to_owned), last_lines: words.last_lines }
+        let gist = match &error {
+            ConnectError::Spawn(_) => "its program cannot be started",
+            ConnectError::Ended { .. } => "its program ended",
+            ConnectError::TimedOut { .. } => "it does not answer in time",
+            ConnectError::Refused { .. } => "it does not answer as an MCP server should",
+        };
+        let (hint, last_lines) = (hint.map(str::to_owned), words.last_lines);
+        Self { message, hint, last_lines, gist: Some(gist) }
     }
 }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use openclaw_config::{AgentConfig, AgentId, Config, ServerConfig, ServerName};
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
 use crate::agent::AgentTools;
 use crate::attached::Attached;
 use crate::bridge::Office;
 use crate::dial::Surroundings;
+use crate::events::{Events, FleetEvent};
 use crate::server::{Common, Folders, Server, Treatment};
 use crate::shelf::Revision;
 use crate::supervisor::{Snapshot, State};
@@ -68,6 +69,7 @@ impl Fleet {
             revision: Revision::default(),
             turns: Arc::new(Semaphore::new(at_once)),
             folders: setup.folders,
+            events: Events::default(),
             tries_again: setup.tries_again,
         };
         let agents = ArcSwap::default();
@@ -98,11 +100,15 @@ impl Fleet {
     /// The agents' tools; servers that are there already are taken over.
     fn crew(&self, config: &Config, there: &[Arc<Server>]) -> BTreeMap<AgentId, Arc<AgentTools>> {
         let mut servers: Vec<Arc<Server>> = there.to_vec();
+        servers.iter().for_each(|server| server.users().clear());
+        let before = self.agents.load();
         let mut crew = BTreeMap::new();
         for agent in &config.agents {
             let own = self.servers_of(agent, &mut servers);
-            let tools =
-                AgentTools::new(agent, config, own, self.common.revision.clone(), &self.office);
+            own.iter().for_each(|server| server.users().add(&agent.id));
+            let told = before.get(&agent.id).map(|tools| tools.told().clone());
+            let (revision, told) = (self.common.revision.clone(), told.unwrap_or_default());
+            let tools = AgentTools::new(agent, config, own, revision, &self.office, told);
             crew.insert(agent.id.clone(), Arc::new(tools));
         }
         crew
@@ -129,6 +135,12 @@ impl Fleet {
     pub fn agent(&self, id: &str) -> Option<Arc<AgentTools>> {
         let agents = self.agents.load();
         agents.iter().find(|(agent, _)| agent.as_str() == id).map(|(_, tools)| Arc::clone(tools))
+    }
+
+    /// The changes of state of all servers, from now on (L6). Who does not take them for long misses the
+    /// oldest, and learns how many.
+    pub fn events(&self) -> broadcast::Receiver<FleetEvent> {
+        self.common.events.hear()
     }
 
     /// All servers that run, each once.

@@ -11,6 +11,7 @@ use crate::attached::Attached;
 use crate::backoff::Backoff;
 use crate::client::Changes;
 use crate::dial::{ServerDial, Surroundings};
+use crate::events::{Events, Users};
 use crate::latency::CallStats;
 use crate::limiter::Limiter;
 use crate::memory::Memory;
@@ -33,6 +34,7 @@ pub struct Server {
     /// How long a call may take.
     pub(crate) limits: Limits,
     treatment: Treatment,
+    users: Users,
     supervisor: Supervisor<Attached>,
     snapshots: watch::Receiver<Snapshot<Attached>>,
 }
@@ -45,6 +47,8 @@ pub(crate) struct Common {
     /// How many may connect at once.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) folders: Folders,
+    /// Where changes of state are told.
+    pub(crate) events: Events,
     /// Whether servers that fail or are lost are tried again.
     pub(crate) tries_again: bool,
 }
@@ -148,7 +152,10 @@ impl Server {
             tried_older: false,
             list_every: treatment.list_every,
         };
-        let supervisor = Supervisor::start(key.to_owned(), dial, backoff, config.lazy, log);
+        let users = Users::default();
+        let teller = common.events.teller(key, &users);
+        let (name_of, lazy) = (key.to_owned(), config.lazy);
+        let supervisor = Supervisor::start_observed(name_of, dial, backoff, lazy, log, teller);
         let snapshots = supervisor.snapshots();
         let timeout = config.tool_timeout;
         Self {
@@ -157,6 +164,7 @@ impl Server {
             limits: Limits { timeout, cap: treatment.call_cap.max(timeout) },
             stats: CallStats::default(),
             treatment,
+            users,
             name,
             config,
             shelf,
@@ -173,6 +181,11 @@ impl Server {
     /// Its configuration.
     pub fn config(&self) -> &ServerConfig {
         &self.config
+    }
+
+    /// The agents that use it.
+    pub(crate) fn users(&self) -> &Users {
+        &self.users
     }
 
     pub(crate) fn treatment(&self) -> Treatment {

@@ -87,6 +87,9 @@ pub struct Trouble {
     /// What the server wrote to stderr last. From outside: not for a model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub last_lines: Vec<String>,
+    /// The kind of it in a few fixed words, which quote nobody: fit for a model.
+    #[serde(skip)]
+    pub gist: Option<&'static str>,
 }
 
 impl Trouble {
@@ -98,14 +101,26 @@ impl Trouble {
     /// The same as it may be kept and shown: without secrets, the message on one clean line. Whoever
     /// told of it may have quoted the server.
     fn presentable(self, log: &ServerLog) -> Self {
-        let Self { message, hint, last_lines } = self;
+        let Self { message, hint, last_lines, gist } = self;
         let redacted = |text: String| log.redact(&text).into_owned();
         Self {
             message: clean_line(Untrusted::new(&redacted(message)), MESSAGE_CHARS),
             hint: hint.map(redacted),
             last_lines: last_lines.into_iter().map(redacted).collect(),
+            gist,
         }
     }
+}
+
+/// A change of state.
+#[derive(Debug, Clone, Copy)]
+pub struct Change<'a> {
+    /// The state from now on.
+    pub state: State,
+    /// How often it was started again in a row.
+    pub restarts: u32,
+    /// What went wrong, where something did.
+    pub trouble: Option<&'a Trouble>,
 }
 
 /// How to connect to a server.
@@ -152,11 +167,26 @@ impl<C: Live> Supervisor<C> {
         lazy: bool,
         log: ServerLog,
     ) -> Self {
+        Self::start_observed(name, dial, backoff, lazy, log, |_| {})
+    }
+
+    /// The same, with somebody who is told of each change of state. Unlike who looks at
+    /// [`Self::snapshots`], it misses none. It must not take long.
+    pub fn start_observed(
+        name: String,
+        dial: impl Dial<Connection = C>,
+        backoff: Backoff,
+        lazy: bool,
+        log: ServerLog,
+        observer: impl Fn(Change<'_>) + Send + 'static,
+    ) -> Self {
         let first = if lazy { State::Idle } else { State::Connecting };
         let nothing = Snapshot { state: first, connection: None, restarts: 0, last_error: None };
         let (publisher, snapshots) = watch::channel(nothing);
         let (sender, commands) = mpsc::channel(COMMANDS);
-        let machine = Machine { name, dial, backoff, commands, publisher, log, last_error: None };
+        let (observer, last_error) = (Box::new(observer), None);
+        let machine =
+            Machine { name, dial, backoff, commands, publisher, log, observer, last_error };
         // It ends when the commands do, and publishes nothing any more then.
         tokio::spawn(machine.run(first));
         Self { commands: sender, snapshots }
@@ -194,6 +224,7 @@ struct Machine<D: Dial> {
     commands: mpsc::Receiver<Command>,
     publisher: watch::Sender<Snapshot<D::Connection>>,
     log: ServerLog,
+    observer: Box<dyn Fn(Change<'_>) + Send>,
     last_error: Option<Trouble>,
 }
 
@@ -304,8 +335,10 @@ impl<D: Dial> Machine<D> {
         let restarts = self.backoff.tries();
         let server = &self.name;
         let is_in_trouble = matches!(state, State::Restarting | State::NeedsAuth | State::Failed);
-        if self.publisher.borrow().state != state {
-            match self.last_error.as_ref().filter(|_| is_in_trouble) {
+        let trouble = self.last_error.as_ref().filter(|_| is_in_trouble);
+        let is_change = self.publisher.borrow().state != state;
+        if is_change {
+            match trouble {
                 Some(Trouble { message, .. }) => {
                     tracing::warn!(%server, ?state, restarts, error = %message);
                     self.log.line(&format!("[openclaw] {state:?}: {message}"));
@@ -318,6 +351,9 @@ impl<D: Dial> Machine<D> {
         }
         let last_error = self.last_error.clone();
         self.publisher.send_replace(Snapshot { state, connection, restarts, last_error });
+        if is_change {
+            (self.observer)(Change { state, restarts, trouble });
+        }
     }
 }
 

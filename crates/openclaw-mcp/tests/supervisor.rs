@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use openclaw_mcp::backoff::Backoff;
 use openclaw_mcp::server_log::ServerLog;
-use openclaw_mcp::supervisor::{Dial, DialError, Live, Snapshot, State, Supervisor, Trouble};
+use openclaw_mcp::supervisor::{
+    Change, Dial, DialError, Live, Snapshot, State, Supervisor, Trouble,
+};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -168,6 +170,7 @@ async fn trouble_is_shown_on_one_line_and_without_secrets() {
         message: "it said:\n\u{1b}key hunter22".to_owned(),
         hint: Some("not hunter22".to_owned()),
         last_lines: vec!["hunter22?".to_owned()],
+        gist: None,
     };
     let dial = Scripted::new([Err(DialError::Failed(trouble))]);
     let log = ServerLog::none().without_secrets(redactor);
@@ -188,6 +191,38 @@ async fn a_remote_server_is_tried_for_ever() {
     assert!(dial.tried_at().len() > 60);
     assert_eq!(supervisor.snapshots().borrow().state, State::Restarting);
     supervisor.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_change_of_state_is_told() {
+    let dial = Scripted::new([failed(), lives(0), Ok(None)]);
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let observer = move |change: Change<'_>| {
+        let message = change.trouble.map(|trouble| trouble.message.clone());
+        tell.send((change.state, message)).unwrap();
+    };
+    let (backoff, log) = (Backoff::process(5), ServerLog::none());
+    let supervisor = Supervisor::start_observed("x".into(), dial, backoff, true, log, observer);
+    supervisor.wake();
+    let mut snapshots = supervisor.snapshots();
+    snapshots.wait_for(|it| it.state == State::Ready && it.restarts == 2).await.unwrap();
+    supervisor.stop().await;
+    let mut changes = Vec::new();
+    while let Some(change) = told.recv().await {
+        changes.push(change);
+    }
+    let because = |message: &str| Some(message.to_owned());
+    let expected = [
+        (State::Connecting, None),
+        (State::Restarting, because("no such program")),
+        (State::Connecting, None),
+        (State::Ready, None),
+        (State::Restarting, because("it crashed")),
+        (State::Connecting, None),
+        (State::Ready, None),
+        (State::Closed, None),
+    ];
+    assert_eq!(changes, expected);
 }
 
 #[tokio::test(start_paused = true)]

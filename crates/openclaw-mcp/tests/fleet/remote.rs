@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openclaw_mcp::status::ServerState;
 use openclaw_testkit::{Recording, Script, TestServer, Tool};
 use serde_json::json;
 
@@ -70,4 +71,41 @@ async fn a_modern_server_is_asked_to_tell_of_changes_before_it_is_listed() {
         let first = |method: &str| methods.iter().position(|it| it == method).unwrap();
         assert!(first("subscriptions/listen") < first("tools/list"), "{methods:?}");
     }
+}
+
+#[tokio::test]
+async fn who_listens_hears_of_every_change_and_the_agent_of_the_third_failure() {
+    let server = TestServer::http(&Script::new().legacy());
+    let port = server.port();
+    let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
+    let mut events = fleet.events();
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    let ready = events.recv().await.unwrap();
+    assert_eq!((ready.server.as_str(), ready.state), ("x", ServerState::Ready));
+    assert_eq!((ready.agents, ready.reason), (vec!["main".to_owned()], None));
+    assert!(tools.take_notices().is_empty());
+
+    server.kill();
+    tools.server("x").unwrap().reconnect().await;
+    let mut notices = Vec::new();
+    let mut failures = 0;
+    while notices.is_empty() {
+        let event = events.recv().await.unwrap();
+        if event.state == ServerState::Restarting {
+            failures += 1;
+            assert!(event.reason.unwrap().contains("no connection"));
+        }
+        notices = tools.take_notices();
+    }
+    assert!(failures >= 3, "{failures}");
+    let expected = "MCP server 'x' has failed 3 times in a row (it cannot be reached).";
+    assert!(notices.len() == 1 && notices[0].starts_with(expected), "{notices:?}");
+    assert!(tools.take_notices().is_empty(), "once is enough");
+
+    let _server = TestServer::http_on(port, &Script::new().legacy());
+    while events.recv().await.unwrap().state != ServerState::Ready {}
+    assert_eq!(tools.take_notices(), ["MCP server 'x' is available again."]);
+    fleet.stop().await;
+    while events.recv().await.unwrap().state != ServerState::Closed {}
 }

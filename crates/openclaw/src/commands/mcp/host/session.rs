@@ -90,7 +90,7 @@ impl Session {
         }
         let resting = self.tools.statuses().into_iter().find(|status| status.name == name);
         match resting.map(|status| status.last_error) {
-            Some(Some(Trouble { message, hint, last_lines })) => {
+            Some(Some(Trouble { message, hint, last_lines, .. })) => {
                 let message = format!("`{name}` cannot be started: {message}");
                 output.problem_of(&message, hint.as_deref(), &last_lines);
                 Err(Exit::Unavailable)
