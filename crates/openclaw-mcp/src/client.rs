@@ -1,7 +1,7 @@
 //! What a server may ask of us, and what we answer (T10, T11).
 //!
 //! Questions to a person (elicitation) reach one where one is there and are declined otherwise; roots
-//! are the session's folders; sampling is declined. What a server logs goes to the log and nowhere
+//! are the session's folders; sampling is declined but to servers that may have it. What a server logs goes to the log and nowhere
 //! else. That a list has changed is noted, for whoever keeps the lists.
 
 #![expect(deprecated, reason = "older servers still ask for roots and sampling, and still log")]
@@ -76,6 +76,12 @@ pub trait Lender: Send + Sync + 'static {
     /// Completes what a server wants completed: the parameters of `sampling/createMessage`, and its
     /// result or why there is none.
     fn complete(&self, server: &str, params: Value) -> BoxFuture<'_, Result<Value, String>>;
+
+    /// Whether this server may have it. One that may not is not told that there is a model to lend, and
+    /// is declined if it asks all the same (T11).
+    fn lends_to(&self, _server: &str) -> bool {
+        false
+    }
 }
 
 /// Who we are to servers, and whom they can reach through us.
@@ -98,6 +104,12 @@ impl std::fmt::Debug for Host {
 }
 
 impl Host {
+    /// What a server of this name can reach: a model only if it may have one.
+    pub(crate) fn of_server(&self, server: &str) -> Self {
+        let lender = self.lender.as_ref().filter(|lender| lender.lends_to(server));
+        Self { lender: lender.cloned(), ..self.clone() }
+    }
+
     /// What is told to servers about us.
     pub(crate) fn config(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
@@ -160,6 +172,7 @@ struct Shared {
 impl Client {
     /// Our side for a server of this name.
     pub fn new(server: &str, host: Host) -> Self {
+        let host = host.of_server(server);
         let (server, config) = (server.to_owned(), host.config());
         let changes = watch::Sender::new(Changes::default());
         let shared = Arc::new(Shared { server, host, changes });
@@ -371,6 +384,33 @@ mod tests {
         let answers = Client::new("x", host).fulfil(questions(2)).await.unwrap();
         assert_eq!(answers["0"]["action"], "cancel");
         assert_eq!(answers["1"]["action"], "cancel");
+    }
+
+    /// Lends to one server alone.
+    struct Friend;
+
+    impl Lender for Friend {
+        fn complete(&self, _server: &str, _params: Value) -> BoxFuture<'_, Result<Value, String>> {
+            Box::pin(async { Ok(json!("done")) })
+        }
+
+        fn lends_to(&self, server: &str) -> bool {
+            server == "friend"
+        }
+    }
+
+    #[tokio::test]
+    async fn a_model_is_lent_to_servers_that_may_have_it_and_to_no_other() {
+        let wanted = json!({ "method": "sampling/createMessage", "params": {} });
+        let wanted = BTreeMap::from([("a".to_owned(), wanted)]);
+        let host = Host { lender: Some(Arc::new(Friend)), ..Host::default() };
+        let friend = Client::new("friend", host.clone());
+        assert!(friend.config().capabilities.sampling.is_some());
+        assert_eq!(friend.fulfil(wanted.clone()).await.unwrap()["a"], "done");
+        let stranger = Client::new("stranger", host);
+        assert!(stranger.config().capabilities.sampling.is_none(), "it is not even told");
+        let error = stranger.fulfil(wanted).await.unwrap_err();
+        assert!(error.contains("may not have"), "{error}");
     }
 
     #[tokio::test]
