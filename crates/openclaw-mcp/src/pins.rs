@@ -1,7 +1,9 @@
 //! Which tools were approved, and as what (B13): a tool that changes afterwards is noticed.
 //!
-//! The file is small and private; every change of it is atomic. Two programs that approve at the same
-//! moment may lose one of the two approvals: the tool is asked about again, never run unasked.
+//! The file is small and private; every change of it is atomic. Programs that run at the same time take
+//! turns to change it, and see each other's approvals: before a tool is said to be something else than
+//! was approved, the file is looked at again if it has changed. A tool that is what was approved costs
+//! no look at all.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +11,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,6 +20,8 @@ use sha2::{Digest as _, Sha256};
 use crate::listing::ListedTool;
 
 const VERSION: u32 = 1;
+/// How often it is looked, for tools that are new, whether another program has approved them.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A larger file is none of ours.
 const MAX_FILE: u64 = 32 * 1024 * 1024;
 
@@ -161,7 +165,38 @@ struct File {
 pub struct Pins {
     path: PathBuf,
     set_aside: Option<PathBuf>,
-    approvals: Mutex<Approvals>,
+    known: Mutex<Known>,
+}
+
+/// What was in the file when it was read last.
+#[derive(Debug, Default)]
+struct Known {
+    approvals: Approvals,
+    /// The file that it was read from.
+    stamp: Option<Stamp>,
+    /// When it was last looked whether there is another file, for a tool that is new.
+    looked: Option<Instant>,
+}
+
+/// What tells one state of the file from another. It is replaced with every change: mostly the number
+/// of the file is enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    length: u64,
+    number: u64,
+}
+
+impl Stamp {
+    /// None if there is no file.
+    fn of(path: &Path) -> Option<Self> {
+        let about = std::fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        let number = std::os::unix::fs::MetadataExt::ino(&about);
+        #[cfg(not(unix))]
+        let number = 0;
+        Some(Self { modified: about.modified().ok(), length: about.len(), number })
+    }
 }
 
 impl Pins {
@@ -172,6 +207,8 @@ impl Pins {
     /// If the file cannot be read or moved, or a newer version of this program wrote it.
     pub fn load(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
+        // Before it is read: should it change meanwhile, it is read again.
+        let stamp = Stamp::of(&path);
         let (approvals, set_aside) = match read(&path)? {
             Found::Approvals(approvals) => (approvals, None),
             Found::Nonsense => {
@@ -185,7 +222,8 @@ impl Pins {
                 (Approvals::default(), Some(aside))
             }
         };
-        Ok(Self { path, set_aside, approvals: Mutex::new(approvals) })
+        let known = Known { approvals, stamp, looked: None };
+        Ok(Self { path, set_aside, known: Mutex::new(known) })
     }
 
     /// Where the file was moved because it could not be understood, if so.
@@ -195,15 +233,18 @@ impl Pins {
 
     /// What is known of a tool that now has this fingerprint.
     pub fn check(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> Pin {
-        let approvals = self.approvals.lock().unwrap_or_else(PoisonError::into_inner);
-        match approvals.get(server).and_then(|tools| tools.get(tool)) {
-            None => Pin::New,
-            Some(approved) if approved.fingerprint == *fingerprint => Pin::Same,
-            Some(approved) => {
-                let since = UNIX_EPOCH.checked_add(Duration::from_secs(approved.since));
-                Pin::Changed { since: since.unwrap_or(UNIX_EPOCH) }
-            }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let pin = known.pin(server, tool, fingerprint);
+        let is_worth_a_look = match pin {
+            Pin::Same => false,
+            Pin::Changed { .. } => true,
+            // Most tools are never approved, and are called often.
+            Pin::New => known.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY),
+        };
+        if is_worth_a_look && known.read_if_changed(&self.path) {
+            return known.pin(server, tool, fingerprint);
         }
+        pin
     }
 
     /// Approves a tool as it is, and saves that. Reads and writes a file: not for the hot path.
@@ -216,8 +257,8 @@ impl Pins {
 
     /// Whether an agent may call this tool, as it is, without asking.
     pub fn is_free(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
-        let approvals = self.approvals.lock().unwrap_or_else(PoisonError::into_inner);
-        let approved = approvals.get(server).and_then(|tools| tools.get(tool));
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let approved = known.approvals.get(server).and_then(|tools| tools.get(tool));
         approved.is_some_and(|it| it.for_good && it.fingerprint == *fingerprint)
     }
 
@@ -264,15 +305,16 @@ impl Pins {
 
     /// Changes what is in the file now: another program may have approved something meanwhile.
     fn change(&self, change: impl FnOnce(&mut Approvals)) -> io::Result<()> {
-        let mut approvals = self.approvals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let _turn = take_turn(&self.path)?;
         let mut changed = match read(&self.path)? {
             Found::Approvals(in_file) => in_file,
-            Found::Nonsense => approvals.clone(),
+            Found::Nonsense => known.approvals.clone(),
         };
         change(&mut changed);
         write(&self.path, &changed)?;
-        *approvals = changed;
+        known.approvals = changed;
+        known.stamp = Stamp::of(&self.path);
         Ok(())
     }
 }
@@ -280,6 +322,41 @@ impl Pins {
 /// Seconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+impl Known {
+    fn pin(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> Pin {
+        match self.approvals.get(server).and_then(|tools| tools.get(tool)) {
+            None => Pin::New,
+            Some(approved) if approved.fingerprint == *fingerprint => Pin::Same,
+            Some(approved) => {
+                let since = UNIX_EPOCH.checked_add(Duration::from_secs(approved.since));
+                Pin::Changed { since: since.unwrap_or(UNIX_EPOCH) }
+            }
+        }
+    }
+
+    /// Reads the file if it is not the one that was read last; says whether it did. A file that cannot be
+    /// read or understood changes nothing.
+    fn read_if_changed(&mut self, path: &Path) -> bool {
+        self.looked = Some(Instant::now());
+        let stamp = Stamp::of(path);
+        if stamp == self.stamp {
+            return false;
+        }
+        self.stamp = stamp;
+        match read(path) {
+            Ok(Found::Approvals(approvals)) => {
+                self.approvals = approvals;
+                true
+            }
+            Ok(Found::Nonsense) => false,
+            Err(error) => {
+                tracing::warn!(file = %path.display(), %error, "approvals cannot be read again");
+                false
+            }
+        }
+    }
 }
 
 /// Keeps other programs from changing the file until this is dropped.

@@ -120,3 +120,30 @@ fn the_file_is_private() {
     Pins::load(&path).unwrap().approve("a", "x", fingerprint("A")).unwrap();
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
+
+#[test]
+fn what_another_program_approves_is_seen_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
+    theirs.approve("files", "read", fingerprint("Reads.")).unwrap();
+    assert_eq!(ours.check("files", "read", &fingerprint("Reads.")), Pin::Same);
+    let changed = fingerprint("Reads. Also sends.");
+    for _ in 0..2 {
+        assert!(matches!(ours.check("files", "read", &changed), Pin::Changed { .. }));
+    }
+    theirs.approve("files", "read", changed).unwrap();
+    assert_eq!(ours.check("files", "read", &changed), Pin::Same);
+}
+
+#[test]
+fn a_file_that_is_broken_meanwhile_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    pins.approve("files", "read", fingerprint("Reads.")).unwrap();
+    std::fs::write(&path, "nonsense").unwrap();
+    let changed = pins.check("files", "read", &fingerprint("Reads. Also sends."));
+    assert!(matches!(changed, Pin::Changed { .. }));
+    assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::Same);
+}
