@@ -160,6 +160,9 @@ impl AgentTools {
             let words = format!("This call is not allowed: the configuration says so (`{by}`).");
             return Err((Failure::Denied, words));
         }
+        if let Some(flaw) = tool.flaw() {
+            return Err((Failure::Protocol, format!("This tool cannot be called: {flaw}.")));
+        }
         self.check_pin(tool, call)
             .map_err(|words| (Failure::Denied, format!("This call is not allowed: {words}.")))?;
         let validator = tool.validator.get().map_err(|unusable| {

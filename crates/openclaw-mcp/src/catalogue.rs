@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use openclaw_tools::{Decision, Effect, Policy, ToolName, ToolSpec};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::describe;
 use crate::listing::ListedTool;
@@ -15,7 +15,7 @@ use crate::naming::{RawTool, names, plain};
 use crate::param_headers::{self, ParamHeader};
 use crate::pins::Fingerprint;
 use crate::server::Server;
-use openclaw_tools::schema::{Dialect, LazyValidator, Unusable, provider_schema};
+use openclaw_tools::schema::{Dialect, LazyValidator, Unusable, Validator, provider_schema};
 
 /// All tools of an agent.
 #[derive(Debug, Default)]
@@ -34,6 +34,8 @@ pub struct CatalogueTool {
     pub spec: ToolSpec,
     /// Whether the policy lets it be used.
     pub decision: Decision,
+    /// Why nobody can use it.
+    flaw: Option<Flaw>,
     /// Its server.
     pub(crate) server: Arc<Server>,
     /// The tool as its server describes it.
@@ -44,7 +46,24 @@ pub struct CatalogueTool {
     schemas: [OnceLock<Result<Arc<Value>, Unusable>>; Dialect::ALL.len()],
 }
 
+/// Why a tool is not offered to an agent. People see it all the same, and whoever calls it is told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// Its schema cannot be used.
+    #[error(transparent)]
+    Schema(#[from] Unusable),
+    /// Its schema holds what people would not see and a model would.
+    #[error("its schema hides characters in a name or a value")]
+    HiddenCharacters,
+}
+
 impl CatalogueTool {
+    /// Why nobody can use it, as far as that shows at first sight. That a schema makes no sense shows
+    /// when it is used: in [`Self::schema_for`], and in a call.
+    pub fn flaw(&self) -> Option<&Flaw> {
+        self.flaw.as_ref()
+    }
+
     /// The server that it belongs to.
     pub fn server(&self) -> &Server {
         &self.server
@@ -67,19 +86,24 @@ impl CatalogueTool {
     /// Why the tool cannot be offered to such a model; others are not touched by it (B3).
     pub fn schema_for(&self, dialect: Dialect) -> Result<&Arc<Value>, &Unusable> {
         let make = || {
+            // What cannot be called is not offered.
+            self.validator.get().map_err(Clone::clone)?;
             let made = self
                 .spec
                 .input_schema
                 .as_object()
                 .map(|schema| provider_schema(schema, dialect).map(Arc::new));
-            let made = made.unwrap_or_else(|| Ok(Arc::clone(&self.spec.input_schema)));
+            made.unwrap_or_else(|| Ok(Arc::clone(&self.spec.input_schema)))
+        };
+        let make_and_tell = || {
+            let made = make();
             if let Err(reason) = &made {
                 let (server, name) = (self.server.name(), &self.spec.name);
                 tracing::warn!(%server, tool = %name, %reason, "a tool cannot be offered");
             }
             made
         };
-        self.schemas[dialect as usize].get_or_init(make).as_ref()
+        self.schemas[dialect as usize].get_or_init(make_and_tell).as_ref()
     }
 
     /// What it says about itself, in short.
@@ -89,7 +113,7 @@ impl CatalogueTool {
 
     /// Whether it may be used.
     pub fn is_allowed(&self) -> bool {
-        self.decision == Decision::Allowed
+        self.decision == Decision::Allowed && self.flaw.is_none()
     }
 }
 
@@ -159,7 +183,7 @@ impl Catalogue {
             .find(|entry| entry.server.name().as_str() == server && entry.listed.name == tool)
     }
 
-    /// All tools in the order of their names, those that are denied among them.
+    /// All tools in the order of their names, those that are denied or have a flaw among them.
     pub fn all(&self) -> &[Arc<CatalogueTool>] {
         &self.sorted
     }
@@ -185,22 +209,36 @@ fn entry(
         Decision::Allowed => member.policy.decide_any(&[name.as_str(), &listed.name], &[known_as]),
         denied @ Decision::Denied { .. } => denied,
     };
+    let schema = describe::clean_schema(&listed.input_schema);
+    let flaw = flaw(&listed.input_schema, &schema);
+    if let Some(reason) = &flaw {
+        tracing::warn!(%server, tool = %name, %reason, "a tool cannot be used, and is not offered");
+    }
     let spec = ToolSpec {
         name,
         label: describe::label(server, &listed.name),
         description: describe::description(server, listed),
-        input_schema: Arc::new(Value::Object(describe::clean_schema(&listed.input_schema))),
+        input_schema: Arc::new(Value::Object(schema)),
         effect: effect(listed),
     };
     CatalogueTool {
         spec,
         decision,
+        flaw,
         server: Arc::clone(&member.server),
         listed: Arc::clone(listed),
         validator: LazyValidator::new(Arc::clone(&listed.input_schema)),
         fingerprint: OnceLock::new(),
         headers: OnceLock::new(),
         schemas: Default::default(),
+    }
+}
+
+/// What can be found out about a schema at little cost: a catalogue has thousands of them.
+fn flaw(listed: &Map<String, Value>, cleaned: &Map<String, Value>) -> Option<Flaw> {
+    match Validator::look_at(listed) {
+        Err(unusable) => Some(unusable.into()),
+        Ok(()) => describe::hides_something(cleaned).then_some(Flaw::HiddenCharacters),
     }
 }
 

@@ -39,19 +39,45 @@ pub fn label(server: &str, tool: &str) -> String {
     format!("MCP: {}/{}", clean(server), clean(tool))
 }
 
-/// A schema whose descriptions and titles are cleaned and bounded. Names and values stay as they are:
-/// a call needs them to the letter.
+/// Keywords whose text a call or a reference needs to the letter.
+const TO_THE_LETTER: [&str; 14] = [
+    "$anchor",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$id",
+    "$recursiveRef",
+    "$ref",
+    "$schema",
+    "const",
+    "contentEncoding",
+    "contentMediaType",
+    "format",
+    "id",
+    "pattern",
+    "type",
+];
+
+/// A schema whose texts are cleaned and bounded: descriptions, titles, examples, defaults, and whatever
+/// else says something to a reader. Names and values stay as they are, because a call needs them to the
+/// letter; see [`hides_something`] for those.
 pub fn clean_schema(schema: &Map<String, Value>) -> Map<String, Value> {
     let mut root = Value::Object(schema.clone());
     for_each_subschema_mut(&mut root, &mut |schema| {
         schema.remove("$comment");
         for key in ["description", "title"] {
-            match schema.get_mut(key) {
-                Some(Value::String(text)) => *text = clean_lines(text, MAX_INNER),
-                Some(_) => {
-                    schema.remove(key);
+            if schema.get(key).is_some_and(|text| !text.is_string()) {
+                schema.remove(key);
+            }
+        }
+        for (key, value) in schema.iter_mut() {
+            match value {
+                Value::String(text) if !TO_THE_LETTER.contains(&key.as_str()) => {
+                    *text = clean_lines(text, MAX_INNER);
                 }
-                None => {}
+                value if matches!(key.as_str(), "default" | "example" | "examples") => {
+                    clean_value(value);
+                }
+                _ => {}
             }
         }
     });
@@ -59,6 +85,62 @@ pub fn clean_schema(schema: &Map<String, Value>) -> Map<String, Value> {
         Value::Object(schema) => schema,
         _ => Map::new(),
     }
+}
+
+/// Listing has bounded the nesting.
+fn clean_value(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = clean_lines(text, MAX_INNER),
+        Value::Array(items) => items.iter_mut().for_each(clean_value),
+        Value::Object(members) => members.values_mut().for_each(clean_value),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Whether a schema that was cleaned still holds characters that nobody sees: in the name of a property,
+/// in a value of `enum`, or elsewhere where the server wants them to the letter. They may say something
+/// to a model that no person reads, or pass one name off as another.
+pub fn hides_something(schema: &Map<String, Value>) -> bool {
+    schema.iter().any(|(name, value)| {
+        is_disguised(name)
+            || match value {
+                Value::Object(members) => hides_something(members),
+                value => value_hides_something(value),
+            }
+    })
+}
+
+fn value_hides_something(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_disguised(text),
+        Value::Array(items) => items.iter().any(value_hides_something),
+        Value::Object(members) => hides_something(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Scripts and emoji need joiners and selectors, one at a time and after a character of theirs; line
+/// breaks and tabs are values like others. Nothing needs the rest.
+fn is_disguised(text: &str) -> bool {
+    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    if text.is_ascii() {
+        return text.chars().any(is_control);
+    }
+    let is_joiner = |c: char| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    let is_hidden = |c: char| {
+        matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+    };
+    let mut before = ' ';
+    text.chars().any(|c| {
+        let is_stray = is_joiner(c) && (before.is_ascii() || is_joiner(before));
+        before = c;
+        is_stray || is_hidden(c) || is_control(c)
+    })
 }
 
 /// Line by line, because lists and examples are read better so; then once more as a whole, because a
@@ -123,6 +205,51 @@ mod tests {
         let described = description("files", &tool(Some(theirs)));
         assert!(described.starts_with("[MCP server: files] abc [removed token]"), "{described}");
         assert!(!described.contains("UNTRUSTED_CONTENT"), "{described}");
+    }
+
+    #[test]
+    fn whatever_a_schema_says_is_cleaned() {
+        let schema = json!({
+            "properties": {
+                "a": {
+                    "default": "x\u{202e}y",
+                    "examples": ["x\u{200b}y", {"deep": ["x\u{200b}y"]}],
+                    "markdownDescription": "x\u{200b}y",
+                    "const": "x\u{200b}y",
+                },
+            },
+        });
+        let cleaned = Value::Object(clean_schema(schema.as_object().unwrap()));
+        let expected = json!({
+            "default": "xy",
+            "examples": ["xy", {"deep": ["xy"]}],
+            "markdownDescription": "xy",
+            "const": "x\u{200b}y",
+        });
+        assert_eq!(cleaned["properties"]["a"], expected);
+    }
+
+    #[test]
+    fn what_is_hidden_in_names_and_values_is_noticed() {
+        let hides = |schema: Value| hides_something(&clean_schema(schema.as_object().unwrap()));
+        for schema in [
+            json!({"properties": {"pa\u{200b}th": {}}}),
+            json!({"required": ["pa\u{202e}th"]}),
+            json!({"properties": {"a": {"enum": ["x", "y\u{e0041}"]}}}),
+            json!({"properties": {"a": {"const": {"deep": "\u{1b}[31m"}}}}),
+            json!({"properties": {"a": {"enum": ["a\u{200d}b"]}}}),
+            json!({"properties": {"a": {"enum": ["\u{1f469}\u{200d}\u{200c}\u{200d}"]}}}),
+        ] {
+            assert!(hides(schema.clone()), "{schema}");
+        }
+        for schema in [
+            json!({"description": "pa\u{200b}th", "properties": {"path": {"default": "\u{200b}"}}}),
+            json!({"properties": {"delimiter": {"enum": [",", "\t", "\n"]}}}),
+            json!({"properties": {"größe": {"enum": ["\u{1f469}\u{200d}\u{1f4bb}", "❤\u{fe0f}"]}}}),
+            json!({"properties": {"می\u{200c}خواهم": {}}}),
+        ] {
+            assert!(!hides(schema.clone()), "{schema}");
+        }
     }
 
     #[test]

@@ -102,3 +102,34 @@ async fn garbage_floods_and_endless_lines_harm_nobody_else() {
     fleet.stop().await;
     assert_nothing_left("openclaw-tag-endless").await;
 }
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_used_is_not_offered_and_says_why_when_it_is_called() {
+    let hidden = json!({ "type": "object", "properties": { "pa\u{200b}th": {} } });
+    let endless = json!({ "type": "object", "allOf": [{ "$ref": "#" }] });
+    let script = Script::new().tools([
+        Tool::new("good"),
+        Tool::new("hidden").schema(hidden),
+        Tool::new("endless").schema(endless),
+        Tool::new("nonsense").schema(json!({ "type": 17 })),
+    ]);
+    let fleet = start(&servers(json!({ "x": entry(&script) })));
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    let catalogue = tools.catalogue();
+    let offered: Vec<&str> = catalogue.allowed().map(|tool| tool.spec.name.as_str()).collect();
+    assert_eq!(offered, ["mcp_x_good"]);
+    assert_eq!(catalogue.all().len(), 4, "people see them");
+    for (name, reason) in [
+        ("mcp_x_hidden", "hides characters"),
+        ("mcp_x_endless", "without an end"),
+        ("mcp_x_nonsense", "makes no sense"),
+    ] {
+        let flaw = catalogue.get(name).unwrap().flaw().unwrap().to_string();
+        assert!(flaw.contains(reason), "{flaw}");
+        let outcome = call(&tools, name, json!({})).await;
+        assert_eq!(outcome.details.failure, Some(Failure::Protocol), "{outcome:?}");
+        assert!(outcome.text().contains(reason), "{outcome:?}");
+    }
+    fleet.stop().await;
+}

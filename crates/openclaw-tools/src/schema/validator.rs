@@ -73,6 +73,25 @@ impl Validator {
         Ok(Self { rules: Some(Rules { validator, cost }), dropped_refs, has_lost_patterns })
     }
 
+    /// Looks whether a schema is within bounds, has an end, and names types that there are, which costs
+    /// little of what compiling it does. One that passes may still make no sense.
+    ///
+    /// # Errors
+    /// If it is too large, too deep or without an end, or names another type.
+    pub fn look_at(schema: &Map<String, Value>) -> Result<(), Unusable> {
+        if is_any_object(schema) {
+            return Ok(());
+        }
+        let mut tidy = tidy(schema)?;
+        Cost::of(&tidy)?;
+        let mut names_types = true;
+        for_each_subschema_mut(&mut tidy.root, &mut |schema| {
+            names_types &= schema.get("type").is_none_or(names_type);
+        });
+        let nonsense = || Unusable::Invalid("`type` is not the name of a type".to_owned());
+        if names_types { Ok(()) } else { Err(nonsense()) }
+    }
+
     /// How many references in the schema lead out of it, or nowhere, and are not followed.
     pub fn dropped_refs(&self) -> usize {
         self.dropped_refs
@@ -116,6 +135,17 @@ impl Validator {
             Ok(arguments) => self.check(&arguments),
             Err(_) => Err(Violations::unreadable()),
         }
+    }
+}
+
+/// Whether the value of `type` is one: a name, or several.
+fn names_type(value: &Value) -> bool {
+    const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+    match value {
+        Value::String(name) => TYPES.contains(&name.as_str()),
+        // In draft 4 there may be schemas among them.
+        Value::Array(items) => items.iter().all(|item| item.is_object() || names_type(item)),
+        _ => false,
     }
 }
 

@@ -193,3 +193,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_seen_at_first_sight_is_what_compiling_finds() {
+    let look = |schema: &Value| Validator::look_at(schema.as_object().unwrap());
+    for good in [
+        json!({}),
+        json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}}}),
+        json!({"properties": {"again": {"$ref": "#"}}}),
+    ] {
+        assert_eq!(look(&good), Ok(()), "{good}");
+        assert!(compile(&good).is_ok(), "{good}");
+    }
+    for bad in [
+        json!({"type": 17}),
+        json!({"properties": {"a": {"type": "text"}}}),
+        json!({"allOf": [{"$ref": "#"}]}),
+        json!({"description": "x".repeat(600 * 1024), "minProperties": 1}),
+    ] {
+        assert!(look(&bad).is_err(), "{bad}");
+        assert!(compile(&bad).is_err(), "{bad}");
+    }
+}

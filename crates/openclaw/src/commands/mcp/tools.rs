@@ -99,6 +99,9 @@ fn show_schema(tool: &CatalogueTool, session: &Session, output: &mut Output) {
 fn remark(tool: &CatalogueTool, session: &Session) -> Option<String> {
     match &tool.decision {
         Decision::Denied { by } => Some(format!("denied by {by}")),
+        Decision::Allowed if let Some(flaw) = tool.flaw() => {
+            Some(format!("cannot be used: {flaw}"))
+        }
         Decision::Allowed if is_changed(tool, session) => {
             Some("changed since it was approved".to_owned())
         }
@@ -143,6 +146,9 @@ fn to_json(tool: &CatalogueTool, schema: bool, session: &Session) -> Value {
         "deniedBy": denied_by,
         "changed": is_changed(tool, session),
     });
+    if let Some(flaw) = tool.flaw() {
+        value["unusable"] = flaw.to_string().into();
+    }
     if schema {
         value["inputSchema"] = Value::Object((*tool.listed().input_schema).clone());
     }
