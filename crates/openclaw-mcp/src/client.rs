@@ -6,23 +6,22 @@
 
 #![expect(deprecated, reason = "older servers still ask for roots and sampling, and still log")]
 
+mod handler;
+mod host;
+
+pub use host::{Answer, Host, Lender, Person, Question, Wanted};
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
-    ErrorData, FormElicitationCapability, Implementation, ListRootsResult, LoggingLevel,
-    LoggingMessageNotificationParam, ProtocolVersion, Root, RootsCapabilities, SamplingCapability,
-    UrlElicitationCapability,
+    ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ListRootsResult,
+    ProtocolVersion, Root,
 };
-use rmcp::service::{NotificationContext, RequestContext};
-use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -33,104 +32,6 @@ const PATIENCE: Duration = Duration::from_secs(5 * 60);
 const AT_ONCE: usize = 10;
 /// How much of a line that a server logs is kept.
 const LOG_CHARS: usize = 2_000;
-
-/// A question of a server to a person.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// Who asks.
-    pub server: String,
-    /// What it says, in one line. From outside: not for a model.
-    pub message: String,
-    /// What it wants.
-    pub wanted: Wanted,
-}
-
-/// What a server wants of a person.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Wanted {
-    /// Some values, as this JSON Schema describes them.
-    Form(Value),
-    /// A visit to an address, which must be shown in full, and not be looked at beforehand.
-    Visit(String),
-}
-
-/// What a person answers.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// Yes, with the values that were asked for.
-    Accept(Option<Value>),
-    /// No.
-    Decline,
-    /// Never mind.
-    Cancel,
-}
-
-/// Somebody who can be asked.
-pub trait Person: Send + Sync + 'static {
-    /// Asks.
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
-}
-
-/// Somebody who lends servers a model (sampling).
-pub trait Lender: Send + Sync + 'static {
-    /// Completes what a server wants completed: the parameters of `sampling/createMessage`, and its
-    /// result or why there is none.
-    fn complete(&self, server: &str, params: Value) -> BoxFuture<'_, Result<Value, String>>;
-
-    /// Whether this server may have it. One that may not is not told that there is a model to lend, and
-    /// is declined if it asks all the same (T11).
-    fn lends_to(&self, _server: &str) -> bool {
-        false
-    }
-}
-
-/// Who we are to servers, and whom they can reach through us.
-#[derive(Clone, Default)]
-pub struct Host {
-    /// Somebody to ask; none where nobody is there.
-    pub person: Option<Arc<dyn Person>>,
-    /// Somebody who lends a model; mostly none.
-    pub lender: Option<Arc<dyn Lender>>,
-    /// The folders of the session.
-    pub roots: Vec<PathBuf>,
-}
-
-impl std::fmt::Debug for Host {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (person, lender) = (self.person.is_some(), self.lender.is_some());
-        let mut shown = f.debug_struct("Host");
-        shown.field("person", &person).field("lender", &lender).field("roots", &self.roots).finish()
-    }
-}
-
-impl Host {
-    /// What a server of this name can reach: a model only if it may have one.
-    pub(crate) fn of_server(&self, server: &str) -> Self {
-        let lender = self.lender.as_ref().filter(|lender| lender.lends_to(server));
-        Self { lender: lender.cloned(), ..self.clone() }
-    }
-
-    /// What is told to servers about us.
-    pub(crate) fn config(&self) -> ClientConfig {
-        let mut capabilities = ClientCapabilities::default();
-        // A server that is told of no folders takes that for an answer, and may forget its own.
-        if !self.roots.is_empty() {
-            capabilities.roots = Some(RootsCapabilities::default());
-        }
-        if self.person.is_some() {
-            let elicitation = ElicitationCapability::new()
-                .with_form(FormElicitationCapability::default())
-                .with_url(UrlElicitationCapability::default());
-            capabilities.elicitation = Some(elicitation);
-        }
-        if self.lender.is_some() {
-            capabilities.sampling = Some(SamplingCapability::default());
-        }
-        let us = Implementation::new("openclaw", env!("CARGO_PKG_VERSION")).with_title("OpenClaw");
-        ClientConfig::new(capabilities, us)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
-    }
-}
 
 /// How often a server said that each of its lists has changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -289,77 +190,10 @@ fn to_json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_else(|_| json!({}))
 }
 
-impl ClientHandler for Client {
-    fn get_info(&self) -> ClientConfig {
-        self.config.clone()
-    }
-
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        // Nobody waits for the answer any more: the person need not be kept waiting for, either.
-        tokio::select! {
-            answer = self.elicit(request) => Ok(answer),
-            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
-        }
-    }
-
-    async fn list_roots(
-        &self,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ListRootsResult, ErrorData> {
-        Ok(self.roots())
-    }
-
-    async fn create_message(
-        &self,
-        params: CreateMessageRequestParams,
-        context: RequestContext<RoleClient>,
-    ) -> Result<CreateMessageResult, ErrorData> {
-        let refused = |message: String| ErrorData::new(ErrorCode(-1), message, None);
-        let result = tokio::select! {
-            result = self.sample(to_json(&params)) => result.map_err(refused)?,
-            () = context.ct.cancelled() => return Err(refused("it was cancelled".to_owned())),
-        };
-        serde_json::from_value(result).map_err(|error| refused(error.to_string()))
-    }
-
-    async fn on_logging_message(
-        &self,
-        params: LoggingMessageNotificationParam,
-        _context: NotificationContext<RoleClient>,
-    ) {
-        let server = &self.shared.server;
-        let text = match params.data {
-            Value::String(text) => text,
-            other => other.to_string(),
-        };
-        // Secrets go first: the log's own filter would not find one that is cut in half.
-        let text = clean_line(Untrusted::new(&self.redactor.redact(&text)), LOG_CHARS);
-        match params.level {
-            LoggingLevel::Debug => tracing::debug!(%server, "says: {text}"),
-            LoggingLevel::Info | LoggingLevel::Notice => tracing::info!(%server, "says: {text}"),
-            _ => tracing::warn!(%server, "says: {text}"),
-        }
-    }
-
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed(|changes| changes.tools += 1);
-    }
-
-    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed(|changes| changes.resources += 1);
-    }
-
-    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed(|changes| changes.prompts += 1);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use futures_util::future::BoxFuture;
+
     use super::*;
 
     /// Somebody who never answers.

@@ -1,8 +1,9 @@
 //! A connection to a server, local or remote: calls, lists, reads.
 
+mod asks_back;
 mod listen;
+mod lists;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -10,27 +11,20 @@ use memchr::memmem::Finder;
 use rmcp::RoleClient;
 use rmcp::model::ServerPeerInfo;
 use rmcp::service::{Peer, RunningService};
-use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::client::Client;
 use crate::era::{self, Era};
-use crate::listing::{
-    self, Dropped, ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing,
-};
-use crate::param_headers::{self, ParamHeader};
+use crate::param_headers::ParamHeader;
 use crate::process::{Patience, Process};
 use crate::remote::Flavour;
 use crate::stderr::Stderr;
 use crate::wire::{CallError, FastLane, Limits, ToolCall};
+use asks_back::{INPUT_REQUIRED, MAX_ROUNDS};
 use listen::Subscribed;
 
-/// How often a server may ask back before it answers a request.
-const MAX_ROUNDS: usize = 10;
-/// The type of a result that asks back.
-const INPUT_REQUIRED: &str = "input_required";
 /// How long a remote server may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(3);
 
@@ -119,37 +113,6 @@ impl Meta {
     }
 }
 
-/// What a server answers when it wants to know something first (2026-07-28).
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct InputRequired<'a> {
-    #[serde(borrow)]
-    result_type: Cow<'a, str>,
-    #[serde(default)]
-    input_requests: BTreeMap<String, Value>,
-    #[serde(borrow, default)]
-    request_state: Option<&'a RawValue>,
-}
-
-/// What we answer to a server that asked back.
-struct Answers {
-    responses: Box<RawValue>,
-    /// What it wants back, exactly as it gave it.
-    state: Option<Box<RawValue>>,
-}
-
-impl Answers {
-    /// As members of an object.
-    fn members(&self) -> String {
-        let mut members = format!(r#""inputResponses":{}"#, self.responses.get());
-        if let Some(state) = &self.state {
-            members.push_str(r#","requestState":"#);
-            members.push_str(state.get());
-        }
-        members
-    }
-}
-
 impl Connection {
     pub(crate) fn new(opened: Opened, client: Client, far_end: FarEnd) -> Self {
         let Opened { lane, rmcp, era } = opened;
@@ -206,89 +169,11 @@ impl Connection {
         self.complete(result)
     }
 
-    /// What to send along when asking again, if the result says that something is missing.
-    async fn answers(&self, result: &RawValue) -> Result<Option<Answers>, CallError> {
-        let Some(missing) = self.missing(result) else { return Ok(None) };
-        let state = missing.request_state.map(ToOwned::to_owned);
-        let responses = self.client.fulfil(missing.input_requests).await;
-        let responses = responses.map_err(CallError::AskedFor)?;
-        let responses = to_raw_value(&responses).unwrap_or_default();
-        Ok(Some(Answers { responses, state }))
-    }
-
-    /// The last result.
-    fn complete(&self, result: Box<RawValue>) -> Result<Box<RawValue>, CallError> {
-        match self.missing(&result) {
-            Some(_) => Err(CallError::AskedFor("more and more, without an answer".to_owned())),
-            None => Ok(result),
-        }
-    }
-
-    /// Cheap for what is complete: nothing is parsed then.
-    fn missing<'a>(&self, result: &'a RawValue) -> Option<InputRequired<'a>> {
-        self.meta.as_ref()?.asks_back.find(result.get().as_bytes())?;
-        let parsed: InputRequired<'a> = serde_json::from_str(result.get()).ok()?;
-        (*parsed.result_type == *INPUT_REQUIRED).then_some(parsed)
-    }
-
     fn with_meta(&self, mut params: BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {
         if let Some(meta) = &self.meta {
             params.insert("_meta", to_raw_value(&meta.object).unwrap_or_default());
         }
         to_raw_value(&params).unwrap_or_default()
-    }
-
-    /// Lists the server's tools.
-    ///
-    /// # Errors
-    /// If the server does not answer.
-    pub async fn list_tools(&self, limits: Limits) -> Result<Listing<ListedTool>, CallError> {
-        let mut listing = match listing::tools(&self.lane, self.meta_object(), limits).await {
-            // It never said that it has any.
-            Err(CallError::Rpc(_)) if !self.about.offers.tools => return Ok(Listing::default()),
-            listed => listed?,
-        };
-        let tells_headers = matches!(self.far_end, FarEnd::Remote { .. }) && self.meta.is_some();
-        if tells_headers {
-            listing.keep(|tool| match param_headers::of_schema(&tool.input_schema) {
-                Ok(_) => Ok(()),
-                Err(reason) => Err(Dropped::new(&tool.name, reason)),
-            });
-        }
-        Ok(listing)
-    }
-
-    /// Lists the server's resources.
-    ///
-    /// # Errors
-    /// If the server does not answer.
-    pub async fn list_resources(
-        &self,
-        limits: Limits,
-    ) -> Result<Listing<ListedResource>, CallError> {
-        listing::resources(&self.lane, self.meta_object(), limits).await
-    }
-
-    /// Lists the templates of the server's resources; many servers know none of that.
-    ///
-    /// # Errors
-    /// If the server does not answer.
-    pub async fn list_templates(
-        &self,
-        limits: Limits,
-    ) -> Result<Listing<ListedTemplate>, CallError> {
-        match listing::templates(&self.lane, self.meta_object(), limits).await {
-            Err(CallError::Rpc(_)) => Ok(Listing::default()),
-            listed => listed,
-        }
-    }
-
-    /// Lists the server's prompts.
-    ///
-    /// # Errors
-    /// If the server does not answer.
-    pub async fn list_prompts(&self, limits: Limits) -> Result<Listing<ListedPrompt>, CallError> {
-        listing::prompts(&self.lane, self.meta_object(), limits).await
     }
 
     /// Asks for a sign of life. Since 2026-07-28 there is no ping: there a server is asked what it can,
@@ -306,10 +191,6 @@ impl Connection {
             Ok(_) | Err(CallError::Rpc(_)) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    fn meta_object(&self) -> Option<&Map<String, Value>> {
-        self.meta.as_ref().map(|meta| &meta.object)
     }
 
     /// What the server said about itself.

@@ -33,7 +33,7 @@ pub(super) enum Subscribed {
     #[default]
     NotYet,
     /// It tells of them here.
-    Open(Subscription),
+    Open(Box<Subscription>),
     /// It does not offer that.
     Refused,
 }
@@ -46,7 +46,7 @@ impl Connection {
             return;
         }
         let subscribed = match timeout(TAKES_NOTE, self.peer.listen(all_lists())).await {
-            Ok(Ok(subscription)) => Subscribed::Open(subscription),
+            Ok(Ok(subscription)) => Subscribed::Open(Box::new(subscription)),
             Ok(Err(_)) => Subscribed::Refused,
             Err(_) => Subscribed::NotYet,
         };
@@ -59,7 +59,7 @@ impl Connection {
             return;
         }
         let mut subscribed = match std::mem::take(&mut *self.subscribed.lock().await) {
-            Subscribed::Open(subscription) => Some(subscription),
+            Subscribed::Open(subscription) => Some(*subscription),
             Subscribed::NotYet => None,
             Subscribed::Refused => return,
         };

@@ -152,13 +152,7 @@ impl FastLane {
         params: &RawValue,
         limits: Limits,
     ) -> Result<Box<RawValue>, CallError> {
-        match &self.way {
-            Way::Pipe(queue) => {
-                let frame = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
-                pipe::send(queue, limits, WhenDropped::Cancel, frame).await
-            }
-            Way::Http(wire) => http::request(wire, method, params, limits).await,
-        }
+        self.send(method, params, limits, WhenDropped::Cancel).await
     }
 
     /// The same before the handshake: a server whose answer nobody waits for any more is not told.
@@ -168,10 +162,20 @@ impl FastLane {
         params: &RawValue,
         limits: Limits,
     ) -> Result<Box<RawValue>, CallError> {
+        self.send(method, params, limits, WhenDropped::Forget).await
+    }
+
+    async fn send(
+        &self,
+        method: &str,
+        params: &RawValue,
+        limits: Limits,
+        when_dropped: WhenDropped,
+    ) -> Result<Box<RawValue>, CallError> {
         match &self.way {
             Way::Pipe(queue) => {
                 let frame = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
-                pipe::send(queue, limits, WhenDropped::Forget, frame).await
+                pipe::send(queue, limits, when_dropped, frame).await
             }
             // Large, and rare.
             Way::Http(wire) => Box::pin(http::request(wire, method, params, limits)).await,

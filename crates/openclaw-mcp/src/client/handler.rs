@@ -1,0 +1,82 @@
+//! What `rmcp` brings from a server: questions, log lines, changes.
+
+use openclaw_content::{Untrusted, clean_line};
+use rmcp::model::{
+    ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ErrorCode, ErrorData, ListRootsResult, LoggingLevel,
+    LoggingMessageNotificationParam,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::Value;
+
+use super::{Client, LOG_CHARS, to_json};
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        self.config.clone()
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        // Nobody waits for the answer any more: the person need not be kept waiting for, either.
+        tokio::select! {
+            answer = self.elicit(request) => Ok(answer),
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+        }
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.roots())
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let refused = |message: String| ErrorData::new(ErrorCode(-1), message, None);
+        let result = tokio::select! {
+            result = self.sample(to_json(&params)) => result.map_err(refused)?,
+            () = context.ct.cancelled() => return Err(refused("it was cancelled".to_owned())),
+        };
+        serde_json::from_value(result).map_err(|error| refused(error.to_string()))
+    }
+
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let server = &self.shared.server;
+        let text = match params.data {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        // Secrets go first: the log's own filter would not find one that is cut in half.
+        let text = clean_line(Untrusted::new(&self.redactor.redact(&text)), LOG_CHARS);
+        match params.level {
+            LoggingLevel::Debug => tracing::debug!(%server, "says: {text}"),
+            LoggingLevel::Info | LoggingLevel::Notice => tracing::info!(%server, "says: {text}"),
+            _ => tracing::warn!(%server, "says: {text}"),
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changed(|changes| changes.tools += 1);
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changed(|changes| changes.resources += 1);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changed(|changes| changes.prompts += 1);
+    }
+}

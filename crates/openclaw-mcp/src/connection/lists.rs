@@ -1,0 +1,69 @@
+//! What a server lists, over a connection (T9).
+
+use serde_json::{Map, Value};
+
+use super::{Connection, FarEnd};
+use crate::listing::{
+    self, Dropped, ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing,
+};
+use crate::param_headers;
+use crate::wire::{CallError, Limits};
+
+impl Connection {
+    /// Lists the server's tools.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn list_tools(&self, limits: Limits) -> Result<Listing<ListedTool>, CallError> {
+        let mut listing = match listing::tools(&self.lane, self.meta_object(), limits).await {
+            // It never said that it has any.
+            Err(CallError::Rpc(_)) if !self.about.offers.tools => return Ok(Listing::default()),
+            listed => listed?,
+        };
+        let tells_headers = matches!(self.far_end, FarEnd::Remote { .. }) && self.meta.is_some();
+        if tells_headers {
+            listing.keep(|tool| match param_headers::of_schema(&tool.input_schema) {
+                Ok(_) => Ok(()),
+                Err(reason) => Err(Dropped::new(&tool.name, reason)),
+            });
+        }
+        Ok(listing)
+    }
+
+    /// Lists the server's resources.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn list_resources(
+        &self,
+        limits: Limits,
+    ) -> Result<Listing<ListedResource>, CallError> {
+        listing::resources(&self.lane, self.meta_object(), limits).await
+    }
+
+    /// Lists the templates of the server's resources; many servers know none of that.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn list_templates(
+        &self,
+        limits: Limits,
+    ) -> Result<Listing<ListedTemplate>, CallError> {
+        match listing::templates(&self.lane, self.meta_object(), limits).await {
+            Err(CallError::Rpc(_)) => Ok(Listing::default()),
+            listed => listed,
+        }
+    }
+
+    /// Lists the server's prompts.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn list_prompts(&self, limits: Limits) -> Result<Listing<ListedPrompt>, CallError> {
+        listing::prompts(&self.lane, self.meta_object(), limits).await
+    }
+
+    fn meta_object(&self) -> Option<&Map<String, Value>> {
+        self.meta.as_ref().map(|meta| &meta.object)
+    }
+}
