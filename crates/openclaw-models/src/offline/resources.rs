@@ -11,11 +11,10 @@ use crate::model::ToolOffer;
 /// The tool that lists resources, and reads one.
 const TOOL: &str = "mcp_resources";
 
-/// Whether these words are about resources.
-pub(super) fn is_wanted(words: &[&str]) -> bool {
-    let is_about = |word: &&str| matches!(*word, "note" | "notes" | "resource" | "resources");
-    let is_verb = |word: &&str| matches!(*word, "read" | "list" | "show");
-    words.iter().any(is_about) && words.iter().any(is_verb)
+/// Whether these words, in lower case, are about resources.
+pub(super) fn is_wanted(words: &str) -> bool {
+    let has = |any: &[&str]| words.split_whitespace().any(|word| any.contains(&word));
+    has(&["note", "notes", "resource", "resources"]) && has(&["read", "list", "show"])
 }
 
 /// The call that lists them.
@@ -40,8 +39,9 @@ pub(super) fn follow_up(
     let shown = text(&listed.parts);
     let lines: Vec<(&str, &str, &str)> = tell::inside(&shown).lines().filter_map(entry).collect();
     let is_meant = |(_, uri, name): &&(&str, &str, &str)| {
-        let fits = |word: &&str| word.len() > 2 && (uri.contains(*word) || name.contains(*word));
-        words.iter().any(fits)
+        let entry = format!("{uri} {name}").to_ascii_lowercase();
+        // Short words are in everything.
+        words.iter().any(|word| word.len() > 3 && *word != "read" && entry.contains(word))
     };
     let only = if lines.len() == 1 { lines.first() } else { None };
     let (server, uri, _) = lines.iter().find(is_meant).or(only)?;

@@ -90,7 +90,7 @@ fn one(wish: &str, tools: &[Arc<ToolOffer>]) -> Option<Wanted> {
         let tool = pick::ending_in(tools, &["now", "time", "clock"])?;
         return wanted(tool, "{}".to_owned());
     }
-    if resources::is_wanted(&words) {
+    if resources::is_wanted(lower) {
         return resources::list(tools);
     }
     if lower == "ls" || (has(&["list", "show"]) && has(&["files", "file", "folder", "directory"])) {

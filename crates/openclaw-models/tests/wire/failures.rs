@@ -1,0 +1,212 @@
+//! What becomes of errors, whoever sends them.
+
+use std::time::Duration;
+
+use openclaw_models::{
+    Answer, ApiKind, Message, ModelError, ProviderSettings, StopReason, http_client, open,
+};
+use openclaw_secrets::SecretString;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::server::{Ending, Reply, Server, events};
+use crate::{KEY, asking, collect, model};
+
+/// What becomes of an error that is sent at once. It is sent as often as anybody may ask.
+async fn told(kind: ApiKind, status: u16, header: &str, body: &Value) -> ModelError {
+    let reply = Reply::error(status, header, body);
+    let server = Server::start(vec![reply; 4]).await;
+    let (_, error) = collect(&*model(&server, kind, "m"), asking(vec![Message::user("hi")])).await;
+    error.unwrap()
+}
+
+#[tokio::test]
+async fn a_key_that_is_not_accepted_is_told_without_any_of_it() {
+    let openai = json!({"error": {"message": format!("Incorrect API key provided: {KEY}"),
+        "type": "invalid_request_error", "param": null, "code": "invalid_api_key"}});
+    let anthropic = json!({"type": "error",
+        "error": {"type": "authentication_error", "message": "invalid x-api-key"}});
+    let gemini = json!({"error": {"code": 400, "message": "API key not valid.",
+        "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}});
+    for (kind, status, body) in [
+        (ApiKind::OpenAi, 401, openai),
+        (ApiKind::Anthropic, 401, anthropic),
+        (ApiKind::Gemini, 400, gemini),
+    ] {
+        let error = told(kind, status, "", &body).await;
+        let expected = ModelError::Auth { provider: "mine".into(), message: String::new() };
+        assert_eq!(error, expected);
+        assert!(error.to_string().contains("models.providers.mine.apiKey"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn secrets_that_a_provider_repeats_are_not_passed_on() {
+    let message = format!("bad\nrequest: {KEY} header-that-nobody-sees {}", "x".repeat(1_000));
+    let error = told(ApiKind::OpenAi, 400, "", &json!({"error": {"message": message}})).await;
+    let ModelError::Rejected { message } = &error else { panic!("{error:?}") };
+    assert!(message.starts_with("bad request: [REDACTED] [REDACTED] xxx"), "{message}");
+    assert!(message.chars().count() < 310, "{message}");
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_too_long_is_told_as_that() {
+    let openai = json!({"error": {"message": "This model's maximum context length is 8192 tokens.",
+        "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}});
+    let anthropic = json!({"type": "error", "error": {"type": "invalid_request_error",
+        "message": "prompt is too long: 210000 tokens > 200000 maximum"}});
+    let gemini = json!([{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message":
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}}]);
+    for (kind, body) in
+        [(ApiKind::OpenAi, openai), (ApiKind::Anthropic, anthropic), (ApiKind::Gemini, gemini)]
+    {
+        assert_eq!(told(kind, 400, "", &body).await, ModelError::ContextTooLong);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_is_refused_is_named() {
+    let openai = json!({"error": {"message": "Invalid schema for function 'add': schema must have \
+        type 'object'", "type": "invalid_request_error", "param": "tools[1].function.parameters",
+        "code": "invalid_function_parameters"}});
+    let anthropic = json!({"type": "error", "error": {"type": "invalid_request_error",
+        "message": "tools.1.custom.input_schema: JSON schema is invalid."}});
+    let gemini = json!({"error": {"code": 400, "status": "INVALID_ARGUMENT", "message":
+        "Invalid value at 'tools[0].function_declarations[1].parameters.properties'"}});
+    for (kind, body) in [
+        (ApiKind::OpenAi, openai.clone()),
+        (ApiKind::OpenAiResponses, openai),
+        (ApiKind::Anthropic, anthropic),
+        (ApiKind::Gemini, gemini),
+    ] {
+        let error = told(kind, 400, "", &body).await;
+        let ModelError::ToolRejected { tool, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(tool, "add");
+    }
+}
+
+#[tokio::test]
+async fn other_errors_say_what_can_be_done() {
+    let says = |words: &str| json!({"error": {"message": words}});
+    let quota = json!({"error": {"message": "You exceeded your current quota",
+        "type": "insufficient_quota", "code": "insufficient_quota"}});
+    assert!(matches!(told(ApiKind::OpenAi, 429, "", &quota).await, ModelError::OutOfCredit { .. }));
+    let missing = json!({"error": "model 'm' not found"});
+    let error = told(ApiKind::Ollama, 404, "", &missing).await;
+    assert!(error.to_string().contains("`mine/m` (it says: model 'm' not found)"), "{error}");
+    let error = told(ApiKind::OpenAi, 418, "", &says("")).await;
+    assert_eq!(
+        error.to_string(),
+        "the model provider refuses the request: it answers with status 418"
+    );
+    let error = told(ApiKind::OpenAi, 429, "retry-after: 3000", &says("slow")).await;
+    let retry_after = Some(Duration::from_secs(3_000));
+    assert_eq!(error, ModelError::RateLimited { provider: "mine".into(), retry_after });
+    let wait = json!([{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "quota",
+        "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "90s"}]}}]);
+    let error = told(ApiKind::Gemini, 429, "", &wait).await;
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(90)));
+}
+
+#[tokio::test]
+async fn after_the_wait_it_is_tried_again_and_the_answer_is_that_of_the_second_try() {
+    let limited = Reply::error(429, "retry-after: 0", &json!({"error": {"message": "slow"}}));
+    let trouble = Reply::error(
+        529,
+        "retry-after-ms: 5",
+        &json!({"type": "error",
+        "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+    );
+    let delta = json!({"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]});
+    let stream = format!("{}data: [DONE]\n\n", events(&[("", delta)]));
+    let answer = Reply::stream(&stream, 9, Ending::Clean);
+    let server = Server::start(vec![limited, trouble, answer]).await;
+    let model = model(&server, ApiKind::OpenAi, "m");
+    let (answer, error) = collect(&*model, asking(vec![Message::user("hi")])).await;
+    assert_eq!((answer.text.as_str(), error), ("hi", None));
+    assert_eq!(server.sent().len(), 3);
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_something_else_is_told_as_that() {
+    let page = "<html>\n\n<body>hello</body>\n\n</html>";
+    for (kind, page) in [
+        (ApiKind::OpenAi, page),
+        (ApiKind::Anthropic, page),
+        (ApiKind::Gemini, page),
+        (ApiKind::Ollama, page),
+        (ApiKind::OpenAi, "data: {\"a\n\n"),
+        (ApiKind::Gemini, "data: \u{0}\n\n"),
+    ] {
+        let server = Server::start(vec![Reply::stream(page, 9, Ending::Clean)]).await;
+        let request = asking(vec![Message::user("hi")]);
+        let (answer, error) = collect(&*model(&server, kind, "m"), request).await;
+        assert_eq!(answer, Answer::default());
+        let error = error.unwrap();
+        assert!(matches!(error, ModelError::Invalid { .. }), "{kind:?}: {error:?}");
+        assert!(error.to_string().contains("baseUrl"), "{kind:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn silence_is_given_up() {
+    for begun in ["", "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n"] {
+        let server = Server::start(vec![Reply::stream(begun, 9, Ending::Silent)]).await;
+        let mut settings = ProviderSettings::new("mine", ApiKind::OpenAi);
+        settings.base_url = Some(server.address.clone());
+        settings.silence = Duration::from_millis(300);
+        let model = open("mine/m", &[settings], http_client().unwrap()).unwrap();
+        let (answer, error) = collect(&*model, asking(vec![Message::user("hi")])).await;
+        assert_eq!(error, Some(ModelError::Silent(Duration::from_millis(300))));
+        assert_eq!(answer.text.is_empty(), begun.is_empty());
+        let head = &server.sent()[0].head;
+        assert!(!head.contains("authorization"), "no key, no header: {head}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_is_told_without_the_address() {
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let mut settings = ProviderSettings::new("mine", ApiKind::OpenAi);
+    settings.base_url = Some(format!("http://{address}/v1?token=hidden"));
+    let model = open("mine/m", &[settings], http_client().unwrap()).unwrap();
+    let (_, error) = collect(&*model, asking(vec![Message::user("hi")])).await;
+    let error = error.unwrap();
+    assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
+    let words = error.to_string();
+    assert!(!words.contains("hidden") && !words.contains(&address.to_string()), "{words}");
+}
+
+#[tokio::test]
+async fn settings_that_make_no_sense_are_refused_at_once() {
+    let http = http_client().unwrap();
+    let words = |model: &str, settings: &[ProviderSettings]| {
+        open(model, settings, http.clone()).unwrap_err().to_string()
+    };
+    assert!(words("claude", &[]).contains("anthropic/claude-sonnet-4-5"));
+    assert!(words("nobody/x", &[]).contains("models.providers"));
+    assert!(words("openai/gpt-4o", &[]).contains("$OPENAI_API_KEY"));
+    assert!(open("ollama/qwen3:8b", &[], http.clone()).is_ok(), "it needs no key");
+    let mut settings = ProviderSettings::new("openai", ApiKind::OpenAi);
+    settings.api_key = Some(SecretString::from("two\nlines"));
+    assert!(words("openai/gpt-4o", &[settings.clone()]).contains("line break"));
+    settings.api_key = Some(SecretString::from(KEY));
+    let model = open("openai/gpt-4o", &[settings.clone()], http.clone()).unwrap();
+    assert!(!format!("{model:?} {settings:?}").contains(KEY));
+    assert_eq!((model.name(), model.context_tokens()), ("openai/gpt-4o", 128_000));
+    settings.context_tokens = Some(5);
+    assert_eq!(open("openai/gpt-4o", &[settings], http).unwrap().context_tokens(), 5);
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_an_answer() {
+    let end = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
+    let stream = format!("{}data: [DONE]\n\n", events(&[("", end)]));
+    let server = Server::start(vec![Reply::stream(&stream, 9, Ending::Clean)]).await;
+    let model = model(&server, ApiKind::OpenAi, "m");
+    let (answer, error) = collect(&*model, asking(vec![Message::user("")])).await;
+    assert_eq!((answer.stop_reason, error), (Some(StopReason::Done), None));
+    assert_eq!(server.sent()[0].body["messages"][1]["content"], "(nothing)");
+}

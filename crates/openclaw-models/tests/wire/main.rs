@@ -1,0 +1,142 @@
+//! Each provider's wire format, byte for byte, against a server of our own: what is sent, what is
+//! understood, and what becomes of failures.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod anthropic;
+mod failures;
+mod gemini;
+mod ollama;
+mod openai;
+mod responses;
+mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use openclaw_models::{
+    Answer, ApiKind, Message, Model, ModelError, Part, ProviderSettings, Request, ToolOffer,
+    ToolResult, ToolUse, http_client, open,
+};
+use openclaw_secrets::SecretString;
+use serde_json::{Value, json};
+use server::{Ending, Reply, Server};
+
+/// Words that are torn apart inside their characters.
+const WORDS: &str = "Grüße, 世界 🦀!";
+const KEY: &str = "key-that-nobody-sees";
+const SIZES: [usize; 3] = [1, 7, 100_000];
+
+fn model(server: &Server, kind: ApiKind, name: &str) -> Arc<dyn Model> {
+    let mut settings = ProviderSettings::new("mine", kind);
+    settings.base_url = Some(server.address.clone());
+    settings.api_key = Some(SecretString::from(KEY));
+    settings.headers = vec![("X-Extra".into(), SecretString::from("header-that-nobody-sees"))];
+    settings.silence = Duration::from_secs(60);
+    open(&format!("mine/{name}"), &[settings], http_client().unwrap()).unwrap()
+}
+
+fn asking(messages: Vec<Message>) -> Request {
+    let tool = |name: &str| {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "number"}}});
+        let (name, description) = (name.to_owned(), format!("does {name}"));
+        Arc::new(ToolOffer { name, description, schema: Arc::new(schema) })
+    };
+    Request {
+        system: "Be brief.".into(),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        tools: vec![tool("web_search"), tool("add")],
+        max_output_tokens: Some(1_000),
+    }
+}
+
+/// What arrived, and how it ended.
+async fn collect(model: &dyn Model, request: Request) -> (Answer, Option<ModelError>) {
+    let mut answer = Answer::default();
+    let mut chunks = model.stream(request);
+    let all = async {
+        while let Some(chunk) = chunks.next().await {
+            match chunk {
+                Ok(chunk) => answer.push(chunk),
+                Err(error) => {
+                    assert!(chunks.next().await.is_none(), "nothing comes after an error");
+                    return Some(error);
+                }
+            }
+        }
+        None
+    };
+    let error = tokio::time::timeout(Duration::from_secs(60), all).await.unwrap();
+    assert_eq!(error.is_none(), answer.stop_reason.is_some(), "an answer has an end, or fails");
+    (answer, error)
+}
+
+/// Asks once, with the stream in pieces of each size: the answer is always the same.
+async fn answer_to(
+    kind: ApiKind,
+    name: &str,
+    text: &str,
+    ending: Ending,
+) -> (Answer, Option<ModelError>) {
+    let mut last = None;
+    for size in SIZES {
+        let server = Server::start(vec![Reply::stream(text, size, ending)]).await;
+        let model = model(&server, kind, name);
+        let got = collect(&*model, asking(vec![Message::user("hi")])).await;
+        if let Some(before) = last.replace(got.clone()) {
+            assert_eq!(got, before, "in pieces of {size}");
+        }
+    }
+    last.unwrap()
+}
+
+/// What is sent for these messages.
+async fn body_of(kind: ApiKind, name: &str, messages: Vec<Message>) -> (String, Value) {
+    let refusal = json!({"error": {"message": "no"}});
+    let server = Server::start(vec![Reply::error(400, "", &refusal)]).await;
+    let model = model(&server, kind, name);
+    let (_, error) = collect(&*model, asking(messages)).await;
+    assert_eq!(error, Some(ModelError::Rejected { message: "no".into() }));
+    let sent = server.sent().remove(0);
+    (sent.head, sent.body)
+}
+
+fn image() -> Part {
+    Part::Image { mime_type: "image/png".into(), data: "iVBO".into() }
+}
+
+/// A person shows a picture; the model makes two calls, one of them with arguments that are no JSON; one
+/// result is a picture, the other a failure.
+fn conversation() -> Vec<Message> {
+    let call = |id: &str, arguments: &str| ToolUse {
+        id: id.into(),
+        name: "add".into(),
+        arguments: arguments.into(),
+    };
+    let result = |id: &str, parts, is_error| ToolResult {
+        id: id.into(),
+        name: "add".into(),
+        parts,
+        is_error,
+    };
+    vec![
+        Message::User { parts: vec![Part::text("look"), image()] },
+        Message::Assistant {
+            text: "I look.".into(),
+            reasoning: None,
+            tool_uses: vec![call("c1", r#"{"a": 1}"#), call("c2", "{\"a\"")],
+            parts: Vec::new(),
+        },
+        Message::Tool {
+            results: vec![
+                result("c1", vec![Part::text("seen"), image()], false),
+                result("c2", vec![Part::text("no JSON")], true),
+            ],
+        },
+    ]
+}
+
+fn calls(answer: &Answer) -> Vec<(&str, &str, &str)> {
+    let calls = answer.tool_uses.iter();
+    calls.map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_str())).collect()
+}

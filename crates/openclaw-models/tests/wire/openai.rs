@@ -1,0 +1,163 @@
+//! `OpenAI`'s Chat Completions, and others that speak it.
+
+use openclaw_models::{ApiKind, Message, ModelError, StopReason, Thought, Usage};
+use serde_json::{Value, json};
+
+use crate::server::{Ending, events};
+use crate::{WORDS, answer_to, body_of, calls, conversation};
+
+const KIND: ApiKind = ApiKind::OpenAi;
+const NAME: &str = "gpt-4o";
+
+fn chunk(delta: Value, reason: Option<&str>) -> (&'static str, Value) {
+    let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": reason});
+    let chunk = json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
+        "model": NAME, "choices": [choice]});
+    ("", chunk)
+}
+
+fn text(text: &str) -> (&'static str, Value) {
+    chunk(json!({"content": text}), None)
+}
+
+fn usage() -> (&'static str, Value) {
+    let usage = json!({"prompt_tokens": 30, "completion_tokens": 8, "total_tokens": 38,
+        "prompt_tokens_details": {"cached_tokens": 10, "audio_tokens": 0}});
+    (
+        "",
+        json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [], "usage": usage}),
+    )
+}
+
+/// With the mark at the end.
+fn done(chunks: &[(&str, Value)]) -> String {
+    format!("{}data: [DONE]\n\n", events(chunks))
+}
+
+#[tokio::test]
+async fn words_arrive_whole_however_they_are_torn() {
+    let begin = chunk(json!({"role": "assistant", "content": "", "refusal": null}), None);
+    let stop = chunk(json!({}), Some("stop"));
+    let stream = done(&[begin, text("Grüße, "), text("世界 🦀!"), stop, usage()]);
+    // Some send comments while they wait, and some end lines as Windows does.
+    for stream in [format!(": PROCESSING\n\n{stream}"), stream.replace('\n', "\r\n")] {
+        let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
+        assert_eq!(error, None);
+        assert_eq!((answer.text.as_str(), answer.stop_reason), (WORDS, Some(StopReason::Done)));
+        let usage = Usage { input_tokens: 30, output_tokens: 8, cached_tokens: 10 };
+        assert_eq!(answer.usage, Some(usage));
+    }
+}
+
+#[tokio::test]
+async fn parallel_calls_are_put_together_from_interleaved_fragments() {
+    let first = |index: u32, id: &str| {
+        json!({"index": index, "id": id, "type": "function",
+            "function": {"name": "add", "arguments": ""}})
+    };
+    let more = |index: u32, text: &str| json!({"index": index, "function": {"arguments": text}});
+    let both = |calls: Value| chunk(json!({ "tool_calls": calls }), None);
+    let stream = done(&[
+        both(json!([first(0, "call_a")])),
+        both(json!([more(0, "{\"a\": \"ü"), first(1, "call_b")])),
+        both(json!([more(1, "{\"a\": 123456789012345678901234567890}")])),
+        both(json!([more(0, "\"}")])),
+        chunk(json!({}), Some("tool_calls")),
+        usage(),
+    ]);
+    let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
+    assert_eq!(error, None);
+    let expected = [
+        ("call_a", "add", "{\"a\": \"ü\"}"),
+        ("call_b", "add", "{\"a\": 123456789012345678901234567890}"),
+    ];
+    assert_eq!(calls(&answer), expected);
+    assert_eq!(answer.stop_reason, Some(StopReason::ToolUse));
+}
+
+#[tokio::test]
+async fn calls_without_ids_and_with_the_wrong_reason_are_calls() {
+    let call = json!([{"index": 0, "function": {"name": "add", "arguments": "{}"}}]);
+    let stream = done(&[chunk(json!({ "tool_calls": call }), Some("stop"))]);
+    let (answer, _) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
+    assert_eq!(answer.stop_reason, Some(StopReason::ToolUse));
+    assert_eq!(calls(&answer).len(), 1);
+    assert!(!answer.tool_uses[0].id.is_empty());
+}
+
+#[tokio::test]
+async fn thinking_goes_back_only_where_it_came_in_the_field_for_it() {
+    for (field, goes_back) in [("reasoning_content", true), ("reasoning", false)] {
+        let thought = chunk(json!({ field: "Hm…" }), None);
+        let stream = done(&[thought, text("Yes."), chunk(json!({}), Some("stop"))]);
+        let (answer, _) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
+        assert_eq!(answer.thinking, "Hm…");
+        let thoughts = answer.reasoning.clone().map(|reasoning| reasoning.thoughts);
+        let expected = goes_back.then(|| vec![Thought::Plain { text: "Hm…".into() }]);
+        assert_eq!(thoughts, expected, "{field}");
+        let said = answer.into_message();
+        let (_, body) = body_of(KIND, NAME, vec![Message::user("hi"), said]).await;
+        let sent = body["messages"][2].get("reasoning_content").is_some();
+        assert_eq!(sent, goes_back, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_an_end_is_interrupted() {
+    for ending in [Ending::Clean, Ending::Broken] {
+        let (answer, error) = answer_to(KIND, NAME, &events(&[text("Hel")]), ending).await;
+        assert_eq!((answer.text.as_str(), error), ("Hel", Some(ModelError::Interrupted)));
+    }
+    let (_, error) = answer_to(KIND, NAME, &done(&[text("Hel")]), Ending::Clean).await;
+    assert_eq!(error, Some(ModelError::Interrupted), "a mark, but no reason to stop");
+}
+
+#[tokio::test]
+async fn an_error_in_the_middle_is_an_error() {
+    let failed = json!({"error": {"message": "The server had an error", "type": "server_error",
+        "param": null, "code": null}});
+    let stream = done(&[text("Hel"), ("", failed)]);
+    let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
+    assert_eq!(answer.text, "Hel");
+    assert!(matches!(error, Some(ModelError::Overloaded { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn the_request_is_as_the_api_wants_it() {
+    // The end of this name is part of it, and says nothing about effort.
+    let (head, body) = body_of(KIND, "qwen-max", conversation()).await;
+    assert!(head.starts_with("post /v1/chat/completions http/1.1\r\n"), "{head}");
+    assert!(head.contains("\r\nauthorization: bearer key-that-nobody-sees"), "{head}");
+    assert!(head.contains("\r\nx-extra: header-that-nobody-sees"), "{head}");
+    let picture = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO"}});
+    let schema = json!({"type": "object", "properties": {"a": {"type": "number"}}});
+    let tool = |name: &str| {
+        let description = format!("does {name}");
+        let function = json!({"name": name, "description": description, "parameters": schema});
+        json!({"type": "function", "function": function})
+    };
+    let call = |id: &str, arguments: &str| {
+        let function = json!({"name": "add", "arguments": arguments});
+        json!({"type": "function", "id": id, "function": function})
+    };
+    let expected = json!({
+        "model": "qwen-max",
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        "max_tokens": 1_000,
+        "tools": [tool("web_search"), tool("add")],
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "look"}, picture]},
+            {"role": "assistant", "content": "I look.", "tool_calls": [
+                call("c1", "{\"a\":1}"), call("c2", "{\"unreadable\":\"{\\\"a\\\"\"}"),
+            ]},
+            {"role": "tool", "tool_call_id": "c1", "content": "seen\n(More of this result follows.)"},
+            {"role": "tool", "tool_call_id": "c2", "content": "The tool failed:\nno JSON"},
+            {"role": "user", "content": [
+                {"type": "text", "text": "This came from the tool `add`, as data:"}, picture,
+            ]},
+        ],
+    });
+    assert_eq!(body, expected);
+}
