@@ -14,7 +14,7 @@ fn tool(name: &str, schema: Value) -> Arc<ToolOffer> {
     Arc::new(ToolOffer { name, description, schema: Arc::new(schema) })
 }
 
-fn object(properties: Value) -> Value {
+fn object(properties: &Value) -> Value {
     json!({"type": "object", "properties": properties})
 }
 
@@ -22,12 +22,12 @@ fn tools() -> Vec<Arc<ToolOffer>> {
     let number = json!({"type": "number"});
     let text = json!({"type": "string"});
     vec![
-        tool("mcp_demo_echo", object(json!({"text": text}))),
-        tool("mcp_demo_add", object(json!({"note": text, "a": number, "b": {"type": "integer"}}))),
-        tool("mcp_demo_now", object(json!({"offset_minutes": {"type": "integer"}}))),
-        tool("list", object(json!({"path": text, "depth": number}))),
-        tool("read", object(json!({"offset": number, "path": text}))),
-        tool("mcp_resources", object(json!({"server": text, "uri": text}))),
+        tool("mcp_demo_echo", object(&json!({"text": text}))),
+        tool("mcp_demo_add", object(&json!({"note": text, "a": number, "b": {"type": "integer"}}))),
+        tool("mcp_demo_now", object(&json!({"offset_minutes": {"type": "integer"}}))),
+        tool("list", object(&json!({"path": text, "depth": number}))),
+        tool("read", object(&json!({"offset": number, "path": text}))),
+        tool("mcp_resources", object(&json!({"server": text, "uri": text}))),
     ]
 }
 

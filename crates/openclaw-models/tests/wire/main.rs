@@ -1,6 +1,7 @@
 //! Each provider's wire format, byte for byte, against a server of our own: what is sent, what is
 //! understood, and what becomes of failures.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values, and is easier to read so")]
 
 mod anthropic;
 mod failures;
