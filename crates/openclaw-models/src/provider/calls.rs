@@ -35,6 +35,10 @@ impl Calls {
 
     /// A mention, in the middle of the answer.
     pub(super) fn mention(&mut self, call: ToolCall) {
+        if self.kind == ApiKind::OpenAi {
+            // A fragment: `deltas` has it, too, and knows where it belongs.
+            return;
+        }
         let whole = self.come_whole();
         match self.mentioned.iter_mut().find(|known| !whole && known.call_id == call.call_id) {
             Some(known) => *known = call,
@@ -51,10 +55,6 @@ impl Calls {
         let mut thoughts = Vec::new();
         let mut finished: Vec<ToolUse> = Vec::new();
         for call in calls {
-            // An index that skips numbers leaves copies of a beginning in between.
-            if !whole && !call.call_id.is_empty() {
-                finished.retain(|before| before.id != call.call_id);
-            }
             let id = self.free_id(&call, &finished);
             let signature = call.thought_signatures.into_iter().flatten().next();
             if let Some(signature) = signature.filter(|_| self.kind == ApiKind::Gemini) {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use serde_json::{Value, json};
 
+use super::deltas::Deltas;
 use crate::message::Part;
 use crate::settings::ApiKind;
 
@@ -21,6 +22,8 @@ pub(super) struct Seen {
     pub(super) failure: Option<Value>,
     /// The provider does not want to answer.
     pub(super) is_refused: bool,
+    /// The calls of Chat Completions.
+    pub(super) calls: Deltas,
     /// Thinking came in the field in which such providers want it back.
     pub(super) thinks_aloud: bool,
 }
@@ -49,7 +52,9 @@ impl Frames {
     fn is_of_interest(&self, text: &str) -> bool {
         match self.kind {
             ApiKind::Anthropic => false,
-            ApiKind::OpenAi => text.contains("\"reasoning_content\""),
+            ApiKind::OpenAi => {
+                text.contains("\"reasoning_content\"") || text.contains("\"tool_calls\"")
+            }
             ApiKind::OpenAiResponses => text.contains("\"response.failed\""),
             ApiKind::Gemini => {
                 text.contains("\"promptFeedback\"") || text.contains("\"inlineData\"")
@@ -77,6 +82,10 @@ impl ChatFrameSink for Frames {
                 let thought = message.pointer("/choices/0/delta/reasoning_content");
                 let thought = thought.and_then(Value::as_str);
                 seen.thinks_aloud |= thought.is_some_and(|thought| !thought.is_empty());
+                let fragments = message.pointer("/choices/0/delta/tool_calls");
+                if let Some(fragments) = fragments.and_then(Value::as_array) {
+                    seen.calls.take(fragments);
+                }
             }
             ApiKind::OpenAiResponses => {
                 if message["type"] == "response.failed" {

@@ -111,7 +111,7 @@ impl Incoming {
             thoughts.push(Thought::Plain { text });
         }
         let content = end.captured_content.take().map(|content| content.into_parts());
-        let (mut captured, mut signature) = (Vec::new(), None);
+        let (mut captured, mut signature) = (self.frames.seen().calls.finish(), None);
         for part in content.unwrap_or_default() {
             match part {
                 ContentPart::ToolCall(call) => captured.push(call),

@@ -7,7 +7,7 @@
 //!   Responses for strict schemas, and names Gemini's schemas what they are not: tools are written by us
 //!   (`offers`).
 //! - Its pieces of a call hold the arguments so far, the end holds them parsed; ids of Gemini's calls
-//!   begin anew with every piece (`calls`).
+//!   begin anew with every piece (`calls`). Of Chat Completions it trusts each number (`deltas`).
 //! - Gemini, Ollama and Responses end like a success when the connection breaks: without a reason to stop
 //!   an answer is no answer. Errors in Ollama's stream and Gemini's pictures and refusals are dropped:
 //!   `frames` watches for them.
@@ -16,12 +16,14 @@
 
 mod calls;
 mod classify;
+mod deltas;
 mod endpoint;
 mod failure;
 mod frames;
 mod incoming;
 mod offers;
 mod outgoing;
+mod pairing;
 mod refusal;
 mod request;
 mod senses;

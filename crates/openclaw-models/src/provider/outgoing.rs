@@ -113,7 +113,10 @@ fn native_result(result: &ToolResult) -> ContentPart {
         },
     };
     let content: Vec<Value> = result.parts.iter().filter_map(part).collect();
-    let mut data = json!({ "type": "tool_result", "tool_use_id": result.id, "content": content });
+    let mut data = json!({ "type": "tool_result", "tool_use_id": result.id });
+    if !content.is_empty() {
+        data["content"] = content.into();
+    }
     if result.is_error {
         data["is_error"] = true.into();
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use genai::chat::{CacheControl, ChatOptions, ChatRequest};
 use serde_json::{Map, Value};
 
+use super::pairing::paired;
 use super::{offers, outgoing};
 use crate::model::Request;
 use crate::settings::ApiKind;
@@ -15,7 +16,7 @@ const WISHES: [&str; 8] =
 
 /// The conversation.
 pub(super) fn chat(kind: ApiKind, name: &str, request: &Request) -> ChatRequest {
-    let mut messages = outgoing::messages(kind, name, &request.messages);
+    let mut messages = outgoing::messages(kind, name, &paired(&request.messages));
     // Anthropic remembers what lies before a mark, and for how long it was asked to.
     if let (ApiKind::Anthropic, Some(last)) = (kind, messages.last_mut()) {
         last.options = Some(CacheControl::Ephemeral.into());
@@ -46,7 +47,7 @@ pub(super) fn options(
     }
     let mut options = ChatOptions::default()
         .with_capture_usage(true)
-        .with_capture_tool_calls(true)
+        .with_capture_tool_calls(kind != ApiKind::OpenAi)
         // Asked of the others, it changes what is requested, which not every model takes.
         .with_capture_reasoning_content(matches!(kind, ApiKind::Anthropic | ApiKind::OpenAi))
         .with_stream_header_timeout(silence)
