@@ -50,6 +50,8 @@ pub(super) async fn make(plan: &RemotePlan) -> Result<Made, RemoteError> {
             .referer(false)
             .no_proxy()
             .tcp_nodelay(true)
+            // Another crate of the program switches unpacking on for all clients.
+            .no_gzip()
             .http1_only()
             .connect_timeout(patience)
             .pool_max_idle_per_host(IDLE)

@@ -29,7 +29,7 @@ pub(super) fn client(
             attempt.follow()
         }
     });
-    let builder = Client::builder().redirect(policy).tcp_nodelay(true);
+    let builder = Client::builder().redirect(policy).tcp_nodelay(true).no_gzip();
     adjust(builder).build().map_err(|error| {
         let cause = format!("no HTTPS client can be made: {}", innermost(&error));
         Failure::new(ResolveErrorKind::NotConfigured, cause)
