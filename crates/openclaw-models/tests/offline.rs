@@ -136,10 +136,18 @@ async fn a_resource_is_looked_up_before_it_is_read() {
     assert_eq!(answer.tool_uses[0].arguments, expected);
     assert_eq!(answer.tool_uses[0].id, "offline-2", "ids are not used twice");
 
-    let both = vec![listed.clone(), result("mcp_resources", &wrapped("Drink it hot."), false)];
-    let answer = after("read the notes", both).await;
+    let said = Message::Tool { results: vec![result("mcp_resources", &wrapped("Hot."), false)] };
+    let listing = Message::Tool { results: vec![listed.clone()] };
+    let rounds = vec![
+        Message::user("read the notes"),
+        Message::assistant(""),
+        listing,
+        answer.into_message(),
+        said,
+    ];
+    let answer = ask(rounds, tools()).await;
     assert!(answer.tool_uses.is_empty());
-    assert!(answer.text.ends_with("says: Drink it hot."), "{}", answer.text);
+    assert_eq!(answer.text, "The tool `mcp_resources` says: Hot.", "the list is not told again");
 
     let answer = after("list resources", vec![listed]).await;
     assert!(answer.tool_uses.is_empty(), "nothing was to be read");

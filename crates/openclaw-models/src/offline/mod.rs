@@ -66,7 +66,7 @@ fn answer(request: &Request) -> Vec<Chunk> {
     } else if let Some(wanted) = resources::follow_up(&asked, &results, &request.tools) {
         (String::new(), vec![wanted])
     } else {
-        (tell::results(&results), Vec::new())
+        (tell::results(&last_round(since)), Vec::new())
     };
     let mut chunks: Vec<Chunk> =
         words.split_inclusive(' ').map(|word| Chunk::Text(word.to_owned())).collect();
@@ -95,6 +95,13 @@ fn last_question(messages: &[Arc<Message>]) -> (String, &[Arc<Message>]) {
         Some((at, asked)) => (asked, messages.get(at + 1..).unwrap_or_default()),
         None => (String::new(), messages),
     }
+}
+
+/// What came of the calls that were made last.
+fn last_round(since: &[Arc<Message>]) -> Vec<&ToolResult> {
+    let is_call = |message: &Arc<Message>| matches!(**message, Message::Assistant { .. });
+    let begin = since.iter().rposition(is_call).map_or(0, |at| at + 1);
+    since.iter().skip(begin).flat_map(|message| results(message)).collect()
 }
 
 fn results(message: &Message) -> &[ToolResult] {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use openclaw_models::{
-    Answer, ApiKind, Message, ModelError, ProviderSettings, StopReason, http_client, open,
+    Answer, ApiKind, Chunk, Message, ModelError, ProviderSettings, StopReason, http_client, open,
 };
 use openclaw_secrets::SecretString;
 use serde_json::{Value, json};
@@ -162,6 +163,17 @@ async fn silence_is_given_up() {
         let head = &server.sent()[0].head;
         assert!(!head.contains("authorization"), "no key, no header: {head}");
     }
+}
+
+#[tokio::test]
+async fn who_drops_an_answer_ends_the_request() {
+    let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
+    let server = Server::start(vec![Reply::stream(begun, 9, Ending::Silent)]).await;
+    let model = model(&server, ApiKind::OpenAi, "m");
+    let mut answer = model.stream(asking(vec![Message::user("hi")]));
+    assert_eq!(answer.next().await, Some(Ok(Chunk::Text("Hel".into()))));
+    drop(answer);
+    server.until_left().await;
 }
 
 #[tokio::test]

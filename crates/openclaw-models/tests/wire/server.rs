@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 /// How an answer ends.
@@ -15,7 +16,7 @@ pub(crate) enum Ending {
     Clean,
     /// The connection is closed in the middle.
     Broken,
-    /// Nothing more comes.
+    /// Nothing more comes, until the other end has had enough.
     Silent,
 }
 
@@ -55,6 +56,7 @@ pub(crate) struct Sent {
 pub(crate) struct Server {
     pub(crate) address: String,
     sent: Arc<Mutex<Vec<Sent>>>,
+    left: Arc<Notify>,
     task: JoinHandle<()>,
 }
 
@@ -71,15 +73,23 @@ impl Server {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let sent = Arc::<Mutex<Vec<Sent>>>::default();
         let record = sent.clone();
+        let left = Arc::<Notify>::default();
+        let notice = left.clone();
         let task = tokio::spawn(async move {
             for reply in replies {
                 let (mut connection, _) = listener.accept().await.unwrap();
                 let request = read(&mut connection).await;
                 record.lock().unwrap().push(request);
                 write(&mut connection, &reply).await;
+                notice.notify_one();
             }
         });
-        Self { address, sent, task }
+        Self { address, sent, left, task }
+    }
+
+    /// Waits until a connection is over.
+    pub(crate) async fn until_left(&self) {
+        tokio::time::timeout(Duration::from_secs(60), self.left.notified()).await.unwrap();
     }
 
     /// What it was sent so far.
@@ -120,7 +130,9 @@ async fn write(connection: &mut TcpStream, reply: &Reply) {
             send(b"0\r\n\r\n").await;
         }
         Ending::Broken => {}
-        Ending::Silent => tokio::time::sleep(Duration::from_secs(600)).await,
+        Ending::Silent => {
+            connection.read_to_end(&mut Vec::new()).await.ok();
+        }
     }
     connection.shutdown().await.ok();
 }
