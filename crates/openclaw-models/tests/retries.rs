@@ -1,5 +1,4 @@
 //! What is tried again, how often, and after how long. Time is paused: nothing waits.
-#![cfg(feature = "testing")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::sync::Arc;
