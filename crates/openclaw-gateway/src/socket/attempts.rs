@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_is_remembered_has_a_bound() {
         let (attempts, now) = (Attempts::new(1, MINUTE), Instant::now());
-        for number in 0..2 * u32::try_from(MAX_ADDRESSES).unwrap() {
+        for number in 0..8 + u32::try_from(MAX_ADDRESSES).unwrap() {
             attempts.wrong(IpAddr::V4(number.into()), now);
         }
         assert_eq!(attempts.table.lock().unwrap().len(), MAX_ADDRESSES);

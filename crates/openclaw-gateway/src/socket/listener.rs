@@ -204,7 +204,7 @@ async fn enter(
         greeting::greet(&mut socket, remote, &server.options, &server.attempts, &*server.desk);
     let greeted = timeout_at(deadline, greeting)
         .await
-        .unwrap_or({ Err(Refusal::Told { code: 1008, reason: "not authenticated in time" }) });
+        .unwrap_or(Err(Refusal::Told { code: 1008, reason: "not authenticated in time" }));
     Some((socket, greeted))
 }
 

@@ -164,6 +164,15 @@ impl Peers {
         RunningPeer::start(self.fastmcp_as(mode), "")
     }
 
+    /// The published schema of gateway protocol 4.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn gateway_schema(&self) -> PathBuf {
+        let package = "node/node_modules/@openclaw/gateway-protocol";
+        installed(self.0.join(package).join("protocol.schema.json"))
+    }
+
     fn fastmcp_as(&self, mode: &str) -> Peer {
         let script = kit().join("peers/fastmcp_server.py");
         self.python("python", &[&script.to_string_lossy(), mode])

@@ -1,0 +1,189 @@
+//! What is allowed, up to its very limit, and what is too much.
+
+use std::time::Duration;
+
+use futures_util::SinkExt as _;
+use openclaw_gateway::socket::Limits;
+use openclaw_protocol::Event;
+use openclaw_protocol::socket::SendLimits;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::support::{LONG, Raw, TOKEN, connect_params, start};
+
+#[tokio::test]
+async fn twenty_megabytes_are_taken_and_given_after_the_handshake() {
+    let (server, _desk) = start(Limits::default()).await;
+    let mut raw = Raw::enter(server.address).await;
+    let size = 20 * 1024 * 1024;
+    let answer = raw.ask("size", json!("x".repeat(size))).await.unwrap();
+    assert_eq!(answer, json!(size + 2));
+    let answer = raw.ask("big", json!(size)).await.unwrap();
+    assert_eq!(answer.as_str().unwrap().len(), size);
+    raw.ask("health", Value::Null).await.unwrap();
+}
+
+/// A `connect` of exactly this size.
+fn connect_of(size: usize) -> String {
+    let mut params = connect_params(TOKEN);
+    params["userAgent"] = json!("");
+    let request = |params: &Value| {
+        json!({ "type": "req", "id": "1", "method": "connect", "params": params }).to_string()
+    };
+    let missing = size - request(&params).len();
+    params["userAgent"] = json!("x".repeat(missing));
+    request(&params)
+}
+
+#[tokio::test]
+async fn before_the_handshake_64_kib_are_taken_and_not_one_byte_more() {
+    let (server, _desk) = start(Limits::default()).await;
+    let mut raw = Raw::dial(server.address).await;
+    raw.send(connect_of(64 * 1024)).await;
+    assert_eq!(raw.frame().await.unwrap()["event"], "connect.challenge");
+    assert_eq!(raw.frame().await.unwrap()["ok"], true);
+    let mut raw = Raw::dial(server.address).await;
+    raw.send(connect_of(64 * 1024 + 1)).await;
+    assert_eq!(raw.closed().await.0, 1009);
+}
+
+#[tokio::test]
+async fn a_message_above_the_advertised_limit_closes_the_connection() {
+    let (server, desk) = start(Limits { message: 100_000, ..Limits::default() }).await;
+    let mut raw = Raw::enter(server.address).await;
+    raw.send(format!(
+        r#"{{"type":"req","id":"1","method":"echo","params":"{}"}}"#,
+        "x".repeat(100_000)
+    ))
+    .await;
+    assert_eq!(raw.closed().await.0, 1009);
+    desk.until_callers(0).await;
+}
+
+#[tokio::test]
+async fn fragments_count_together() {
+    use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+    use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+    let (server, _desk) = start(Limits { message: 100_000, ..Limits::default() }).await;
+    let mut raw = Raw::enter(server.address).await;
+    for part in 0..3 {
+        let kind = if part == 0 { Data::Text } else { Data::Continue };
+        let frame = Frame::message(vec![b' '; 50_000], OpCode::Data(kind), false);
+        raw.0.send(Message::Frame(frame)).await.unwrap();
+    }
+    assert_eq!(raw.closed().await.0, 1009);
+}
+
+#[tokio::test]
+async fn so_many_requests_are_served_at_once_and_the_others_wait() {
+    let (server, desk) = start(Limits { requests: 4, ..Limits::default() }).await;
+    let mut raw = Raw::enter(server.address).await;
+    for number in 0..9 {
+        raw.send_request(&number.to_string(), "slow", json!(number)).await;
+    }
+    let mut slow = desk.slow.subscribe();
+    timeout(LONG, slow.wait_for(|now| *now == 4)).await.unwrap().unwrap();
+    // Another caller is not held up; by then a fifth would have begun.
+    Raw::enter(server.address).await.ask("health", Value::Null).await.unwrap();
+    assert_eq!(*slow.borrow(), 4);
+    desk.go_on.add_permits(9);
+    let mut answered = Vec::new();
+    while answered.len() < 9 {
+        let frame = raw.frame().await.unwrap();
+        if frame["type"] == "res" && frame["id"] != "1" || frame["payload"] == 1 {
+            answered.push(frame["payload"].as_u64().unwrap());
+        }
+    }
+    answered.sort_unstable();
+    assert_eq!(answered, (0..9).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_quick_request_overtakes_a_slow_one() {
+    let (server, desk) = start(Limits::default()).await;
+    let mut raw = Raw::enter(server.address).await;
+    raw.send_request("slow", "slow", Value::Null).await;
+    raw.ask("health", Value::Null).await.unwrap();
+    desk.go_on.add_permits(1);
+    assert_eq!(raw.frame().await.unwrap()["id"], "slow");
+}
+
+#[tokio::test]
+async fn a_caller_that_reads_nothing_is_dropped_and_the_others_hear_everything() {
+    const EVENTS: u64 = 400;
+    let send = SendLimits { bytes: 1024 * 1024, frames: 4_096, stall: LONG };
+    let (server, desk) = start(Limits { send, ..Limits::default() }).await;
+    let mut deaf = Raw::enter(server.address).await;
+    let mut listening = Raw::enter(server.address).await;
+    desk.until_callers(2).await;
+    let payload = "x".repeat(64 * 1024);
+    for number in 1..=EVENTS {
+        desk.events.tell(Event::new("chat", &payload).unwrap());
+        assert_eq!(listening.event("chat").await["seq"], number);
+    }
+    desk.until_callers(1).await;
+    assert!(deaf.is_over().await);
+    listening.ask("health", Value::Null).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_caller_that_does_not_read_its_answers_is_dropped_after_a_while() {
+    let send = SendLimits { stall: Duration::from_millis(200), ..Limits::default().send };
+    let (server, desk) = start(Limits { send, ..Limits::default() }).await;
+    let mut deaf = Raw::enter(server.address).await;
+    deaf.send_request("1", "big", json!(20 * 1024 * 1024)).await;
+    desk.until_callers(1).await;
+    desk.until_callers(0).await;
+}
+
+#[tokio::test]
+async fn ticks_come_and_are_counted_with_the_other_events() {
+    let limits = Limits { tick: Duration::from_millis(50), ..Limits::default() };
+    let (server, _desk) = start(limits).await;
+    let mut raw = Raw::enter(server.address).await;
+    let first = raw.event("tick").await;
+    assert!(first["payload"]["ts"].as_u64().unwrap() > 0);
+    let second = raw.event("tick").await;
+    assert_eq!((&first["seq"], &second["seq"]), (&json!(1), &json!(2)));
+}
+
+#[tokio::test]
+async fn a_caller_that_answers_no_ping_is_dropped() {
+    let limits = Limits { tick: Duration::from_millis(50), ..Limits::default() };
+    let (server, desk) = start(limits).await;
+    // It does not read, and so does not answer.
+    let _mute = Raw::enter(server.address).await;
+    desk.until_callers(1).await;
+    desk.until_callers(0).await;
+}
+
+#[tokio::test]
+async fn a_stopping_server_says_so_and_gives_the_answers_that_come_in_time() {
+    let (server, desk) = start(Limits::default()).await;
+    let address = server.address;
+    let mut raw = Raw::enter(address).await;
+    raw.send_request("2", "slow", json!("late")).await;
+    let mut slow = desk.slow.subscribe();
+    timeout(LONG, slow.wait_for(|now| *now == 1)).await.unwrap().unwrap();
+    let stopping = tokio::spawn(server.stop(LONG));
+    raw.event("shutdown").await;
+    desk.go_on.add_permits(1);
+    assert_eq!(raw.frame().await.unwrap()["payload"], "late");
+    assert_eq!(raw.closed().await.0, 1012);
+    drop(raw);
+    timeout(LONG, stopping).await.unwrap().unwrap();
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_stopping_server_does_not_wait_for_ever() {
+    let (server, desk) = start(Limits::default()).await;
+    let mut raw = Raw::enter(server.address).await;
+    raw.send_request("2", "slow", Value::Null).await;
+    let mut slow = desk.slow.subscribe();
+    timeout(LONG, slow.wait_for(|now| *now == 1)).await.unwrap().unwrap();
+    timeout(LONG, server.stop(Duration::from_millis(10))).await.unwrap();
+    desk.until_callers(0).await;
+    assert!(raw.is_over().await);
+}

@@ -1,0 +1,165 @@
+//! Who is let in, and how the others are told.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_gateway::socket::{Limits, ListenError, Options, listen};
+use serde_json::{Value, json};
+
+use crate::support::{Raw, Shared, TOKEN, TestDesk, connect_params, start};
+
+#[tokio::test]
+async fn a_caller_with_the_token_is_greeted_with_features_and_policy() {
+    let (server, _desk) = start(Limits::default()).await;
+    let mut raw = Raw::dial(server.address).await;
+    let challenge = raw.frame().await.unwrap();
+    assert_eq!(challenge["event"], "connect.challenge");
+    assert_eq!(challenge["payload"]["nonce"].as_str().unwrap().len(), 32);
+    let hello = raw.ask("connect", connect_params(TOKEN)).await.unwrap();
+    assert_eq!(hello["type"], "hello-ok");
+    assert_eq!(hello["protocol"], 4);
+    assert_eq!(hello["server"]["version"], "1.2.3");
+    assert_eq!(hello["features"]["methods"], json!(["health"]));
+    assert_eq!(hello["auth"]["scopes"], json!(["operator.read", "operator.write"]));
+    assert_eq!(hello["policy"]["maxPayload"], 25 * 1024 * 1024);
+    assert_eq!(hello["policy"]["tickIntervalMs"], 30_000);
+    assert_eq!(raw.ask("health", Value::Null).await.unwrap(), json!({ "ok": true }));
+    assert_eq!(server.connections(), 1);
+}
+
+/// What a first request is answered with, and how the connection is closed.
+async fn refused(method: &str, params: Value) -> (Value, (u16, String)) {
+    let (server, desk) = start(Limits::default()).await;
+    let mut raw = Raw::dial(server.address).await;
+    let error = raw.ask(method, params).await.unwrap_err();
+    let closed = raw.closed().await;
+    desk.until_callers(0).await;
+    (error, closed)
+}
+
+#[tokio::test]
+async fn a_wrong_token_and_a_missing_one_are_told_apart() {
+    let (error, (code, _)) = refused("connect", connect_params("a wrong token")).await;
+    assert_eq!(error["code"], "INVALID_REQUEST");
+    assert_eq!(error["details"]["code"], "AUTH_TOKEN_MISMATCH");
+    assert_eq!(code, 1008);
+    let mut params = connect_params("");
+    params.as_object_mut().unwrap().remove("auth");
+    let (error, (code, _)) = refused("connect", params).await;
+    assert_eq!(error["details"]["code"], "AUTH_TOKEN_MISSING");
+    assert_eq!(code, 1008);
+}
+
+#[tokio::test]
+async fn who_shares_no_version_with_us_learns_which_one_we_speak() {
+    let mut params = connect_params(TOKEN);
+    params["minProtocol"] = json!(5);
+    params["maxProtocol"] = json!(7);
+    let (error, (code, _)) = refused("connect", params).await;
+    assert_eq!(error["details"]["code"], "PROTOCOL_MISMATCH");
+    assert_eq!(error["details"]["expectedProtocol"], 4);
+    assert_eq!(code, 1002);
+}
+
+#[tokio::test]
+async fn nothing_comes_before_connect_and_connect_comes_once() {
+    let (error, (code, _)) = refused("health", Value::Null).await;
+    assert_eq!(error["code"], "INVALID_REQUEST");
+    assert_eq!(code, 1008);
+    let (server, _desk) = start(Limits::default()).await;
+    let mut raw = Raw::enter(server.address).await;
+    raw.ask("connect", connect_params(TOKEN)).await.unwrap_err();
+    raw.ask("health", Value::Null).await.unwrap();
+}
+
+#[tokio::test]
+async fn params_that_the_protocol_does_not_know_are_refused_and_named() {
+    let mut params = connect_params(TOKEN);
+    params["surprise"] = json!(1);
+    let (error, _) = refused("connect", params).await;
+    assert!(error["message"].as_str().unwrap().contains("surprise"), "{error}");
+}
+
+#[tokio::test]
+async fn whom_the_desk_does_not_want_is_told_what_it_says() {
+    let mut params = connect_params(TOKEN);
+    params["role"] = json!("stranger");
+    let (error, (code, _)) = refused("connect", params).await;
+    assert_eq!(error["message"], "no strangers");
+    assert_eq!(code, 1008);
+}
+
+#[tokio::test]
+async fn who_does_not_say_who_it_is_in_time_is_sent_away() {
+    let limits = Limits { authenticate: Duration::from_millis(300), ..Limits::default() };
+    let (server, _desk) = start(limits).await;
+    let (code, reason) = Raw::dial(server.address).await.closed().await;
+    assert_eq!((code, reason.as_str()), (1008, "not authenticated in time"));
+}
+
+#[tokio::test]
+async fn other_machines_are_not_served_without_a_token() {
+    let options = Options {
+        bind: Ipv4Addr::UNSPECIFIED.into(),
+        port: 0,
+        token: None,
+        allowed_origins: Vec::new(),
+        limits: Limits::default(),
+    };
+    let refused = listen(options.clone(), Arc::new(Shared(TestDesk::new()))).await;
+    assert!(matches!(refused, Err(ListenError::NeedsToken(_))));
+    let here = Options { bind: Ipv4Addr::LOCALHOST.into(), ..options };
+    let server = listen(here, Arc::new(Shared(TestDesk::new()))).await.unwrap();
+    Raw::enter(server.address).await;
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_an_error_that_names_it() {
+    let (server, _desk) = start(Limits::default()).await;
+    let options = Options {
+        bind: server.address.ip(),
+        port: server.address.port(),
+        token: None,
+        allowed_origins: Vec::new(),
+        limits: Limits::default(),
+    };
+    let refused = listen(options, Arc::new(Shared(TestDesk::new()))).await.unwrap_err();
+    assert!(refused.to_string().contains(&server.address.to_string()), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_wrong_tokens_are_counted_and_keep_nobody_of_this_machine_out() {
+    const ALL: usize = 10_000;
+    const AT_ONCE: usize = 16;
+    let (server, _desk) = start(Limits::default()).await;
+    let address = server.address;
+    let mut guessing = tokio::task::JoinSet::new();
+    for part in 0..AT_ONCE {
+        guessing.spawn(async move {
+            let (mut wrong, mut limited) = (0, 0);
+            for number in (part..ALL).step_by(AT_ONCE) {
+                let mut raw = Raw::dial(address).await;
+                let params = connect_params(&format!("guess {number}"));
+                let error = raw.ask("connect", params).await.unwrap_err();
+                match error["details"]["code"].as_str().unwrap() {
+                    "AUTH_TOKEN_MISMATCH" => wrong += 1,
+                    "AUTH_RATE_LIMITED" => {
+                        assert!(error["retryAfterMs"].as_u64().unwrap() > 0);
+                        limited += 1;
+                    }
+                    other => panic!("{other}"),
+                }
+            }
+            (wrong, limited)
+        });
+    }
+    let counted = guessing.join_all().await;
+    let wrong: usize = counted.iter().map(|(wrong, _)| wrong).sum();
+    let limited: usize = counted.iter().map(|(_, limited)| limited).sum();
+    assert_eq!(wrong + limited, ALL);
+    // Ten a minute, and the guessing took a few of them at most; those that were under way at once are
+    // answered alike.
+    assert!((10..=ALL / 10).contains(&wrong), "{wrong}");
+    Raw::enter(address).await;
+}

@@ -1,0 +1,239 @@
+//! A tiny desk, and a raw client.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{SinkExt as _, StreamExt as _};
+use openclaw_gateway::socket::{Caller, Desk, Greeting, Limits, Listening, Options, listen};
+use openclaw_protocol::{ErrorShape, EventReceiver, EventSender, SecretToken, Surface};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+pub(crate) const TOKEN: &str = "the right token";
+/// Generous: the machine may be busy.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// Serves a few methods, and counts who is there.
+#[derive(Debug)]
+pub(crate) struct TestDesk {
+    pub(crate) events: EventSender,
+    pub(crate) is_ready: AtomicBool,
+    pub(crate) has_metadata: AtomicBool,
+    /// How many callers have a surface.
+    pub(crate) callers: watch::Sender<usize>,
+    /// How many `slow` requests are being served.
+    pub(crate) slow: watch::Sender<usize>,
+    /// Lets `slow` requests go on.
+    pub(crate) go_on: Semaphore,
+}
+
+impl TestDesk {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            events: EventSender::new(4_096),
+            is_ready: AtomicBool::new(false),
+            has_metadata: AtomicBool::new(false),
+            callers: watch::Sender::new(0),
+            slow: watch::Sender::new(0),
+            go_on: Semaphore::new(0),
+        })
+    }
+
+    /// Waits until so many callers are there.
+    pub(crate) async fn until_callers(&self, wanted: usize) {
+        let mut callers = self.callers.subscribe();
+        timeout(LONG, callers.wait_for(|now| *now == wanted)).await.unwrap().unwrap();
+    }
+}
+
+/// The desk, as the server knows it.
+#[derive(Debug)]
+pub(crate) struct Shared(pub(crate) Arc<TestDesk>);
+
+impl Desk for Shared {
+    fn open(&self, caller: Caller) -> Result<Arc<dyn Surface>, ErrorShape> {
+        if caller.role == "stranger" {
+            return Err(ErrorShape::invalid("no strangers"));
+        }
+        self.0.callers.send_modify(|callers| *callers += 1);
+        Ok(Arc::new(TestSurface(Arc::clone(&self.0))))
+    }
+
+    fn hello(&self, _caller: &Caller) -> Greeting {
+        Greeting {
+            version: "1.2.3".to_owned(),
+            methods: vec!["health".to_owned()],
+            ..Greeting::default()
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.0.is_ready.load(Ordering::Relaxed)
+    }
+
+    fn client_metadata(&self) -> Option<Value> {
+        let has = self.0.has_metadata.load(Ordering::Relaxed);
+        has.then(|| json!({ "client_name": "OpenClaw" }))
+    }
+}
+
+#[derive(Debug)]
+struct TestSurface(Arc<TestDesk>);
+
+impl Drop for TestSurface {
+    fn drop(&mut self) {
+        self.0.callers.send_modify(|callers| *callers -= 1);
+    }
+}
+
+impl Surface for TestSurface {
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Box<RawValue>>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
+        Box::pin(async move {
+            let params = params.unwrap_or_else(|| RawValue::NULL.to_owned());
+            match method {
+                "health" => Ok(to_raw_value(&json!({ "ok": true })).unwrap()),
+                "echo" => Ok(params),
+                "size" => Ok(to_raw_value(&params.get().len()).unwrap()),
+                "big" => {
+                    let size: usize = serde_json::from_str(params.get()).unwrap();
+                    Ok(to_raw_value(&"ö".repeat(size / 2)).unwrap())
+                }
+                "slow" => {
+                    self.0.slow.send_modify(|slow| *slow += 1);
+                    self.0.go_on.acquire().await.unwrap().forget();
+                    self.0.slow.send_modify(|slow| *slow -= 1);
+                    Ok(params)
+                }
+                "panic" => panic!("as asked"),
+                other => Err(ErrorShape::unknown_method(other)),
+            }
+        })
+    }
+
+    fn events(&self) -> EventReceiver {
+        self.0.events.listen()
+    }
+}
+
+/// A server with this desk.
+pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
+    let desk = TestDesk::new();
+    let options = Options {
+        bind: Ipv4Addr::LOCALHOST.into(),
+        port: 0,
+        token: Some(SecretToken::from(TOKEN.to_owned())),
+        allowed_origins: vec!["https://example.com".to_owned()],
+        limits,
+    };
+    let server = listen(options, Arc::new(Shared(Arc::clone(&desk)))).await.unwrap();
+    (server, desk)
+}
+
+/// A client that does what it is told, right or wrong.
+pub(crate) struct Raw(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Raw {
+    /// Connects, and says nothing.
+    pub(crate) async fn dial(address: SocketAddr) -> Self {
+        let dialled = connect_async(format!("ws://{address}"));
+        Self(timeout(LONG, dialled).await.unwrap().unwrap().0)
+    }
+
+    /// Connects and is let in.
+    pub(crate) async fn enter(address: SocketAddr) -> Self {
+        let mut raw = Self::dial(address).await;
+        raw.ask("connect", connect_params(TOKEN)).await.unwrap();
+        raw
+    }
+
+    pub(crate) async fn send(&mut self, text: impl Into<String>) {
+        self.0.send(Message::text(text.into())).await.unwrap();
+    }
+
+    pub(crate) async fn send_request(&mut self, id: &str, method: &str, params: Value) {
+        let request = json!({ "type": "req", "id": id, "method": method, "params": params });
+        self.send(request.to_string()).await;
+    }
+
+    /// The next frame; none if the connection is closed.
+    pub(crate) async fn frame(&mut self) -> Option<Value> {
+        loop {
+            match timeout(LONG, self.0.next()).await.unwrap() {
+                Some(Ok(Message::Text(text))) => return Some(serde_json::from_str(&text).unwrap()),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
+    /// Asks and waits for the answer; the error, if it is one.
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        self.send_request("1", method, params).await;
+        loop {
+            let mut frame = self.frame().await.unwrap();
+            if frame["type"] == "res" && frame["id"] == "1" {
+                return match frame["ok"] == true {
+                    true => Ok(frame["payload"].take()),
+                    false => Err(frame["error"].take()),
+                };
+            }
+        }
+    }
+
+    /// The next event of this name.
+    pub(crate) async fn event(&mut self, name: &str) -> Value {
+        loop {
+            let frame = self.frame().await.unwrap();
+            if frame["event"] == name {
+                return frame;
+            }
+        }
+    }
+
+    /// How the server closes: code and reason.
+    pub(crate) async fn closed(&mut self) -> (u16, String) {
+        loop {
+            match timeout(LONG, self.0.next()).await.unwrap() {
+                Some(Ok(Message::Close(Some(frame)))) => {
+                    return (frame.code.into(), frame.reason.to_string());
+                }
+                Some(Ok(Message::Text(_) | Message::Ping(_))) => {}
+                other => panic!("it was not closed: {other:?}"),
+            }
+        }
+    }
+
+    /// Whether the connection is over, in whatever way.
+    pub(crate) async fn is_over(&mut self) -> bool {
+        loop {
+            match timeout(LONG, self.0.next()).await.unwrap() {
+                Some(Ok(Message::Close(_))) | None => return true,
+                Some(Err(Error::Io(_) | Error::Protocol(_))) => return true,
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+pub(crate) fn connect_params(token: &str) -> Value {
+    json!({
+        "minProtocol": 4,
+        "maxProtocol": 4,
+        "client": { "id": "test", "version": "1", "platform": "linux", "mode": "test" },
+        "role": "operator",
+        "scopes": ["operator.read", "operator.write"],
+        "auth": { "token": token },
+    })
+}
