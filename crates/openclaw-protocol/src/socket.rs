@@ -37,6 +37,8 @@ pub struct SendLimits {
     pub bytes: usize,
     /// How many messages.
     pub frames: usize,
+    /// While so many bytes wait, nothing is read: who does not listen is not listened to.
+    pub pause: usize,
     /// How long the other side may take nothing at all while something waits.
     pub stall: Duration,
 }
@@ -227,14 +229,23 @@ impl Socket {
     /// # Errors
     /// If nothing more can come.
     pub async fn next(&mut self, reading: bool) -> Result<Utf8Bytes, Broken> {
-        poll_fn(|cx| {
-            if let Poll::Ready(Err(broken)) = self.poll_write(cx) {
-                return Poll::Ready(Err(broken));
-            }
-            if !reading {
-                return Poll::Pending;
-            }
-            self.poll_read(cx)
+        poll_fn(|cx| match self.poll_write(cx) {
+            Poll::Ready(Err(broken)) => Poll::Ready(Err(broken)),
+            // Looked at each time: writing makes room.
+            _ if reading && self.queued_bytes < self.limits.pause => self.poll_read(cx),
+            _ => Poll::Pending,
+        })
+        .await
+    }
+
+    /// The same, but comes back with nothing as soon as all that is queued is sent. Cancel-safe.
+    ///
+    /// # Errors
+    /// If nothing more can come.
+    pub(crate) async fn next_unless_sent(&mut self) -> Result<Option<Utf8Bytes>, Broken> {
+        poll_fn(|cx| match self.poll_write(cx) {
+            Poll::Ready(sent) => Poll::Ready(sent.map(|()| None)),
+            Poll::Pending => self.poll_read(cx).map_ok(Some),
         })
         .await
     }

@@ -20,8 +20,6 @@ use super::Limits;
 use super::greeting::now_ms;
 use super::listener::Ending;
 
-/// While so much waits for a caller, nothing more is read from it.
-const MUCH: usize = 1024 * 1024;
 /// How long a goodbye may take.
 pub(super) const GOODBYE: Duration = Duration::from_secs(2);
 /// After so many unanswered pings a caller is gone.
@@ -89,8 +87,7 @@ impl Connection {
         let (mut received, mut silent) = (0, 0);
         let mut can_hear = true;
         loop {
-            let is_reading =
-                self.answers.len() < limits.requests && self.socket.queued_bytes() < MUCH;
+            let is_reading = self.answers.len() < limits.requests;
             tokio::select! {
                 biased;
                 () = &mut stopping => return Ok(()),
@@ -105,7 +102,9 @@ impl Connection {
                 },
                 text = self.socket.next(is_reading) => self.take(text?.as_str()).await?,
                 _ = tick.tick() => {
-                    let is_silent = is_reading && self.socket.received_bytes() == received;
+                    // While nothing is read, nothing can be heard; there is a time-out for writing.
+                    let can_hear = is_reading && self.socket.queued_bytes() < limits.send.pause;
+                    let is_silent = can_hear && self.socket.received_bytes() == received;
                     silent = if is_silent { silent + 1 } else { 0 };
                     if silent > SILENT_TICKS {
                         return Err(Broken::Lost(std::io::ErrorKind::TimedOut.into()).into());

@@ -134,6 +134,7 @@ impl Default for Limits {
             send: SendLimits {
                 bytes: 50 * 1024 * 1024,
                 frames: 4_096,
+                pause: 1024 * 1024,
                 stall: Duration::from_secs(20),
             },
             tick: Duration::from_secs(30),

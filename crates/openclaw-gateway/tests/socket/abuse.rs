@@ -129,19 +129,9 @@ async fn half_a_frame_and_then_nothing_leaves_nothing_behind() {
     let (server, desk) = start(Limits::default()).await;
     let mut raw = Raw::enter(server.address).await;
     send_bytes(&mut raw, b"\x81\xff\0\0\0\0\x01\0").await;
-    raw.ask("health", Value::Null).now_or_gone().await;
     drop(raw);
     desk.until_callers(0).await;
 }
-
-/// The second half of a frame is whatever comes next: there is nothing to wait for.
-trait NowOrGone: Future + Sized {
-    async fn now_or_gone(self) {
-        drop(self);
-    }
-}
-
-impl<F: Future> NowOrGone for F {}
 
 #[tokio::test]
 async fn a_method_that_panics_fails_and_the_connection_goes_on() {

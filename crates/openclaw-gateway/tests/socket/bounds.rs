@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::support::{LONG, Raw, TOKEN, connect_params, start};
+use crate::support::{LONG, Raw, TOKEN, calm, connect_params, start};
 
 #[tokio::test]
 async fn twenty_megabytes_are_taken_and_given_after_the_handshake() {
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(calm()).await;
     let mut raw = Raw::enter(server.address).await;
     let size = 20 * 1024 * 1024;
     let answer = raw.ask("size", json!("x".repeat(size))).await.unwrap();
@@ -77,7 +77,7 @@ async fn fragments_count_together() {
 
 #[tokio::test]
 async fn so_many_requests_are_served_at_once_and_the_others_wait() {
-    let (server, desk) = start(Limits { requests: 4, ..Limits::default() }).await;
+    let (server, desk) = start(Limits { requests: 4, ..calm() }).await;
     let mut raw = Raw::enter(server.address).await;
     for number in 0..9 {
         raw.send_request(&number.to_string(), "slow", json!(number)).await;
@@ -112,7 +112,7 @@ async fn a_quick_request_overtakes_a_slow_one() {
 #[tokio::test]
 async fn a_caller_that_reads_nothing_is_dropped_and_the_others_hear_everything() {
     const EVENTS: u64 = 400;
-    let send = SendLimits { bytes: 1024 * 1024, frames: 4_096, stall: LONG };
+    let send = SendLimits { bytes: 1024 * 1024, ..calm().send };
     let (server, desk) = start(Limits { send, ..Limits::default() }).await;
     let mut deaf = Raw::enter(server.address).await;
     let mut listening = Raw::enter(server.address).await;

@@ -9,7 +9,7 @@ use openclaw_protocol::{Event, Heard, Method, SecretToken, Surface, ask, detail}
 use serde_json::value::to_raw_value;
 use tokio::time::timeout;
 
-use crate::support::{LONG, TOKEN, start};
+use crate::support::{LONG, TOKEN, calm, start};
 
 fn options(address: std::net::SocketAddr, token: &str) -> Options {
     let token = SecretToken::from(token.to_owned());
@@ -20,7 +20,7 @@ fn options(address: std::net::SocketAddr, token: &str) -> Options {
 
 #[tokio::test]
 async fn it_connects_asks_and_is_answered() {
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(calm()).await;
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
     assert_eq!(client.hello().server.version, "1.2.3");
     assert!(client.has_method("health") && !client.has_method("mcp.call"));
@@ -66,7 +66,7 @@ async fn something_that_is_no_gateway_is_not_waited_for() {
 
 #[tokio::test]
 async fn when_the_connection_is_lost_all_who_wait_are_told_at_once() {
-    let (server, desk) = start(Limits::default()).await;
+    let (server, desk) = start(calm()).await;
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
     let mut slow = desk.slow.subscribe();
     let lose = async {
@@ -86,7 +86,7 @@ async fn when_the_connection_is_lost_all_who_wait_are_told_at_once() {
 
 #[tokio::test]
 async fn an_answer_that_does_not_come_is_given_up_and_the_next_one_is_not_mistaken_for_it() {
-    let (server, desk) = start(Limits::default()).await;
+    let (server, desk) = start(calm()).await;
     let mut options = options(server.address, TOKEN);
     options.request_timeout = Duration::from_millis(200);
     let impatient = Client::connect(&options).await.unwrap();
@@ -101,7 +101,7 @@ async fn an_answer_that_does_not_come_is_given_up_and_the_next_one_is_not_mistak
 
 #[tokio::test]
 async fn events_come_in_order_to_everybody_who_listens() {
-    let (server, desk) = start(Limits::default()).await;
+    let (server, desk) = start(calm()).await;
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
     let mut listeners = [client.events(), client.events()];
     client.request("health", None).await.unwrap();
@@ -120,7 +120,7 @@ async fn events_come_in_order_to_everybody_who_listens() {
 
 #[tokio::test]
 async fn who_listens_too_slowly_is_told_how_much_it_missed() {
-    let (server, desk) = start(Limits::default()).await;
+    let (server, desk) = start(calm()).await;
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
     let mut events = client.events();
     client.request("health", None).await.unwrap();
@@ -139,7 +139,7 @@ async fn who_listens_too_slowly_is_told_how_much_it_missed() {
 
 #[tokio::test]
 async fn large_questions_and_answers_pass_both_ways_at_once() {
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(calm()).await;
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
     let large = to_raw_value(&"x".repeat(8 * 1024 * 1024)).unwrap();
     let echo = || client.request("echo", Some(large.clone()));
@@ -157,4 +157,18 @@ async fn more_than_the_gateway_takes_is_not_sent() {
     let large = to_raw_value(&"x".repeat(1_000)).unwrap();
     client.request("echo", Some(large)).await.unwrap_err();
     client.request("health", None).await.unwrap();
+}
+
+#[tokio::test]
+async fn many_questions_at_once_are_all_answered() {
+    let (server, _desk) = start(calm()).await;
+    let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
+    let questions = (0..1_000).map(|number| {
+        let params = to_raw_value(&number.to_string().repeat(1_000)).unwrap();
+        client.request("echo", Some(params))
+    });
+    let answers = timeout(LONG, futures_util::future::join_all(questions)).await.unwrap();
+    for (number, answer) in answers.into_iter().enumerate() {
+        assert!(answer.unwrap().get().contains(&number.to_string().repeat(1_000)));
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt as _, StreamExt as _};
 use openclaw_gateway::socket::{Caller, Desk, Greeting, Limits, Listening, Options, listen};
+use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, EventSender, SecretToken, Surface};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -125,6 +126,13 @@ impl Surface for TestSurface {
     fn events(&self) -> EventReceiver {
         self.0.events.listen()
     }
+}
+
+/// Nothing comes by itself: what is not woken when it should be stays asleep, and the test fails.
+pub(crate) fn calm() -> Limits {
+    let hour = Duration::from_secs(3_600);
+    let send = SendLimits { stall: hour, ..Limits::default().send };
+    Limits { tick: hour, send, ..Limits::default() }
 }
 
 /// A server with this desk.

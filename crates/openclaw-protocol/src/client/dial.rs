@@ -19,8 +19,12 @@ use crate::socket::{Broken, SendLimits, Socket};
 /// The largest message that we take. Gateways answer with more than they take.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 /// What may wait for a gateway that does not read.
-const LIMITS: SendLimits =
-    SendLimits { bytes: 64 * 1024 * 1024, frames: 256, stall: Duration::from_secs(30) };
+const LIMITS: SendLimits = SendLimits {
+    bytes: 64 * 1024 * 1024,
+    frames: 256,
+    pause: usize::MAX,
+    stall: Duration::from_secs(30),
+};
 /// How many frames may come before the one that is waited for.
 const MAX_PREAMBLE: usize = 16;
 /// When to try again if a gateway does not say.

@@ -52,18 +52,23 @@ async fn serve(
     let (mut received, mut silent) = (0, 0);
     let mut last_seq = None;
     loop {
-        // What waits for room in the socket waits here, in the channel.
+        // What waits for room in the socket waits in the channel.
         let has_room = socket.queued_bytes() == 0;
+        let next = async {
+            if has_room {
+                socket.next(true).await.map(Some)
+            } else {
+                socket.next_unless_sent().await
+            }
+        };
         let happened = tokio::select! {
             biased;
             Some(text) = outbox.recv(), if has_room => socket.queue(text),
-            text = socket.next(true) => match text {
-                Ok(text) => {
+            text = next => text.map(|text| {
+                if let Some(text) = text {
                     take(text.as_str(), pending, events, &mut last_seq);
-                    Ok(())
                 }
-                Err(broken) => Err(broken),
-            },
+            }),
             _ = watch.tick() => {
                 silent = if socket.received_bytes() == received { silent + 1 } else { 0 };
                 received = socket.received_bytes();
