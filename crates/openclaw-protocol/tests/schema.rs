@@ -1,0 +1,241 @@
+//! Our types against the published schema of gateway protocol 4 (npm `@openclaw/gateway-protocol`).
+//!
+//! From each definition a sample is made, once with every property and once with the required ones.
+//! What callers send must survive reading and writing unchanged; what a gateway answers must be readable,
+//! and what we write of it valid.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+use std::fs;
+
+use openclaw_protocol::{
+    ErrorCode, ErrorShape, Event, Method, Scope, Shutdown, Tick, agents, chat, config, connect,
+    frame, names, sessions, tools,
+};
+use openclaw_testkit::Peers;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value, json};
+
+/// The published schema.
+struct Schema(Value);
+
+impl Schema {
+    fn find() -> Self {
+        let text = fs::read_to_string(Peers::find().gateway_schema()).unwrap();
+        Self(serde_json::from_str(&text).unwrap())
+    }
+
+    fn definition(&self, name: &str) -> &Value {
+        let definition = &self.0["definitions"][name];
+        assert!(definition.is_object(), "the schema has no {name}");
+        definition
+    }
+
+    #[track_caller]
+    fn check(&self, name: &str, value: &Value) {
+        let validator = jsonschema::validator_for(self.definition(name)).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(value)
+            .map(|it| format!("{}: {it}", it.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
+    }
+
+    /// What callers send: nothing is lost, and nothing but what is known is taken.
+    #[track_caller]
+    fn sent<T: Serialize + DeserializeOwned>(&self, name: &str) {
+        for is_full in [true, false] {
+            let sample = sample(self.definition(name), is_full);
+            let ours: T = serde_json::from_value(sample.clone())
+                .unwrap_or_else(|error| panic!("{name}: {error}\n{sample:#}"));
+            let written = serde_json::to_value(&ours).unwrap();
+            assert_eq!(written, sample, "{name}");
+            self.check(name, &written);
+            let mut strange = sample;
+            strange["surprise"] = json!(1);
+            assert!(serde_json::from_value::<T>(strange).is_err(), "{name} takes anything");
+        }
+    }
+
+    /// What a gateway says: it can be read, and what we write is valid.
+    #[track_caller]
+    fn said<T: Serialize + DeserializeOwned>(&self, name: &str) {
+        for is_full in [true, false] {
+            let mut sample = sample(self.definition(name), is_full);
+            sample["somethingNewer"] = json!([1]);
+            let ours: T = serde_json::from_value(sample.clone())
+                .unwrap_or_else(|error| panic!("{name}: {error}\n{sample:#}"));
+            self.check(name, &serde_json::to_value(&ours).unwrap());
+        }
+    }
+}
+
+/// A value that fits.
+fn sample(schema: &Value, is_full: bool) -> Value {
+    if let Some(value) = schema.get("const") {
+        return value.clone();
+    }
+    if let Some(values) = schema.get("enum") {
+        return values[0].clone();
+    }
+    for several in ["anyOf", "oneOf"] {
+        if let Some(variants) = schema.get(several) {
+            return sample(&variants[0], is_full);
+        }
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("string") if schema.get("pattern").is_some() => json!("a".repeat(64)),
+        Some("string") => json!("text"),
+        Some("integer") => schema.get("minimum").cloned().unwrap_or(json!(7)),
+        Some("number") => json!(1.5),
+        Some("boolean") => json!(true),
+        Some("null") => Value::Null,
+        Some("array") => match schema.get("items") {
+            Some(items) if items.is_object() => json!([sample(items, is_full)]),
+            _ => json!([]),
+        },
+        Some("object") => {
+            let required = schema.get("required").and_then(Value::as_array);
+            let is_required =
+                |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
+            let none = Map::new();
+            let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+            let wanted = properties.iter().filter(|(name, _)| is_full || is_required(name));
+            wanted.map(|(name, schema)| (name.clone(), sample(schema, is_full))).collect()
+        }
+        _ => json!({ "any": "thing" }),
+    }
+}
+
+#[test]
+fn what_callers_send_is_what_the_schema_says() {
+    let schema = Schema::find();
+    schema.sent::<connect::ConnectParams>("ConnectParams");
+    schema.sent::<chat::SendParams>("ChatSendParams");
+    schema.sent::<chat::AbortParams>("ChatAbortParams");
+    schema.sent::<chat::InjectParams>("ChatInjectParams");
+    schema.sent::<chat::HistoryParams>("ChatHistoryParams");
+    schema.sent::<sessions::ListParams>("SessionsListParams");
+    schema.sent::<sessions::DescribeParams>("SessionsDescribeParams");
+    schema.sent::<sessions::DeleteParams>("SessionsDeleteParams");
+    schema.sent::<agents::ListParams>("AgentsListParams");
+    schema.sent::<agents::CommandsParams>("CommandsListParams");
+    schema.sent::<tools::CatalogParams>("ToolsCatalogParams");
+    schema.sent::<tools::InvokeParams>("ToolsInvokeParams");
+    schema.sent::<tools::InvokeResultParams>("NodeInvokeResultParams");
+    schema.sent::<config::GetParams>("ConfigGetParams");
+}
+
+#[test]
+fn what_a_gateway_answers_is_what_the_schema_says() {
+    let schema = Schema::find();
+    schema.said::<connect::HelloOk>("HelloOk");
+    schema.said::<connect::Snapshot>("Snapshot");
+    schema.said::<agents::ListResult>("AgentsListResult");
+    schema.said::<agents::CommandsResult>("CommandsListResult");
+    schema.said::<sessions::Row>("SessionRow");
+    schema.said::<sessions::DeleteResult>("SessionsDeleteResult");
+    schema.said::<tools::CatalogResult>("ToolsCatalogResult");
+    schema.said::<tools::InvokeResult>("ToolsInvokeResult");
+    schema.said::<ErrorShape>("ErrorShape");
+}
+
+#[test]
+fn events_are_what_the_schema_says() {
+    let schema = Schema::find();
+    for name in [
+        "ChatStatusEvent",
+        "ChatDeltaEvent",
+        "ChatFinalEvent",
+        "ChatAbortedEvent",
+        "ChatErrorEvent",
+    ] {
+        schema.said::<chat::ChatEvent>(name);
+    }
+    schema.said::<chat::AgentEvent>("AgentEvent");
+    schema.said::<Tick>("TickEvent");
+    schema.said::<Shutdown>("ShutdownEvent");
+    schema.said::<tools::InvokeRequestEvent>("NodeInvokeRequestEvent");
+}
+
+#[test]
+fn frames_are_what_the_schema_says() {
+    let schema = Schema::find();
+    let check = |name: &str, text: &str| schema.check(name, &serde_json::from_str(text).unwrap());
+    let raw = to_raw_value(&json!({ "a": 1 })).unwrap();
+    check("RequestFrame", &frame::request("1", "health", None).unwrap());
+    check("RequestFrame", &frame::request("1", "health", Some(&raw)).unwrap());
+    check("ResponseFrame", &frame::response("1", Ok(&raw)).unwrap());
+    let mut error = ErrorShape::new(ErrorCode::Unavailable, "later").with_detail("SOME_CODE");
+    (error.retryable, error.retry_after_ms) = (Some(true), Some(10));
+    check("ResponseFrame", &frame::response("1", Err(&error)).unwrap());
+    check("ResponseFrame", &frame::response("1", Err(&ErrorShape::unknown_method("x"))).unwrap());
+    let event = Event::new(names::TICK, &Tick { ts: 1 }).unwrap();
+    check("EventFrame", &frame::event(&event.event, Some(&event.payload), Some(1)).unwrap());
+    check("EventFrame", &frame::event("tick", None, None).unwrap());
+}
+
+#[test]
+fn every_program_and_every_mode_that_the_schema_knows_is_known() {
+    let schema = Schema::find();
+    let client = &schema.definition("ConnectParams")["properties"]["client"]["properties"];
+    for id in client["id"]["enum"].as_array().unwrap() {
+        let ours: connect::ClientId = serde_json::from_value(id.clone()).unwrap();
+        assert_eq!(serde_json::to_value(ours).unwrap(), *id);
+    }
+    for mode in client["mode"]["enum"].as_array().unwrap() {
+        let ours: connect::ClientMode = serde_json::from_value(mode.clone()).unwrap();
+        assert_eq!(serde_json::to_value(ours).unwrap(), *mode);
+    }
+}
+
+#[test]
+fn methods_of_the_schema_need_the_scopes_of_the_schema() {
+    let schema = Schema::find();
+    let mut known = 0;
+    for &method in Method::ALL {
+        assert_eq!(Method::from_name(method.name()), Some(method));
+        let Some(scope) = schema.0["methods"][method.name()]["scope"].as_str() else { continue };
+        known += 1;
+        match method.scope() {
+            // The handshake comes before all scopes.
+            Scope::Any => assert_eq!(method, Method::Connect),
+            Scope::Node => assert_eq!(scope, "node", "{method}"),
+            // What it takes depends on the session there; here it takes the most.
+            Scope::Admin if scope == "dynamic" => assert_eq!(method, Method::SessionsDelete),
+            ours => assert_eq!(ours.name(), Some(scope), "{method}"),
+        }
+    }
+    assert_eq!(known, 19, "methods that are not ours alone");
+}
+
+#[test]
+fn who_may_write_may_read_and_an_administrator_may_do_everything() {
+    let granted =
+        |scopes: &[&str]| scopes.iter().map(|&scope| scope.to_owned()).collect::<Vec<_>>();
+    assert!(Scope::Read.is_in(&granted(&["operator.write"])));
+    assert!(!Scope::Write.is_in(&granted(&["operator.read"])));
+    assert!(!Scope::Approvals.is_in(&granted(&["operator.write"])));
+    assert!(Scope::Approvals.is_in(&granted(&["operator.admin"])));
+    assert!(Scope::Any.is_in(&[]));
+}
+
+#[test]
+fn a_token_is_shown_by_no_debug_output() {
+    let auth = json!({ "token": "hunter22", "password": "hunter22" });
+    let auth: connect::Auth = serde_json::from_value(auth).unwrap();
+    let shown = format!("{auth:?}");
+    assert!(!shown.contains("hunter22") && shown.contains("[REDACTED]"), "{shown}");
+}
+
+#[test]
+fn null_is_not_the_same_as_nothing_where_a_sender_says_what_it_expects() {
+    let params = json!({
+        "sessionKey": "main", "message": "hi", "idempotencyKey": "k", "expectedLeafEntryId": null
+    });
+    let params: chat::SendParams = serde_json::from_value(params).unwrap();
+    assert_eq!(params.expected_leaf_entry_id, Some(Value::Null));
+    assert_eq!(params.expected_permission_mode, None);
+}
