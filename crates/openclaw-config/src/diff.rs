@@ -78,6 +78,30 @@ impl Changes {
         &self.restart
     }
 
+    /// The keys of what changed, for people: `agents.main.mcp.servers.git`, `gateway`.
+    pub fn keys(&self) -> Vec<String> {
+        let changed = |change: &Change| *change != Change::Same;
+        let mut keys = Vec::new();
+        for (id, agent) in &self.agents {
+            if changed(&agent.settings) {
+                keys.push(format!("agents.{id}"));
+            }
+            let servers = agent.servers.iter().filter(|(_, change)| changed(change));
+            keys.extend(servers.map(|(name, _)| format!("agents.{id}.mcp.servers.{name}")));
+        }
+        let models = self.models.iter().filter(|(_, change)| changed(change));
+        keys.extend(models.map(|(id, _)| format!("models.providers.{id}")));
+        let flags = [
+            (self.agent_order, "agents"),
+            (self.gateway, "gateway"),
+            (self.tools, "tools"),
+            (self.acp, "acp"),
+            (self.secrets, "secrets"),
+        ];
+        keys.extend(flags.iter().filter(|(it, _)| *it).map(|(_, key)| (*key).to_owned()));
+        keys
+    }
+
     /// Whether nothing changed at all.
     pub fn is_empty(&self) -> bool {
         let same = |change: &Change| *change == Change::Same;

@@ -100,7 +100,8 @@ impl InService {
 
 /// What the configuration allows an agent, by the names of tools.
 pub(crate) fn policy(agent: &AgentConfig, config: &Config) -> Policy {
-    let rules = |place, policy: &'_ ToolPolicy| -> (&'static str, ToolPolicy) { (place, policy.clone()) };
+    let rules =
+        |place, policy: &'_ ToolPolicy| -> (&'static str, ToolPolicy) { (place, policy.clone()) };
     let all = [
         rules("tools", &config.tools),
         rules("gateway.tools", &config.gateway_tools),

@@ -39,7 +39,7 @@ pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<Model
     }
     for (server, config) in &service.config.mcp.servers {
         for uri in &config.resources {
-            let outcome = tools.read(server.as_str(), uri, "context").await;
+            let outcome = tools.read(server.as_str(), uri.as_str(), "context").await;
             let texts = outcome.content.into_iter().filter_map(|part| match part {
                 Content::Text(text) => Some(text),
                 Content::Image { .. } | Content::Audio { .. } => None,

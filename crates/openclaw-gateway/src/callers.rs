@@ -97,7 +97,12 @@ impl Callers {
     }
 
     /// Tells those who follow a session.
-    pub(crate) fn tell_followers(&self, session: &str, name: &'static str, payload: &impl Serialize) {
+    pub(crate) fn tell_followers(
+        &self,
+        session: &str,
+        name: &'static str,
+        payload: &impl Serialize,
+    ) {
         self.tell(name, payload, |caller| caller.hears_of(session));
     }
 

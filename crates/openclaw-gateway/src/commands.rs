@@ -35,7 +35,11 @@ pub(crate) fn manage_tools(_: &Arc<Fleet>, _: &AgentConfig, _: &Config) -> Arc<d
 }
 
 /// Carries out a message that is a command; any other is left as it is.
-pub(crate) async fn interpret(gateway: &Arc<Gateway>, service: &InService, text: &str) -> Option<Message> {
+pub(crate) async fn interpret(
+    gateway: &Arc<Gateway>,
+    service: &InService,
+    text: &str,
+) -> Option<Message> {
     let command = text.trim().strip_prefix('/')?;
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     if name == "help" {
@@ -155,6 +159,7 @@ fn prompt_command(prompt: &PromptCommand) -> Command {
 }
 
 fn help(commands: &[Command]) -> String {
-    let lines = commands.iter().map(|command| format!("/{}  {}", command.name, command.description));
+    let lines =
+        commands.iter().map(|command| format!("/{}  {}", command.name, command.description));
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use openclaw_config::{Config, Loaded};
+use openclaw_config::Loaded;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
 use openclaw_protocol::health::Health;
 use openclaw_protocol::mcp::ServerEvent;
 use openclaw_protocol::{ErrorShape, Method, Surface, names};
-use openclaw_secrets::{Environment, Resolver};
 use openclaw_sessions::{SessionStore, SqliteStore};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -135,14 +134,6 @@ impl Gateway {
         &self.notes
     }
 
-    pub(crate) fn resolver(&self) -> &Resolver {
-        &self.ground.resolver
-    }
-
-    pub(crate) fn environment(&self) -> &Environment {
-        &self.ground.environment
-    }
-
     /// Tells callers what becomes of servers.
     fn watch_servers(self: &Arc<Self>) {
         let (gateway, mut events) = (Arc::downgrade(self), self.fleet.events());
@@ -221,7 +212,7 @@ impl Desk for Arc<Gateway> {
     fn client_metadata(&self) -> Option<Value> {
         let in_force = self.in_force.load();
         let url = in_force.config.gateway.public_url.as_ref()?;
-        let base = url.expose().trim_end_matches('/');
+        let base = url.expose().as_str().trim_end_matches('/');
         Some(json!({
             "client_id": format!("{base}/oauth/client-metadata.json"),
             "client_name": "OpenClaw",

@@ -99,7 +99,11 @@ impl Lent {
     }
 
     /// A client says what a call gave.
-    pub(crate) fn answered(&self, lender: u64, result: InvokeResultParams) -> Result<(), ErrorShape> {
+    pub(crate) fn answered(
+        &self,
+        lender: u64,
+        result: InvokeResultParams,
+    ) -> Result<(), ErrorShape> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         match calls.get(&result.id) {
             Some((of, _)) if *of == lender => {}

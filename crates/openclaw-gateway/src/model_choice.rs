@@ -99,7 +99,8 @@ impl Models {
             return only(model.to_owned(), ModelOrigin::KeyIn(variable));
         }
         if let Ok(http) = openclaw_models::http_client()
-            && let Some(first) = ollama_models(OLLAMA, &http).await.and_then(|all| all.into_iter().next())
+            && let Some(first) =
+                ollama_models(OLLAMA, &http).await.and_then(|all| all.into_iter().next())
         {
             return only(format!("ollama/{first}"), ModelOrigin::Ollama);
         }
@@ -142,7 +143,7 @@ impl Models {
         let mut settings = match configured {
             Some((_, provider)) => {
                 let mut settings = ProviderSettings::new(id, kind(provider.api));
-                settings.base_url = provider.base_url.as_ref().map(|url| url.expose().to_owned());
+                settings.base_url = provider.base_url.as_ref().map(|url| url.expose().to_string());
                 settings
             }
             None => match ProviderSettings::known(id) {

@@ -48,8 +48,7 @@ impl Questions {
     pub(crate) fn answer(&self, id: &str, decision: Decision) -> Result<(), ErrorShape> {
         let gone = || ErrorShape::new(ErrorCode::ApprovalNotFound, "nothing of that id waits");
         let mut open = self.lock();
-        let is_offered =
-            open.get(id).ok_or_else(gone)?.asked.allowed_decisions.contains(&decision);
+        let is_offered = open.get(id).ok_or_else(gone)?.asked.allowed_decisions.contains(&decision);
         if !is_offered {
             return Err(ErrorShape::invalid("that cannot be decided here: see `allowedDecisions`"));
         }
@@ -87,7 +86,8 @@ impl Asker {
         // Before anybody is told: the answer may be quick.
         let open = Open { asked: asked.clone(), answer };
         gateway.questions.lock().insert(id.clone(), open);
-        let mut pending = Pending { gateway, id: &id, reason: ResolvedReason::Cancelled, decision: None };
+        let mut pending =
+            Pending { gateway, id: &id, reason: ResolvedReason::Cancelled, decision: None };
         let session = question.session;
         if gateway.callers.ask_deciders(session, names::APPROVAL_REQUESTED, &asked) == 0 {
             return Answer::Nobody;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use openclaw_config::Watcher;
+use openclaw_config::{Severity, Watcher};
 use openclaw_protocol::config::{Issue, ReloadResult};
 
 use crate::agents::InForce;
@@ -22,8 +22,13 @@ impl Gateway {
         let Some(config) = loaded.config else {
             let issues: Vec<Issue> = loaded
                 .report
-                .errors()
-                .map(|error| Issue { path: error.path().to_owned(), message: error.to_string() })
+                .diagnostics()
+                .iter()
+                .filter(|it| it.severity() == Severity::Error)
+                .map(|it| Issue {
+                    path: it.key_path().unwrap_or_default().to_owned(),
+                    message: it.message().to_owned(),
+                })
                 .collect();
             for issue in &issues {
                 tracing::error!(key = %issue.path, "the configuration is refused: {}", issue.message);

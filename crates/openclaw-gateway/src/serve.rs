@@ -44,7 +44,11 @@ pub enum ServeError {
 ///
 /// # Errors
 /// If the folder, the port or the token cannot be had.
-pub async fn serve(setup: Setup, bind: Option<std::net::IpAddr>, port: Option<u16>) -> Result<Served, ServeError> {
+pub async fn serve(
+    setup: Setup,
+    bind: Option<std::net::IpAddr>,
+    port: Option<u16>,
+) -> Result<Served, ServeError> {
     let claim = Claim::take(&setup.state)?;
     let settings = setup.config.gateway.clone();
     let token = match &settings.token {

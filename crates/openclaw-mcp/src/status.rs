@@ -112,6 +112,22 @@ pub enum ServerState {
     Closed,
 }
 
+impl ServerState {
+    /// The stable name, as in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Idle => "idle",
+            Self::Connecting => "connecting",
+            Self::Ready => "ready",
+            Self::NeedsAuth => "needs-auth",
+            Self::Restarting => "restarting",
+            Self::Failed => "failed",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 impl From<State> for ServerState {
     fn from(state: State) -> Self {
         match state {

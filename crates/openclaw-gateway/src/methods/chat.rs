@@ -46,7 +46,8 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
     }
     if params.message.len() > MAX_MESSAGE {
         let (size, most) = (params.message.len() / 1024, MAX_MESSAGE / 1024);
-        let words = format!("the message has {size} KB; at most {most} KB can be sent. Put it into a file");
+        let words =
+            format!("the message has {size} KB; at most {most} KB can be sent. Put it into a file");
         return Err(ErrorShape::invalid(words));
     }
     let files = attachments(params.attachments.as_deref().unwrap_or_default())?;
@@ -117,8 +118,9 @@ fn attachments(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
         .iter()
         .map(|file| {
             let data: String = match &file.content {
-                Some(raw) => serde_json::from_str(raw.get())
-                    .map_err(|_| ErrorShape::invalid("`content` of an attachment is base64 text"))?,
+                Some(raw) => serde_json::from_str(raw.get()).map_err(|_| {
+                    ErrorShape::invalid("`content` of an attachment is base64 text")
+                })?,
                 None => return Err(ErrorShape::invalid("an attachment has no `content`")),
             };
             total += data.len();
@@ -138,7 +140,9 @@ fn attachments(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
                         let name = file.file_name.as_deref().unwrap_or("file");
                         Ok(Part::text(format!("Attached {name}:\n{text}")))
                     }
-                    Err(_) => Err(ErrorShape::invalid("an attachment is no picture, sound or text")),
+                    Err(_) => {
+                        Err(ErrorShape::invalid("an attachment is no picture, sound or text"))
+                    }
                 },
             }
         })
@@ -186,7 +190,9 @@ fn message(entry: &Entry, max_chars: Option<usize>) -> Option<Value> {
     if entry.kind == EntryKind::Compaction {
         let text = entry.body.get("summary").and_then(Value::as_str).unwrap_or_default();
         let content = [json!({ "type": "text", "text": cut(text, max_chars) })];
-        return Some(json!({ "role": "system", "id": id, "content": content, "timestamp": timestamp }));
+        return Some(
+            json!({ "role": "system", "id": id, "content": content, "timestamp": timestamp }),
+        );
     }
     let record: Record = serde_json::from_value(entry.body.clone()).ok()?;
     let part = |part: &Part| match part {
@@ -248,7 +254,8 @@ pub(super) async fn inject(asked: &Asked<'_>) -> Answered {
     let message = Message::assistant(params.message);
     let record = Record { message, calls: Vec::new(), model: params.label, usage: None };
     let body = serde_json::to_value(record).unwrap_or_default();
-    let added = store.append(&key, vec![NewEntry::new(EntryKind::Message, body)]).await.map_err(told)?;
+    let added =
+        store.append(&key, vec![NewEntry::new(EntryKind::Message, body)]).await.map_err(told)?;
     let message_id = added.first().map(ToString::to_string).unwrap_or_default();
     give(&InjectResult { ok: true, message_id })
 }

@@ -1,5 +1,7 @@
 //! What is configured, and reading it again.
 
+use std::collections::BTreeMap;
+
 use openclaw_protocol::config::{GetParams, GetResult, ReloadParams};
 use serde_json::json;
 use serde_json::value::to_raw_value;
@@ -15,9 +17,12 @@ pub(super) fn get(asked: &Asked<'_>) -> Answered {
         .agents
         .iter()
         .map(|agent| {
+            let servers = agent.mcp.origins.servers.iter();
+            let servers: BTreeMap<String, _> =
+                servers.map(|(name, settings)| (name.to_string(), settings)).collect();
             let shown = json!({
                 "settings": agent.origins,
-                "mcp": { "settings": agent.mcp.origins.settings, "servers": agent.mcp.origins.servers },
+                "mcp": { "settings": agent.mcp.origins.settings, "servers": servers },
             });
             (agent.id.to_string(), shown)
         })

@@ -38,7 +38,8 @@ pub(super) async fn status(asked: &Asked<'_>) -> Answered {
         uptime_ms: uptime,
         connections: Some(gateway.callers.count() as u64),
         agents: to_raw_value(&agents).ok(),
-        sessions: to_raw_value(&json!({ "active": gateway.runs.count(), "notes": gateway.notes })).ok(),
+        sessions: to_raw_value(&json!({ "active": gateway.runs.count(), "notes": gateway.notes }))
+            .ok(),
         mcp: to_raw_value(&json!({ "servers": servers })).ok(),
     })
 }

@@ -52,10 +52,13 @@ pub(crate) async fn answer(
     name: &str,
     params: Option<Box<RawValue>>,
 ) -> Answered {
-    let Some(method) = Method::from_name(name) else { return Err(ErrorShape::unknown_method(name)) };
+    let Some(method) = Method::from_name(name) else {
+        return Err(ErrorShape::unknown_method(name));
+    };
     if !caller.who.may(method) {
         let scope = method.scope().name().unwrap_or_default();
-        let error = ErrorShape::new(ErrorCode::Forbidden, format!("`{name}` needs the scope `{scope}`"));
+        let error =
+            ErrorShape::new(ErrorCode::Forbidden, format!("`{name}` needs the scope `{scope}`"));
         return Err(error.with_detail(detail::MISSING_SCOPE));
     }
     let asked = Asked { gateway, caller, method, params };

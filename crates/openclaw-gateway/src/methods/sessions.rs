@@ -82,7 +82,8 @@ pub(super) async fn delete(asked: &Asked<'_>) -> Answered {
 }
 
 fn row(asked: &Asked<'_>, session: &Session) -> Row {
-    let ms = |at: SystemTime| at.duration_since(UNIX_EPOCH).ok().map(|it| it.as_secs_f64() * 1_000.0);
+    let ms =
+        |at: SystemTime| at.duration_since(UNIX_EPOCH).ok().map(|it| it.as_secs_f64() * 1_000.0);
     let is_running = asked.gateway.runs.is_active(session.key.as_str());
     Row {
         key: session.key.as_str().to_owned(),

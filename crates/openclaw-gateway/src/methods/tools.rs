@@ -91,14 +91,16 @@ pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
     };
     let requires_approval = matches!(tool.standing(), Standing::Ask(_));
     let approval = (params.confirm == Some(true)).then_some(Approval::Once);
-    let arguments = params.args.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).unwrap_or_default());
+    let arguments =
+        params.args.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).unwrap_or_default());
     let who = asked.caller.name();
     let session = params.session_key.as_deref();
     let call = ToolCall { arguments: &arguments, who: &who, session, approval };
     let outcome = call_tool(&*tool, call).await;
     let text = outcome.text();
     let failure = outcome.details.failure;
-    let output = json!({ "content": [{ "type": "text", "text": text }], "isError": outcome.is_error });
+    let output =
+        json!({ "content": [{ "type": "text", "text": text }], "isError": outcome.is_error });
     give(&InvokeResult {
         ok: !outcome.is_error,
         tool_name: params.name,
