@@ -115,7 +115,7 @@ pub(super) async fn meet(
         };
         tracing::debug!(server = plan.server, %error, step = %way.step(), "did not work");
         if !may_be_otherwise(&error) {
-            return Err(RemoteError::of(&plan.server, way.step(), error));
+            return Err(RemoteError::of(plan, way.step(), error));
         }
         // Of several failures, that of the usual way says most.
         if failed.as_ref().is_none_or(|(before, _)| *before == Way::Modern) {
@@ -123,7 +123,7 @@ pub(super) async fn meet(
         }
     }
     let (way, error) = failed.unwrap_or((Way::Modern, CallError::Busy));
-    Err(RemoteError::of(&plan.server, way.step(), error))
+    Err(RemoteError::of(plan, way.step(), error))
 }
 
 /// Whether another way may work where this one did not.
