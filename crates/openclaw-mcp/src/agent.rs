@@ -11,6 +11,7 @@ use openclaw_tools::{Policy, Rules};
 
 use crate::bridge::Office;
 use crate::catalogue::{Catalogue, Member};
+use crate::fleet::{Start, Tried};
 use crate::server::{Server, auth, reached_by};
 use crate::shelf::Revision;
 use crate::status::{AuthKind, ServerState, ServerStatus, TransportKind};
@@ -92,6 +93,17 @@ impl AgentTools {
         &self.servers
     }
 
+    /// The servers that the program must not start without, and that cannot be started as things are.
+    pub(crate) fn required_and_held_back(&self) -> impl Iterator<Item = &ServerName> {
+        self.resting.iter().filter(|(_, resting)| resting.is_required()).map(|(name, _)| name)
+    }
+
+    /// Waits until every server was tried once.
+    pub async fn tried(&self) -> Tried {
+        let held_back = self.required_and_held_back().map(ToString::to_string).collect();
+        Start::of(&self.servers, held_back).tried().await
+    }
+
     /// The server of a name.
     pub fn server(&self, name: &str) -> Option<&Arc<Server>> {
         self.servers.iter().find(|server| server.name().as_str() == name)
@@ -129,6 +141,10 @@ impl AgentTools {
 }
 
 impl Resting {
+    fn is_required(&self) -> bool {
+        matches!(self, Self::HeldBack(HeldBack { required: true, .. }))
+    }
+
     fn status(&self, name: &ServerName) -> ServerStatus {
         let (state, transport, target, auth, trouble) = match self {
             Self::Disabled(config) => {
@@ -147,6 +163,7 @@ impl Resting {
             }
         };
         ServerStatus {
+            required: self.is_required(),
             last_error: trouble,
             ..ServerStatus::new(name.to_string(), state, transport, target, auth)
         }

@@ -12,7 +12,7 @@ use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::memory::Memory;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::{Server, Unavailable};
-use openclaw_mcp::supervisor::{State, Trouble};
+use openclaw_mcp::supervisor::Trouble;
 use openclaw_secrets::Resolver;
 
 use super::progress::Screen;
@@ -39,23 +39,7 @@ pub(in crate::commands::mcp) struct Session {
 impl Session {
     /// Waits until all servers that start by themselves were tried.
     pub(in crate::commands::mcp) async fn tried(&self) -> Tried {
-        let servers = self.tools.servers();
-        let decided = join_all(servers.iter().map(|server| async {
-            let is_decided = |state| state != State::Connecting;
-            let mut snapshots = server.snapshots();
-            let state = snapshots.wait_for(|snapshot| is_decided(snapshot.state)).await;
-            state.map_or(State::Closed, |snapshot| snapshot.state)
-        }));
-        let states = self.screen.show_while(servers, decided).await;
-        let mut tried = Tried { of: servers.len(), ..Tried::default() };
-        for (server, state) in servers.iter().zip(states) {
-            match state {
-                State::Ready | State::Idle => tried.ready += 1,
-                _ if server.config().required => tried.missing.push(server.name().to_string()),
-                _ => {}
-            }
-        }
-        tried
+        self.screen.show_while(self.tools.servers(), self.tools.tried()).await
     }
 
     /// Whether a server of this name is configured, whatever its state.
