@@ -304,12 +304,15 @@ impl<D: Dial> Machine<D> {
         let restarts = self.backoff.tries();
         let server = &self.name;
         let is_in_trouble = matches!(state, State::Restarting | State::NeedsAuth | State::Failed);
-        if self.publisher.borrow().state != state {
+        let before = self.publisher.borrow().state;
+        if before != state {
             match self.last_error.as_ref().filter(|_| is_in_trouble) {
                 Some(Trouble { message, .. }) => {
                     tracing::warn!(%server, ?state, restarts, error = %message);
                     self.log.line(&format!("[openclaw] {state:?}: {message}"));
                 }
+                // What never ran has nothing to tell.
+                None if before == State::Idle && state == State::Closed => {}
                 None => {
                     tracing::info!(%server, ?state, restarts);
                     self.log.line(&format!("[openclaw] {state:?}"));

@@ -113,6 +113,19 @@ fn a_call_starts_no_other_server() {
 }
 
 #[test]
+fn a_log_tells_only_of_servers_that_ran() {
+    let place = Place::new(&[("one", &Script::new()), ("other", &Script::new())]);
+    assert_eq!(place.said(&["mcp", "call", "one", "echo", "text=hi"]).0, 0);
+    let (exit, stdout, _) = place.said(&["mcp", "logs", "one"]);
+    assert!(exit == 0 && stdout.contains("Ready"), "{stdout}");
+    let (exit, stdout, stderr) = place.said(&["mcp", "logs", "one", "-n", "0"]);
+    assert_eq!((exit, stdout.as_str(), stderr.as_str()), (0, "", ""));
+    let (exit, stdout, stderr) = place.said(&["mcp", "logs", "other"]);
+    assert_eq!((exit, stdout.as_str()), (0, ""));
+    assert!(stderr.contains("has not been started yet"), "{stderr}");
+}
+
+#[test]
 fn arguments_come_from_stdin_for_a_dash() {
     let place = Place::new(&[("test", &Script::new())]);
     let mut child = place
