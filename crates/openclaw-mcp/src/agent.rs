@@ -12,6 +12,8 @@ use openclaw_tools::{Policy, Rules};
 use crate::bridge::Office;
 use crate::catalogue::{Catalogue, Member};
 use crate::fleet::{Start, Tried};
+use crate::inventory::{Kind, LeftOut};
+use crate::naming::{RawTool, plain};
 use crate::server::{Server, auth, reached_by};
 use crate::shelf::Revision;
 use crate::status::{AuthKind, ServerState, ServerStatus, TransportKind};
@@ -128,6 +130,23 @@ impl AgentTools {
         let built = Arc::new(built);
         self.catalogue.store(Arc::clone(&built));
         built
+    }
+
+    /// Which server lists a tool that cannot be used, and why: by what the server calls it, or by the
+    /// name that it would have here.
+    pub fn left_out(&self, name: &str) -> Option<(String, LeftOut)> {
+        self.servers.iter().find_map(|server| {
+            let key = server.name().as_str();
+            let prefix = server.config().tool_prefix.as_deref().unwrap_or(key);
+            let inventory = server.shelf().inventory();
+            let is_meant = |it: &&LeftOut| {
+                let raw = RawTool { server: key, prefix, tool: &it.name };
+                let is_so_called = it.name == name || plain(&self.template, raw) == name;
+                it.kind == Kind::Tool && is_so_called
+            };
+            let found = inventory.left_out.iter().find(is_meant)?;
+            Some((key.to_owned(), found.clone()))
+        })
     }
 
     /// All servers, those that do not run among them, in the order of their names (L9).

@@ -24,7 +24,7 @@ use crate::param_headers::{self, ParamHeader};
 use crate::process::{Patience, Process};
 use crate::remote::Flavour;
 use crate::stderr::Stderr;
-use crate::wire::{CallError, FastLane, Limits, ToolCall};
+use crate::wire::{CallError, FastLane, Limits, ToolCall, Watcher};
 
 /// How often a server may ask back before it answers a request.
 const MAX_ROUNDS: usize = 10;
@@ -168,12 +168,28 @@ impl Connection {
         headers: &[ParamHeader],
         limits: Limits,
     ) -> Result<Box<RawValue>, CallError> {
+        self.call_tool_watched(tool, arguments, headers, limits, None).await
+    }
+
+    /// The same for somebody who wants to know how far it has got.
+    ///
+    /// # Errors
+    /// If the server answers with one, too late or not at all.
+    pub async fn call_tool_watched(
+        &self,
+        tool: &str,
+        arguments: &RawValue,
+        headers: &[ParamHeader],
+        limits: Limits,
+        watcher: Option<&Watcher>,
+    ) -> Result<Box<RawValue>, CallError> {
         let meta = self.meta.as_ref().map_or("", |meta| &meta.members);
         let call = ToolCall { tool, arguments, meta, more: "", headers };
-        let result = self.lane.call_tool(call, limits).await?;
+        let result = self.lane.call_tool_watched(call, limits, watcher).await?;
         self.go_on(result, async |answers| {
             let more = answers.members();
-            self.lane.call_tool(ToolCall { more: &more, ..call }, limits).await
+            let call = ToolCall { more: &more, ..call };
+            self.lane.call_tool_watched(call, limits, watcher).await
         })
         .await
     }
