@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use openclaw_config::{Report, Severity};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -51,6 +52,14 @@ impl Output {
     /// A value for programs.
     pub(crate) fn value(&mut self, value: &Value) {
         self.line(format_args!("{value:#}"));
+    }
+
+    /// Data for programs. What is raw JSON in it stays as it is.
+    pub(crate) fn data(&mut self, data: &impl Serialize) {
+        match serde_json::to_string_pretty(data) {
+            Ok(text) => self.line(text),
+            Err(error) => self.problem(&format!("this cannot be written as JSON: {error}"), None),
+        }
     }
 
     /// Text from outside, as it is; on a terminal it commands nothing. It ends with a line break.

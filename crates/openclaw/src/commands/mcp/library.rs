@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::bridge::Wishes;
 use openclaw_mcp::listing::ListedPrompt;
 use openclaw_mcp::server::Server;
 use serde_json::{Value, json};
@@ -18,6 +19,8 @@ use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{Output, printable};
 
+/// A person, or a program, may want what no model sees.
+const EVERYTHING: Wishes<'_> = Wishes { watcher: None, within: None, everything: true };
 /// How much of a description is shown.
 const DESCRIPTION_CHARS: usize = 400;
 
@@ -156,7 +159,7 @@ pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &m
         if let Err(exit) = session.ready(&args.server, output).await {
             return exit;
         }
-        let outcome = session.tools.read(&args.server, &args.uri, WHO).await;
+        let outcome = session.tools.read_with(&args.server, &args.uri, WHO, EVERYTHING).await;
         answer::show(&outcome, &args.uri, &args.show, output)
     })
 }
@@ -195,7 +198,9 @@ pub(super) fn prompt(
             output.problem(&message, Some(&hint));
             return Exit::Usage;
         }
-        let outcome = session.tools.prompt(&args.server, &args.name, &arguments, WHO).await;
+        let tools = &session.tools;
+        let outcome =
+            tools.prompt_with(&args.server, &args.name, &arguments, WHO, EVERYTHING).await;
         answer::show(&outcome, &args.name, &args.show, output)
     })
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use openclaw_config::{AgentConfig, ServerName};
 use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::bridge::{Call, Wishes};
 use openclaw_mcp::fleet::Tried;
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::memory::Memory;
@@ -14,6 +15,8 @@ use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::{Server, Unavailable};
 use openclaw_mcp::supervisor::Trouble;
 use openclaw_secrets::Resolver;
+use openclaw_tools::ToolOutcome;
+use tokio::sync::watch;
 
 use super::progress::Screen;
 use super::terminal::Terminal;
@@ -108,6 +111,21 @@ impl Session {
     ) -> Result<(), Unavailable> {
         let ready = self.screen.show_while(std::slice::from_ref(server), server.ready()).await;
         ready.map(|_| ())
+    }
+
+    /// Calls a tool, and shows how far it has got.
+    pub(in crate::commands::mcp) async fn call(
+        &self,
+        call: Call<'_>,
+        wishes: Wishes<'_>,
+        what: &str,
+    ) -> ToolOutcome {
+        if !self.screen.can_draw() {
+            return self.tools.call_with(call, wishes).await;
+        }
+        let (watcher, progress) = watch::channel(None);
+        let wishes = Wishes { watcher: Some(&watcher), ..wishes };
+        self.screen.show_call(what, &progress, self.tools.call_with(call, wishes)).await
     }
 
     /// Waits for something that these servers are started for, and shows them meanwhile.
