@@ -202,7 +202,9 @@ impl From<ConnectError> for Trouble {
     fn from(error: ConnectError) -> Self {
         let message = error.to_string();
         let words = error.words().cloned().unwrap_or_default();
+        let listening = words.printed.iter().chain(&words.last_lines).find_map(|it| listening(it));
         let hint = match &error {
+            ConnectError::TimedOut { .. } if listening.is_some() => listening.as_deref(),
             _ if words.printed.is_some() => {
                 Some("is this an MCP server? One may print messages on stdout, and nothing else")
             }
@@ -212,5 +214,52 @@ impl From<ConnectError> for Trouble {
             _ => None,
         };
         Self { message, hint: hint.map(str::to_owned), last_lines: words.last_lines }
+    }
+}
+
+/// What to do about a local server whose line says that it waits for HTTP, and not for us.
+fn listening(line: &str) -> Option<String> {
+    let lower = line.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let here = ["://localhost", "://127.0.0.1", "://0.0.0.0", "://[::"];
+    if !says(&here) && !(says(&["listening", "running on"]) && says(&["port", "http"])) {
+        return None;
+    }
+    let address = line.split(|c: char| c.is_whitespace() || "\"'<>()`,;".contains(c));
+    let address = address.filter(|word| word.starts_with("http")).find_map(|word| {
+        let url = url::Url::parse(word.trim_end_matches('.')).ok()?;
+        url.has_host().then(|| url.to_string().replace("://0.0.0.0", "://127.0.0.1"))
+    });
+    let what = match address {
+        Some(address) => format!("`url: \"{address}\"`"),
+        None => "its address as `url`".to_owned(),
+    };
+    Some(format!(
+        "this seems to be an HTTP server: start it by itself and write {what} instead of `command`, \
+         or find its option for stdio"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_about_listening_leads_to_an_address() {
+        for (line, expected) in [
+            ("Listening on http://0.0.0.0:3000/mcp.", Some("`url: \"http://127.0.0.1:3000/mcp\"`")),
+            (
+                "INFO: Uvicorn running on http://127.0.0.1:8000 (Press",
+                Some("http://127.0.0.1:8000"),
+            ),
+            ("MCP Streamable HTTP Server listening on port 3001", Some("its address as `url`")),
+            ("Server running on stdio", None),
+            ("see https://docs.example.com for help", None),
+        ] {
+            let hint = listening(line);
+            assert_eq!(hint.is_some(), expected.is_some(), "{line}: {hint:?}");
+            let hint = hint.unwrap_or_default();
+            assert!(hint.contains(expected.unwrap_or_default()), "{line}: {hint}");
+        }
     }
 }

@@ -83,6 +83,15 @@ pub enum RemoteError {
         /// There.
         to: String,
     },
+    /// The server speaks, but over another transport than its entry says.
+    #[error("the server does not speak the transport of 2024-11-05 (`sse`), but Streamable HTTP")]
+    OtherTransport,
+    /// A web page is there, and no MCP server.
+    #[error("a web page answers there, and no MCP server (HTTP status {status})")]
+    WebPage {
+        /// With which status.
+        status: u16,
+    },
     /// Whoever answers is no MCP server.
     #[error("this is not how an MCP server answers: {cause}")]
     NotMcp {
@@ -119,6 +128,10 @@ impl RemoteError {
             CallError::Unreachable(unreachable) => Self::Unreachable(unreachable),
             CallError::TimedOut(after) => Self::TimedOut { step, after },
             CallError::Protocol(cause) => Self::NotMcp { cause: clean(&cause) },
+            // Whatever JSON begins with, it is not this.
+            CallError::Http { status, body } if body.trim_start().starts_with('<') => {
+                Self::WebPage { status }
+            }
             CallError::Rpc(error) => Self::Refused { step, cause: local::rpc_refusal(&error) },
             error => Self::Refused { step, cause: clean(&error.to_string()) },
         }
@@ -173,7 +186,12 @@ impl RemoteError {
             }
             Self::Forbidden { .. } => "check what the key or token of this server may do",
             Self::RateLimited(_) => "wait, or call less often",
-            Self::NotMcp { .. } => "check the path in `url`: many servers want `/mcp` or `/sse`",
+            Self::OtherTransport => {
+                "leave `transport` out of its entry, or write `transport: \"http\"`"
+            }
+            Self::NotMcp { .. } | Self::WebPage { .. } => {
+                "check the path in `url`: many servers want `/mcp` or `/sse`"
+            }
             Self::UnknownVersion { .. } => "a newer version of this program may know it",
             Self::Refused { .. } => "check the path in `url`, and the log of the server",
             Self::Setting { .. } => return None,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use openclaw_config::Transport;
+use openclaw_config::{HttpFlavour, Transport};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::Server;
-use openclaw_mcp::status::{ServerState, ServerStatus};
+use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_secrets::{Environment, SecretRef};
 use serde_json::{Value, json};
 
@@ -175,6 +175,13 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
     let program = status.program.as_deref().unwrap_or("a program without a name");
     let line = |text| clean_line(Untrusted::new(text), PROGRAM_CHARS);
     checks.push(Check::good(format!("protocol {}, {}", line(version), line(program))));
+    if let Transport::Http(http) = &server.config().transport
+        && (http.flavour, status.transport) == (HttpFlavour::Streamable, TransportKind::Sse)
+    {
+        let what = "it speaks the transport of 2024-11-05: with `transport: \"sse\"` in its entry \
+                    nothing else is tried first";
+        checks.push(Check::note(what));
+    }
     let (tools, resources, prompts) = (
         plural(status.tools, "tool"),
         plural(status.resources, "resource"),
