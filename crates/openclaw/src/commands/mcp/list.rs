@@ -7,7 +7,7 @@ use openclaw_config::{AgentConfig, Config, HttpFlavour, ServerConfig, Setting, T
 use serde_json::{Value, json};
 
 use super::host::agent;
-use super::{gist, standing};
+use super::standing;
 use crate::cli::ListArgs;
 use crate::commands::with_config;
 use crate::edge::Edge;
@@ -72,7 +72,9 @@ impl Entry {
             name: name.to_owned(),
             transport: server.map(transport),
             // Of one that is held back, what is written is all there is.
-            target: server.map(gist).or_else(|| written("command").or_else(|| written("url"))),
+            target: server
+                .map(ServerConfig::gist)
+                .or_else(|| written("command").or_else(|| written("url"))),
             state: match server {
                 None => "held back",
                 Some(server) if !server.enabled => "disabled",
