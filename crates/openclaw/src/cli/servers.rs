@@ -50,6 +50,9 @@ pub(crate) struct ToolsArgs {
     /// Show what arguments each tool takes, as a JSON Schema
     #[arg(long)]
     pub(crate) schema: bool,
+    /// In JSON, show all that servers say about their tools, however much it is
+    #[arg(long, requires = "json")]
+    pub(crate) raw: bool,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use openclaw_testkit::{Script, Tool};
+use openclaw_testkit::{Odd, Script, Tool};
 use serde_json::{Value, json};
 
 use crate::support::Place;
@@ -75,4 +75,14 @@ fn programs_get_structured_content_as_it_is_and_files_as_data() {
         "type": "blob", "uri": "test://a.zip", "mimeType": "application/zip", "data": "UEsDBA=="
     });
     assert_eq!(*blob, expected);
+}
+
+#[test]
+fn what_servers_say_about_their_tools_is_bounded() {
+    let place = Place::new(&[("test", &Script::new().tools([]).odd_tool(Odd::HugeDescription))]);
+    let (exit, bounded, _) = place.said(&["mcp", "tools", "--json", "--schema"]);
+    assert!(exit == 0 && bounded.len() < 5_000, "{}", bounded.len());
+    let (exit, all, _) = place.said(&["mcp", "tools", "--json", "--raw"]);
+    assert!(exit == 0 && all.len() > 1_000_000, "{}", all.len());
+    assert_eq!(place.said(&["mcp", "tools", "--raw"]).0, 2);
 }

@@ -29,10 +29,9 @@ const DESCRIPTION_CHARS: usize = 2_000;
 
 pub(super) fn call(args: &CallArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
     let need = Need {
-        agent: args.whose.agent.as_deref(),
         answers: true,
         timeout: args.timeout.map(|ms| Duration::from_millis(ms.get())),
-        ..Need::default()
+        ..Need::of(&args.whose)
     };
     // Before anything starts: nothing else happens while somebody types.
     let is_piped = args.rest.last().is_some_and(|word| word == "-");

@@ -83,7 +83,7 @@ pub(super) fn doctor(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let need = Need { agent: args.whose.agent.as_deref(), ..Need::default() };
+    let need = Need::of(&args.whose);
     let environment = edge.environment();
     with_session(need, flag, edge, output, async |session, output| {
         let mut statuses = session.tools.statuses();
@@ -212,7 +212,8 @@ fn show(findings: &[Finding], output: &mut Output) -> Exit {
         finding.checks.iter().for_each(|check| show_check(check, output));
         output.line("");
     }
-    output.line(format_args!("{well} of {} servers are well", findings.len()));
+    let are = if findings.len() == 1 { "is" } else { "are" };
+    output.line(format_args!("{well} of {} {are} well", plural(findings.len(), "server")));
     exit
 }
 
