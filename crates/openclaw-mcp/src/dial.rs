@@ -222,7 +222,8 @@ fn listening(line: &str) -> Option<String> {
     let lower = line.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let here = ["://localhost", "://127.0.0.1", "://0.0.0.0", "://[::"];
-    if !says(&here) && !(says(&["listening", "running on"]) && says(&["port", "http"])) {
+    let listens = says(&["listening", "running on"]) && says(&["port", "http"]);
+    if !listens && !says(&here) {
         return None;
     }
     let address = line.split(|c: char| c.is_whitespace() || "\"'<>()`,;".contains(c));

@@ -96,20 +96,20 @@ impl Output {
             }
             self.value(&value);
         }
-        let message = printable(message);
+        let message = wrapped("error: ", message);
         let mut stderr = anstream::stderr().lock();
         let _ = writeln!(stderr, "{ERROR}error{ERROR:#}: {message}");
         for line in last_words {
             let _ = writeln!(stderr, "  {FAINT}| {}{FAINT:#}", printable(line));
         }
         if let Some(hint) = hint {
-            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {}", printable(hint));
+            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {}", wrapped("hint: ", hint));
         }
     }
 
     /// Words of ours beside a result, which others may be reading from stdout.
     pub(crate) fn note(&mut self, message: &str) {
-        let message = printable(message);
+        let message = wrapped("note: ", message);
         let _ = writeln!(anstream::stderr().lock(), "{HINT}note{HINT:#}: {message}");
     }
 
@@ -125,7 +125,7 @@ impl Output {
 
     /// Worth knowing, but no failure.
     pub(crate) fn warning(&mut self, message: &str) {
-        let message = printable(message);
+        let message = wrapped("warning: ", message);
         let _ = writeln!(anstream::stderr().lock(), "{WARNING}warning{WARNING:#}: {message}");
     }
 
@@ -185,6 +185,21 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     }
     let escape = |c: char| if commands(c) { c.escape_default().collect() } else { c.to_string() };
     text.chars().map(escape).collect::<String>().into()
+}
+
+/// What is said on stderr after a prefix. On a terminal, words are not broken at the end of a line.
+fn wrapped(prefix: &str, text: &str) -> String {
+    let text = printable(text);
+    let stderr = io::stderr();
+    let size = terminal_size::terminal_size_of(&stderr).filter(|_| stderr.is_terminal());
+    let Some((width, _)) = size else { return text.into_owned() };
+    let room = usize::from(width.0).saturating_sub(prefix.len()).max(20);
+    let fits = |line: &str| line.chars().count() <= room;
+    let lines = text.lines().map(|line| match fits(line) {
+        true => line.to_owned(),
+        false => lines_of(line, room).join(&format!("\n{}", " ".repeat(prefix.len()))),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Words in lines that fit; a word that does not fit by itself is not broken.

@@ -61,7 +61,7 @@ fn show_resources(servers: &[Arc<Server>], _: &Session, output: &mut Output) -> 
             rows.push([server.name().to_string(), it.uri_template.clone(), about]);
         }
     }
-    show_rows(rows, "resources", output)
+    show_rows(&rows, "resources", output)
 }
 
 pub(super) fn prompts(
@@ -89,7 +89,7 @@ fn show_prompts(servers: &[Arc<Server>], _: &Session, output: &mut Output) -> Ex
             rows.push([server.name().to_string(), signature(prompt), about]);
         }
     }
-    show_rows(rows, "prompts", output)
+    show_rows(&rows, "prompts", output)
 }
 
 /// `summarise [language]`: what is in brackets may be left out.
@@ -110,7 +110,7 @@ fn about(title: &str, description: Option<&str>) -> String {
     }
 }
 
-fn show_rows(rows: Vec<[String; 3]>, what: &str, output: &mut Output) -> Exit {
+fn show_rows(rows: &[[String; 3]], what: &str, output: &mut Output) -> Exit {
     if rows.is_empty() {
         output.line(format_args!("There are no {what}."));
         return Exit::Ok;

@@ -17,7 +17,7 @@ use super::host::{Session, with_servers};
 use crate::cli::ToolsArgs;
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{BAD, Column, FAINT, Output, STRONG, cut, fit, plural, printable};
+use crate::output::{BAD, Column, FAINT, Output, STRONG, cut, fit, lines_of, plural, printable};
 
 /// How much of a description is shown where there is room for it.
 const DESCRIPTION_CHARS: usize = 400;
@@ -123,7 +123,9 @@ fn show_schema(tool: &CatalogueTool, session: &Session, output: &mut Output) {
     output.line(format_args!("{STRONG}{}{STRONG:#}{remark}", tool.spec.name));
     let (server, name) = (tool.server().name(), outside(&tool.listed().name));
     output.line(format_args!("{FAINT}`{name}` of {server}{FAINT:#}"));
-    output.line(printable(&description(tool)));
+    for line in lines_of(&printable(&description(tool)), usize::from(output.width())) {
+        output.line(line);
+    }
     let schema = format!("{:#}", tool.spec.input_schema);
     output.line(format_args!("{}\n", printable(&schema)));
 }

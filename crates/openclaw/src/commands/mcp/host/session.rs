@@ -121,11 +121,12 @@ impl Session {
         what: &str,
     ) -> ToolOutcome {
         if !self.screen.can_draw() {
-            return self.tools.call_with(call, wishes).await;
+            return Box::pin(self.tools.call_with(call, wishes)).await;
         }
         let (watcher, progress) = watch::channel(None);
         let wishes = Wishes { watcher: Some(&watcher), ..wishes };
-        self.screen.show_call(what, &progress, self.tools.call_with(call, wishes)).await
+        let called = Box::pin(self.tools.call_with(call, wishes));
+        self.screen.show_call(what, &progress, called).await
     }
 
     /// Waits for something that these servers are started for, and shows them meanwhile.
