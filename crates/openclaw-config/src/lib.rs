@@ -66,8 +66,8 @@ pub use raw::{ApprovalFallback, ModelApi, TransportKind};
 pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
-    Approval, Args, HttpFlavour, HttpServer, OAuthSettings, ProxySetting, SafeUrl, ServerConfig,
-    StdioServer, TlsSettings, Transport,
+    Approval, Args, HttpFlavour, HttpServer, OAuthSettings, PROGRAM_VARIABLE, ProxySetting,
+    SafeUrl, ServerConfig, StdioServer, TlsSettings, Transport,
 };
 pub use source::{Location, ReadError, Sources, Span};
 pub use suggest::nearest;

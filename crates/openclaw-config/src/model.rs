@@ -102,6 +102,8 @@ pub struct McpConfig {
 /// Why a server cannot be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBack {
+    /// Whether the program must not start without it.
+    pub required: bool,
     /// Environment variables that its entry uses and that are not set.
     pub unset_variables: Vec<String>,
     /// The references to secrets in its entry, each with its setting.

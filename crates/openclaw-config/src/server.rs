@@ -51,7 +51,22 @@ pub struct ServerConfig {
     pub sampling: bool,
 }
 
+/// In a configuration this stands for the running program: the built-in default uses it.
+pub const PROGRAM_VARIABLE: &str = "OPENCLAW_PROGRAM";
+
 impl ServerConfig {
+    /// What it is, in a few words: its command line or its address, without credentials.
+    pub fn gist(&self) -> String {
+        match &self.transport {
+            Transport::Stdio(stdio) => {
+                let mut words = vec![program(stdio.command.written()).to_owned()];
+                words.extend(stdio.args.shown());
+                words.join(" ")
+            }
+            Transport::Http(http) => http.url.to_string(),
+        }
+    }
+
     /// Every value that may hold a credential, with the name of its setting.
     pub fn credentials(&self) -> Vec<(String, &SecretTemplate)> {
         match &self.transport {
@@ -69,6 +84,14 @@ impl ServerConfig {
             }
         }
     }
+}
+
+/// A program as people know it: this one has a name, wherever it lies.
+fn program(written: &str) -> &str {
+    let braced = written.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    let name = braced.map(|inner| inner.split_once(":-").map_or(inner, |(name, _)| name));
+    let name = name.or_else(|| written.strip_prefix('$'));
+    if name == Some(PROGRAM_VARIABLE) { "openclaw" } else { written }
 }
 
 /// How to reach a server.

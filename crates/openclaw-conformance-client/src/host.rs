@@ -54,8 +54,4 @@ impl Lender for Echo {
         });
         async { Ok(message) }.boxed()
     }
-
-    fn lends_to(&self, _server: &str) -> bool {
-        true
-    }
 }

@@ -49,7 +49,8 @@ async fn run(url: &str) -> Result<(), Problem> {
     let context = variable("MCP_CONFORMANCE_CONTEXT");
     let scenario = Scenario::new(&name, context.as_deref())?;
 
-    let config = serde_json::json!({ "mcp": { "servers": { "suite": { "url": url } } } });
+    let config =
+        serde_json::json!({ "mcp": { "servers": { "suite": { "url": url, "sampling": true } } } });
     let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
     let config = loaded.config.ok_or("the address cannot be used")?;

@@ -11,6 +11,9 @@ use openclaw_tools::{Policy, Rules};
 
 use crate::bridge::Office;
 use crate::catalogue::{Catalogue, Member};
+use crate::fleet::{Start, Tried};
+use crate::inventory::{Kind, LeftOut};
+use crate::naming::{RawTool, plain};
 use crate::notices::Told;
 use crate::server::{Server, auth, reached_by};
 use crate::shelf::Revision;
@@ -112,6 +115,17 @@ impl AgentTools {
         &self.servers
     }
 
+    /// The servers that the program must not start without, and that cannot be started as things are.
+    pub(crate) fn required_and_held_back(&self) -> impl Iterator<Item = &ServerName> {
+        self.resting.iter().filter(|(_, resting)| resting.is_required()).map(|(name, _)| name)
+    }
+
+    /// Waits until every server was tried once.
+    pub async fn tried(&self) -> Tried {
+        let held_back = self.required_and_held_back().map(ToString::to_string).collect();
+        Start::of(&self.servers, held_back).tried().await
+    }
+
     /// The server of a name.
     pub fn server(&self, name: &str) -> Option<&Arc<Server>> {
         self.servers.iter().find(|server| server.name().as_str() == name)
@@ -138,6 +152,23 @@ impl AgentTools {
         built
     }
 
+    /// Which server lists a tool that cannot be used, and why: by what the server calls it, or by the
+    /// name that it would have here.
+    pub fn left_out(&self, name: &str) -> Option<(String, LeftOut)> {
+        self.servers.iter().find_map(|server| {
+            let key = server.name().as_str();
+            let prefix = server.config().tool_prefix.as_deref().unwrap_or(key);
+            let inventory = server.shelf().inventory();
+            let is_meant = |it: &&LeftOut| {
+                let raw = RawTool { server: key, prefix, tool: &it.name };
+                let is_so_called = it.name == name || plain(&self.template, raw) == name;
+                it.kind == Kind::Tool && is_so_called
+            };
+            let found = inventory.left_out.iter().find(is_meant)?;
+            Some((key.to_owned(), found.clone()))
+        })
+    }
+
     /// All servers, those that do not run among them, in the order of their names (L9).
     pub fn statuses(&self) -> Vec<ServerStatus> {
         let running = self.servers.iter().map(|server| server.status());
@@ -149,6 +180,10 @@ impl AgentTools {
 }
 
 impl Resting {
+    fn is_required(&self) -> bool {
+        matches!(self, Self::HeldBack(HeldBack { required: true, .. }))
+    }
+
     fn status(&self, name: &ServerName) -> ServerStatus {
         let (state, transport, target, auth, trouble) = match self {
             Self::Disabled(config) => {
@@ -167,6 +202,7 @@ impl Resting {
             }
         };
         ServerStatus {
+            required: self.is_required(),
             last_error: trouble,
             ..ServerStatus::new(name.to_string(), state, transport, target, auth)
         }

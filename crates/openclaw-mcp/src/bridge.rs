@@ -24,7 +24,7 @@ use crate::resource_tool;
 use crate::results::{self, Origin, ResultLimits};
 use crate::server::Server;
 use crate::spill::Spill;
-use crate::wire::CallError;
+use crate::wire::{CallError, Limits, Watcher};
 use openclaw_tools::schema::{Validator, Violations};
 
 /// How long a server is left alone that wants fewer calls and does not say for how long.
@@ -72,6 +72,31 @@ pub struct Call<'a> {
     pub approved: Option<Approved>,
 }
 
+/// What else whoever calls wants. An agent wants nothing of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wishes<'a> {
+    /// To be told how far the call has got.
+    pub watcher: Option<&'a Watcher>,
+    /// An answer within this time, should the server be allowed more.
+    pub within: Option<Duration>,
+    /// All that is in the answer: beside what a model sees, the details hold its structured content and
+    /// its binary resources.
+    pub everything: bool,
+}
+
+impl Wishes<'_> {
+    pub(crate) fn limits(self, server: &Server) -> Limits {
+        let Limits { timeout, cap } = server.limits;
+        let within = self.within.unwrap_or(Duration::MAX);
+        Limits { timeout: timeout.min(within), cap: cap.min(within) }
+    }
+
+    pub(crate) fn result_limits(self, server: &Server) -> ResultLimits {
+        let max_chars = server.config().max_result_chars;
+        ResultLimits { max_chars, everything: self.everything }
+    }
+}
+
 /// What somebody has seen and approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Approved {
@@ -87,6 +112,11 @@ struct Stale(ToolOutcome);
 impl AgentTools {
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.
     pub async fn call(&self, call: Call<'_>) -> ToolOutcome {
+        self.call_with(call, Wishes::default()).await
+    }
+
+    /// The same for somebody with wishes.
+    pub async fn call_with(&self, call: Call<'_>, wishes: Wishes<'_>) -> ToolOutcome {
         let catalogue = self.catalogue();
         let Some(tool) = catalogue.get(call.name) else {
             let record = Recorder::new(self, call, "", "");
@@ -98,12 +128,13 @@ impl AgentTools {
         };
         let server = tool.server.name().as_str();
         let record = Recorder::new(self, call, server, &tool.listed.name);
-        let outcome = match self.carry_out(tool, call).await {
+        let outcome = match self.carry_out(tool, call, wishes).await {
             Ok(outcome) => outcome,
             // It is looked up anew, and all checks with it.
             Err(_) => match self.catalogue().get(call.name) {
                 Some(tool) => {
-                    self.carry_out(tool, call).await.unwrap_or_else(|Stale(outcome)| outcome)
+                    let last = self.carry_out(tool, call, wishes).await;
+                    last.unwrap_or_else(|Stale(outcome)| outcome)
                 }
                 None => unknown(call.name),
             },
@@ -111,7 +142,12 @@ impl AgentTools {
         record.write(outcome)
     }
 
-    async fn carry_out(&self, tool: &CatalogueTool, call: Call<'_>) -> Result<ToolOutcome, Stale> {
+    async fn carry_out(
+        &self,
+        tool: &CatalogueTool,
+        call: Call<'_>,
+        wishes: Wishes<'_>,
+    ) -> Result<ToolOutcome, Stale> {
         let server = &tool.server;
         let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
         if let Err((kind, words)) = self.may_be_called(tool, call) {
@@ -124,12 +160,14 @@ impl AgentTools {
         let attached = &usable.attached;
         let started = Instant::now();
         let (name, headers) = (&tool.listed.name, tool.headers());
+        let (limits, watcher) = (wishes.limits(server), wishes.watcher);
+        let connection = attached.connection();
         let result =
-            attached.connection().call_tool(name, call.arguments, headers, server.limits).await;
+            connection.call_tool_watched(name, call.arguments, headers, limits, watcher).await;
         let duration = started.elapsed();
         let outcome = match result {
             Ok(raw) => {
-                let limits = ResultLimits { max_chars: server.config().max_result_chars };
+                let limits = wishes.result_limits(server);
                 let says_unknown = says_unknown_tool(&raw);
                 let outcome = self.read_result(raw, origin, limits, duration).await;
                 if outcome.is_error && says_unknown {

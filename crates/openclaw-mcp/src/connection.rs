@@ -21,7 +21,7 @@ use crate::param_headers::ParamHeader;
 use crate::process::{Patience, Process};
 use crate::remote::Flavour;
 use crate::stderr::Stderr;
-use crate::wire::{CallError, FastLane, Limits, ToolCall};
+use crate::wire::{CallError, FastLane, Limits, ToolCall, Watcher};
 use asks_back::{INPUT_REQUIRED, MAX_ROUNDS};
 use listen::Subscribed;
 
@@ -135,13 +135,29 @@ impl Connection {
         headers: &[ParamHeader],
         limits: Limits,
     ) -> Result<Box<RawValue>, CallError> {
+        self.call_tool_watched(tool, arguments, headers, limits, None).await
+    }
+
+    /// The same for somebody who wants to know how far it has got.
+    ///
+    /// # Errors
+    /// If the server answers with one, too late or not at all.
+    pub async fn call_tool_watched(
+        &self,
+        tool: &str,
+        arguments: &RawValue,
+        headers: &[ParamHeader],
+        limits: Limits,
+        watcher: Option<&Watcher>,
+    ) -> Result<Box<RawValue>, CallError> {
         let meta = self.meta.as_ref().map_or("", |meta| &meta.members);
         let call = ToolCall { tool, arguments, meta, more: "", headers };
-        let mut result = self.lane.call_tool(call, limits).await?;
+        let mut result = self.lane.call_tool_watched(call, limits, watcher).await?;
         for _ in 0..MAX_ROUNDS {
             let Some(answers) = self.answers(&result).await? else { return Ok(result) };
             let more = answers.members();
-            result = self.lane.call_tool(ToolCall { more: &more, ..call }, limits).await?;
+            let call = ToolCall { more: &more, ..call };
+            result = self.lane.call_tool_watched(call, limits, watcher).await?;
         }
         self.complete(result)
     }

@@ -22,8 +22,7 @@ const MAX_NAME: usize = 64;
 /// What a model is told that a tool does: `[MCP server: files] Reads a file.`
 pub fn description(server: &str, tool: &ListedTool) -> String {
     let mut described = format!("[MCP server: {}] ", clean_line(Untrusted::new(server), MAX_NAME));
-    let theirs = tool.description.as_deref().filter(|text| !text.trim().is_empty());
-    match theirs.or(tool.title.as_deref()) {
+    match said_by(tool) {
         Some(text) => {
             let room = MAX_DESCRIPTION - described.chars().count();
             described.push_str(&clean_lines(text, room));
@@ -31,6 +30,16 @@ pub fn description(server: &str, tool: &ListedTool) -> String {
         None => described.push_str("(no description)"),
     }
     described
+}
+
+/// What a server says about a tool, cleaned and bounded as for a model; nothing if it says nothing.
+pub fn theirs(tool: &ListedTool) -> Option<String> {
+    said_by(tool).map(|text| clean_lines(text, MAX_DESCRIPTION))
+}
+
+fn said_by(tool: &ListedTool) -> Option<&str> {
+    let described = tool.description.as_deref().filter(|text| !text.trim().is_empty());
+    described.or(tool.title.as_deref())
 }
 
 /// What people call a tool: `MCP: files/read`.

@@ -111,7 +111,7 @@ impl ServerDial {
         let Surroundings { resolver, environment, host, .. } = &self.surroundings;
         let headers = remote::headers(&config, resolver).await;
         let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
-        let client = Client::new(&self.name, host.clone());
+        let client = Client::new(&self.name, host.clone().lending(self.config.sampling));
         let client = client.without_secrets(self.log.redactor());
         let known = self.known_era.zip(self.known_flavour);
         let plan = RemotePlan {
@@ -150,8 +150,11 @@ impl ServerDial {
             let plan = local::Plan {
                 server: self.name.clone(),
                 launch: launch.clone(),
-                client: Client::new(&self.name, self.surroundings.host.clone())
-                    .without_secrets(self.log.redactor()),
+                client: Client::new(
+                    &self.name,
+                    self.surroundings.host.clone().lending(self.config.sampling),
+                )
+                .without_secrets(self.log.redactor()),
                 known_era,
                 offer: offer.clone(),
                 timeout: self.config.timeout,
@@ -205,7 +208,9 @@ impl From<RemoteError> for DialError {
             RemoteError::RateLimited(_) => "it takes no more requests for now",
             RemoteError::Redirected { .. } => "it is somewhere else now",
             RemoteError::Setting { .. } => "a setting of it is wrong",
-            RemoteError::NotMcp { .. }
+            RemoteError::OtherTransport => "it speaks another transport than its entry says",
+            RemoteError::WebPage { .. }
+            | RemoteError::NotMcp { .. }
             | RemoteError::UnknownVersion { .. }
             | RemoteError::Refused { .. } => "it does not answer as an MCP server should",
         };
@@ -226,7 +231,9 @@ impl From<ConnectError> for Trouble {
     fn from(error: ConnectError) -> Self {
         let message = error.to_string();
         let words = error.words().cloned().unwrap_or_default();
+        let listening = words.printed.iter().chain(&words.last_lines).find_map(|it| listening(it));
         let hint = match &error {
+            ConnectError::TimedOut { .. } if listening.is_some() => listening.as_deref(),
             _ if words.printed.is_some() => {
                 Some("is this an MCP server? One may print messages on stdout, and nothing else")
             }
@@ -243,5 +250,53 @@ impl From<ConnectError> for Trouble {
         };
         let (hint, last_lines) = (hint.map(str::to_owned), words.last_lines);
         Self { message, hint, last_lines, gist: Some(gist) }
+    }
+}
+
+/// What to do about a local server whose line says that it waits for HTTP, and not for us.
+fn listening(line: &str) -> Option<String> {
+    let lower = line.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let here = ["://localhost", "://127.0.0.1", "://0.0.0.0", "://[::"];
+    let listens = says(&["listening", "running on"]) && says(&["port", "http"]);
+    if !listens && !says(&here) {
+        return None;
+    }
+    let address = line.split(|c: char| c.is_whitespace() || "\"'<>()`,;".contains(c));
+    let address = address.filter(|word| word.starts_with("http")).find_map(|word| {
+        let url = url::Url::parse(word.trim_end_matches('.')).ok()?;
+        url.has_host().then(|| url.to_string().replace("://0.0.0.0", "://127.0.0.1"))
+    });
+    let what = match address {
+        Some(address) => format!("`url: \"{address}\"`"),
+        None => "its address as `url`".to_owned(),
+    };
+    Some(format!(
+        "this seems to be an HTTP server: start it by itself and write {what} instead of `command`, \
+         or find its option for stdio"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_about_listening_leads_to_an_address() {
+        for (line, expected) in [
+            ("Listening on http://0.0.0.0:3000/mcp.", Some("`url: \"http://127.0.0.1:3000/mcp\"`")),
+            (
+                "INFO: Uvicorn running on http://127.0.0.1:8000 (Press",
+                Some("http://127.0.0.1:8000"),
+            ),
+            ("MCP Streamable HTTP Server listening on port 3001", Some("its address as `url`")),
+            ("Server running on stdio", None),
+            ("see https://docs.example.com for help", None),
+        ] {
+            let hint = listening(line);
+            assert_eq!(hint.is_some(), expected.is_some(), "{line}: {hint:?}");
+            let hint = hint.unwrap_or_default();
+            assert!(hint.contains(expected.unwrap_or_default()), "{line}: {hint}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! All servers of all agents. Two agents with the very same entry share one connection (L7); one server
 //! that fails harms no other (L1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -76,7 +76,7 @@ impl Fleet {
         let fleet = Self { common, office: setup.office, agents, is_closed: Mutex::new(false) };
         fleet.agents.store(Arc::new(fleet.crew(config, &[])));
         let fleet = Arc::new(fleet);
-        tokio::spawn(report(Start::of(&fleet.servers())));
+        tokio::spawn(report(fleet.begun()));
         fleet
     }
 
@@ -164,8 +164,13 @@ impl Fleet {
 
     /// Waits until every server was tried once.
     pub async fn tried(&self) -> Tried {
-        let start = Start::of(&self.servers());
-        start.tried().await
+        self.begun().tried().await
+    }
+
+    fn begun(&self) -> Start {
+        let agents = self.agents.load();
+        let held_back = agents.values().flat_map(|tools| tools.required_and_held_back());
+        Start::of(&self.servers(), held_back.map(ToString::to_string).collect())
     }
 
     /// Ends all servers, side by side, and waits until they are gone.
@@ -198,7 +203,11 @@ fn wants(agent: &AgentConfig, server: &Server) -> bool {
 }
 
 /// A start that is being waited for. It holds no server: a fleet that is dropped meanwhile ends.
-struct Start(Vec<Starting>);
+pub(crate) struct Start {
+    servers: Vec<Starting>,
+    /// Those that are required, and cannot even be tried.
+    held_back: BTreeSet<String>,
+}
 
 struct Starting {
     name: String,
@@ -207,18 +216,20 @@ struct Starting {
 }
 
 impl Start {
-    fn of(servers: &[Arc<Server>]) -> Self {
+    pub(crate) fn of(servers: &[Arc<Server>], held_back: BTreeSet<String>) -> Self {
         let starting = servers.iter().map(|server| Starting {
             name: server.name().to_string(),
             required: server.config().required,
             snapshots: server.snapshots(),
         });
-        Self(starting.collect())
+        Self { servers: starting.collect(), held_back }
     }
 
-    async fn tried(self) -> Tried {
-        let mut tried = Tried { of: self.0.len(), ..Tried::default() };
-        for mut server in self.0 {
+    pub(crate) async fn tried(self) -> Tried {
+        let Self { servers, held_back } = self;
+        let mut missing = held_back;
+        let mut tried = Tried { of: servers.len(), ..Tried::default() };
+        for mut server in servers {
             let is_tried = |snapshot: &Snapshot<Attached>| snapshot.state != State::Connecting;
             let state = match server.snapshots.wait_for(is_tried).await {
                 Ok(snapshot) => snapshot.state,
@@ -226,10 +237,11 @@ impl Start {
             };
             match state {
                 State::Ready | State::Idle => tried.ready += 1,
-                _ if server.required => tried.missing.push(server.name),
+                _ if server.required => drop(missing.insert(server.name)),
                 _ => {}
             }
         }
+        tried.missing = missing.into_iter().collect();
         tried
     }
 }

@@ -7,11 +7,11 @@ use openclaw_tools::{Failure, ToolName, ToolOutcome};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::agent::AgentTools;
-use crate::bridge::{Call, LARGE, elsewhere};
+use crate::bridge::{Call, LARGE, Wishes, elsewhere};
 use crate::listing::{ListedPrompt, ListedResource, ListedTemplate};
 use crate::naming::{RawTool, names};
 use crate::record::{Recorder, nothing};
-use crate::results::{self, Origin, ResultLimits};
+use crate::results::{self, Origin};
 use crate::server::Server;
 
 /// How prompts are named as commands.
@@ -68,9 +68,20 @@ impl AgentTools {
 
     /// Reads a resource, for somebody.
     pub async fn read(&self, server: &str, uri: &str, who: &str) -> ToolOutcome {
+        self.read_with(server, uri, who, Wishes::default()).await
+    }
+
+    /// The same for somebody with wishes. Nobody is told of progress: it is a matter of calls.
+    pub async fn read_with(
+        &self,
+        server: &str,
+        uri: &str,
+        who: &str,
+        wishes: Wishes<'_>,
+    ) -> ToolOutcome {
         let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
         let asked = Asked { method: "resources/read", what: uri, params };
-        self.ask(server, asked, who).await
+        self.ask(server, asked, who, wishes).await
     }
 
     /// Gets a prompt for somebody, with its arguments filled in.
@@ -81,22 +92,45 @@ impl AgentTools {
         arguments: &BTreeMap<String, String>,
         who: &str,
     ) -> ToolOutcome {
+        self.prompt_with(server, prompt, arguments, who, Wishes::default()).await
+    }
+
+    /// The same for somebody with wishes.
+    pub async fn prompt_with(
+        &self,
+        server: &str,
+        prompt: &str,
+        arguments: &BTreeMap<String, String>,
+        who: &str,
+        wishes: Wishes<'_>,
+    ) -> ToolOutcome {
         let params = BTreeMap::from([
             ("name", to_raw_value(prompt).unwrap_or_default()),
             ("arguments", to_raw_value(arguments).unwrap_or_default()),
         ]);
         let asked = Asked { method: "prompts/get", what: prompt, params };
-        self.ask(server, asked, who).await
+        self.ask(server, asked, who, wishes).await
     }
 
-    async fn ask(&self, server: &str, asked: Asked<'_>, who: &str) -> ToolOutcome {
+    async fn ask(
+        &self,
+        server: &str,
+        asked: Asked<'_>,
+        who: &str,
+        wishes: Wishes<'_>,
+    ) -> ToolOutcome {
         let call =
             Call { name: asked.method, arguments: nothing(), who, session: None, approved: None };
         let record = Recorder::new(self, call, server, asked.what);
-        record.write(self.carry_out_request(server, asked).await)
+        record.write(self.carry_out_request(server, asked, wishes).await)
     }
 
-    async fn carry_out_request(&self, name: &str, asked: Asked<'_>) -> ToolOutcome {
+    async fn carry_out_request(
+        &self,
+        name: &str,
+        asked: Asked<'_>,
+        wishes: Wishes<'_>,
+    ) -> ToolOutcome {
         let Asked { method, what, params } = asked;
         let origin = Origin { server: name, tool: what };
         let Some(server) = self.server(name) else {
@@ -109,9 +143,9 @@ impl AgentTools {
         };
         let started = Instant::now();
         let connection = usable.attached.connection();
-        let answer = connection.request(method, params, server.limits).await;
+        let answer = connection.request(method, params, wishes.limits(server)).await;
         let duration = started.elapsed();
-        let limits = ResultLimits { max_chars: server.config().max_result_chars };
+        let limits = wishes.result_limits(server);
         let outcome = match answer {
             Ok(raw) => {
                 let spill = self.office.spill.clone();

@@ -15,6 +15,7 @@ use crate::events::{Events, Users};
 use crate::latency::CallStats;
 use crate::limiter::Limiter;
 use crate::memory::Memory;
+use crate::remote::Flavour;
 use crate::server_log::ServerLog;
 use crate::shelf::{Revision, Shelf};
 use crate::status::{AuthKind, ServerStatus, TransportKind};
@@ -278,7 +279,12 @@ impl Server {
         let attached = snapshot.connection.as_deref();
         let connection = attached.map(Attached::connection);
         let inventory = self.shelf.inventory();
-        let (transport, target) = reached_by(&self.config);
+        let (configured, target) = reached_by(&self.config);
+        let transport = match connection.and_then(|connection| connection.flavour()) {
+            Some(Flavour::Streamable) => TransportKind::Http,
+            Some(Flavour::Sse) => TransportKind::Sse,
+            None => configured,
+        };
         let name = self.name.to_string();
         ServerStatus {
             lazy: self.config.lazy,
@@ -305,20 +311,14 @@ impl Server {
 
 /// How a server is reached, and at what, as it may be shown.
 pub(crate) fn reached_by(config: &ServerConfig) -> (TransportKind, String) {
-    match &config.transport {
-        Transport::Stdio(stdio) => {
-            let mut words = vec![stdio.command.written().to_owned()];
-            words.extend(stdio.args.shown());
-            (TransportKind::Stdio, words.join(" "))
-        }
-        Transport::Http(http) => {
-            let kind = match http.flavour {
-                HttpFlavour::Streamable => TransportKind::Http,
-                HttpFlavour::Sse => TransportKind::Sse,
-            };
-            (kind, http.url.to_string())
-        }
-    }
+    let kind = match &config.transport {
+        Transport::Stdio(_) => TransportKind::Stdio,
+        Transport::Http(http) => match http.flavour {
+            HttpFlavour::Streamable => TransportKind::Http,
+            HttpFlavour::Sse => TransportKind::Sse,
+        },
+    };
+    (kind, config.gist())
 }
 
 pub(crate) fn auth(config: &ServerConfig) -> AuthKind {

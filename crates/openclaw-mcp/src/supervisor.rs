@@ -336,13 +336,16 @@ impl<D: Dial> Machine<D> {
         let server = &self.name;
         let is_in_trouble = matches!(state, State::Restarting | State::NeedsAuth | State::Failed);
         let trouble = self.last_error.as_ref().filter(|_| is_in_trouble);
-        let is_change = self.publisher.borrow().state != state;
+        let before = self.publisher.borrow().state;
+        let is_change = before != state;
         if is_change {
             match trouble {
                 Some(Trouble { message, .. }) => {
                     tracing::warn!(%server, ?state, restarts, error = %message);
                     self.log.line(&format!("[openclaw] {state:?}: {message}"));
                 }
+                // What never ran has nothing to tell.
+                None if before == State::Idle && state == State::Closed => {}
                 None => {
                     tracing::info!(%server, ?state, restarts);
                     self.log.line(&format!("[openclaw] {state:?}"));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_content::{Findings, Wrapped};
+use serde_json::value::RawValue;
 
 /// Text that may stand in a model's context: our own words, or outside text inside its boundary.
 /// There is no third way to make one.
@@ -91,6 +92,22 @@ pub struct Details {
     pub kept_in: Option<PathBuf>,
     /// What the result points at. All of it comes from outside.
     pub links: Vec<Link>,
+    /// The structured content, raw from the source, for programs that want it: never for a model, which
+    /// gets to see it inside the boundary. None unless it was asked for.
+    pub structured: Option<Box<RawValue>>,
+    /// What is binary and no model takes. None unless it was asked for.
+    pub blobs: Vec<Blob>,
+}
+
+/// Something binary that no model takes, from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    /// Where it is, of a resource.
+    pub uri: Option<String>,
+    /// Its media type, as its source says.
+    pub mime_type: String,
+    /// The base64 text, as it came: it may be damaged.
+    pub data: String,
 }
 
 /// Something that a result points at, in the words of its source.

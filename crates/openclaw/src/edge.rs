@@ -4,12 +4,10 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use openclaw_config::import::{self, App, Findings, Machine, Platform};
-use openclaw_config::{Loaded, Paths, Surroundings};
+use openclaw_config::{Loaded, PROGRAM_VARIABLE, Paths, Surroundings};
 use openclaw_mcp::guard::GuardCommand;
 use openclaw_secrets::{Environment, Redactor};
 
-/// In a configuration this stands for the running program: the built-in default uses it.
-const PROGRAM_VARIABLE: &str = "OPENCLAW_PROGRAM";
 /// As the first argument, it makes the program a guard for the servers of another one.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 

@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use openclaw_config::{Report, Severity};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -53,6 +54,14 @@ impl Output {
         self.line(format_args!("{value:#}"));
     }
 
+    /// Data for programs. What is raw JSON in it stays as it is.
+    pub(crate) fn data(&mut self, data: &impl Serialize) {
+        match serde_json::to_string_pretty(data) {
+            Ok(text) => self.line(text),
+            Err(error) => self.problem(&format!("this cannot be written as JSON: {error}"), None),
+        }
+    }
+
     /// Text from outside, as it is; on a terminal it commands nothing. It ends with a line break.
     pub(crate) fn outside(&mut self, text: &str) {
         if io::stdout().is_terminal() {
@@ -87,20 +96,20 @@ impl Output {
             }
             self.value(&value);
         }
-        let message = printable(message);
+        let message = wrapped("error: ", message);
         let mut stderr = anstream::stderr().lock();
         let _ = writeln!(stderr, "{ERROR}error{ERROR:#}: {message}");
         for line in last_words {
             let _ = writeln!(stderr, "  {FAINT}| {}{FAINT:#}", printable(line));
         }
         if let Some(hint) = hint {
-            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {}", printable(hint));
+            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {}", wrapped("hint: ", hint));
         }
     }
 
     /// Words of ours beside a result, which others may be reading from stdout.
     pub(crate) fn note(&mut self, message: &str) {
-        let message = printable(message);
+        let message = wrapped("note: ", message);
         let _ = writeln!(anstream::stderr().lock(), "{HINT}note{HINT:#}: {message}");
     }
 
@@ -116,7 +125,7 @@ impl Output {
 
     /// Worth knowing, but no failure.
     pub(crate) fn warning(&mut self, message: &str) {
-        let message = printable(message);
+        let message = wrapped("warning: ", message);
         let _ = writeln!(anstream::stderr().lock(), "{WARNING}warning{WARNING:#}: {message}");
     }
 
@@ -178,6 +187,21 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(escape).collect::<String>().into()
 }
 
+/// What is said on stderr after a prefix. On a terminal, words are not broken at the end of a line.
+fn wrapped(prefix: &str, text: &str) -> String {
+    let text = printable(text);
+    let stderr = io::stderr();
+    let size = terminal_size::terminal_size_of(&stderr).filter(|_| stderr.is_terminal());
+    let Some((width, _)) = size else { return text.into_owned() };
+    let room = usize::from(width.0).saturating_sub(prefix.len()).max(20);
+    let fits = |line: &str| line.chars().count() <= room;
+    let lines = text.lines().map(|line| match fits(line) {
+        true => line.to_owned(),
+        false => lines_of(line, room).join(&format!("\n{}", " ".repeat(prefix.len()))),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Words in lines that fit; a word that does not fit by itself is not broken.
 pub(crate) fn lines_of(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -191,6 +215,70 @@ pub(crate) fn lines_of(text: &str, room: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// A line that fits.
+pub(crate) fn cut(text: &str, room: usize) -> String {
+    let text = text.replace('\n', " ");
+    if text.chars().count() <= room {
+        return text;
+    }
+    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// A line that fits, of which the end says most.
+pub(crate) fn cut_front(text: &str, room: usize) -> String {
+    let chars = text.chars().count();
+    if chars <= room {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().skip(chars + 1 - room.max(1)).collect();
+    format!("…{kept}")
+}
+
+/// A line that fits, of which beginning and end say most.
+pub(crate) fn cut_middle(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let front: String = text.chars().take(room / 3).collect();
+    format!("{front}{}", cut_front(text, room.saturating_sub(room / 3)))
+}
+
+/// A column of a table whose rows stay in their lines.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    /// What it is cut to first, and what in the end.
+    pub(crate) widths: [usize; 2],
+    pub(crate) cut: fn(&str, usize) -> String,
+}
+
+/// Rows of a table that fit the width, each in a line: columns are cut, the last first.
+pub(crate) fn fit(rows: &[Vec<String>], columns: &[Column], width: u16) -> Vec<Vec<String>> {
+    let lengths =
+        |at: usize| rows.iter().filter_map(move |row| row.get(at)).map(|it| it.chars().count());
+    let mut widths: Vec<usize> =
+        (0..columns.len()).map(|at| lengths(at).max().unwrap_or(0)).collect();
+    // A blank on both sides of each column.
+    let room = usize::from(width).saturating_sub(2 * columns.len());
+    let excess = |widths: &[usize]| widths.iter().sum::<usize>().saturating_sub(room);
+    for step in 0..2 {
+        for (at, column) in columns.iter().enumerate().rev() {
+            let spare = widths[at].saturating_sub(column.widths[step]);
+            widths[at] -= excess(&widths).min(spare);
+        }
+    }
+    while excess(&widths) > 0
+        && let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > 1)
+    {
+        *widest -= 1;
+    }
+    let cells = |row: &Vec<String>| -> Vec<String> {
+        let sized = row.iter().zip(columns).zip(&widths);
+        sized.map(|((text, column), room)| (column.cut)(text, *room)).collect()
+    };
+    rows.iter().map(cells).collect()
 }
 
 /// "1 tool", "2 tools"
@@ -217,4 +305,34 @@ pub(crate) fn summary(report: &Report) -> String {
 /// Whether stderr may be coloured: `NO_COLOR`, `CLICOLOR_FORCE` and `TERM` are heeded.
 pub(crate) fn colour_wanted() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_cut_to_the_width_and_the_last_column_first() {
+        let row = || vec!["name".to_owned(), "x".repeat(30), "y".repeat(100)];
+        let columns = [[4, 4], [30, 10], [8, 8]].map(|widths| Column { widths, cut });
+        for width in [20, 40, 60, 80, 120, 200] {
+            let rows = fit(&[row()], &columns, width);
+            let total: usize = rows[0].iter().map(|it| it.chars().count() + 2).sum();
+            assert!(total <= usize::from(width), "{width}: {rows:?}");
+            assert_eq!(rows[0][0], "name", "{width}: {rows:?}");
+            assert_eq!(rows[0][1].chars().count() == 30, width >= 60, "{width}: {rows:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_where_it_says_least() {
+        assert_eq!((cut("abcdef", 4), cut("abcd", 4)), ("abc…".to_owned(), "abcd".to_owned()));
+        assert_eq!(cut_front("/a/b/openclaw.json:7", 8), "….json:7");
+        assert_eq!(cut_middle("demo://resource/notes.md", 12), "demo…otes.md");
+        for room in 0..8 {
+            for cut in [cut, cut_front, cut_middle] {
+                assert!(cut("0123456789", room).chars().count() <= room.max(1), "{room}");
+            }
+        }
+    }
 }

@@ -162,7 +162,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             resources,
             sampling,
         });
-        self.finish(config, enabled)
+        self.finish(config, enabled, required)
     }
 
     /// Notes which transport it is, and what does not fit it.
@@ -199,7 +199,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         );
     }
 
-    fn finish(&mut self, config: Option<ServerConfig>, enabled: bool) -> Built {
+    fn finish(&mut self, config: Option<ServerConfig>, enabled: bool, required: bool) -> Built {
         if enabled {
             // Once a server, however many agents have it (K4).
             if self.plaintext.is_some() && self.cx.warned.insert(self.name.to_owned()) {
@@ -224,7 +224,9 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                 unset.sort();
                 unset.dedup();
                 let references = std::mem::take(&mut self.references);
-                Built::HeldBack(HeldBack { unset_variables: unset, references })
+                // One that is switched off is missed by nobody.
+                let required = required && enabled;
+                Built::HeldBack(HeldBack { required, unset_variables: unset, references })
             }
             Some(config) => Built::Ready(Box::new(config)),
             None => Built::Wrong,

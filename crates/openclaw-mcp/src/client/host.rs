@@ -54,10 +54,10 @@ pub trait Lender: Send + Sync + 'static {
     /// result or why there is none.
     fn complete(&self, server: &str, params: Value) -> BoxFuture<'_, Result<Value, String>>;
 
-    /// Whether this server may have it. One that may not is not told that there is a model to lend, and
-    /// is declined if it asks all the same (T11).
+    /// Whether this server may have it, if its entry allows it (`sampling`). One that may not is not told
+    /// that there is a model to lend, and is declined if it asks all the same (T11).
     fn lends_to(&self, _server: &str) -> bool {
-        false
+        true
     }
 }
 
@@ -84,6 +84,12 @@ impl Host {
     /// What a server of this name can reach: a model only if it may have one.
     pub(crate) fn of_server(mut self, server: &str) -> Self {
         self.lender = self.lender.filter(|lender| lender.lends_to(server));
+        self
+    }
+
+    /// The same for a server whose entry allows it a model, or does not.
+    pub(crate) fn lending(mut self, is_allowed: bool) -> Self {
+        self.lender = self.lender.filter(|_| is_allowed);
         self
     }
 

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use openclaw_config::HttpServer;
 use openclaw_content::{Untrusted, clean_line};
+use url::{Host, Url};
 
 use super::RemotePlan;
 use crate::local;
@@ -53,12 +55,18 @@ pub enum RemoteError {
         after: Duration,
     },
     /// The server wants to know who is calling (401).
-    #[error("the server wants authorization")]
+    #[error("{}", match .key {
+        Some(_) => "the server refuses the key that it is given (401)",
+        None => "the server wants authorization",
+    })]
     NeedsAuth {
         /// The server's name.
         server: String,
         /// Its `WWW-Authenticate`. From outside.
         challenge: Option<String>,
+        /// The setting that a key came from, if it was given one: its name, and what is written there
+        /// as far as that may be shown.
+        key: Option<String>,
     },
     /// The server knows who is calling and refuses (403).
     #[error("the server refuses access")]
@@ -74,6 +82,15 @@ pub enum RemoteError {
     Redirected {
         /// There.
         to: String,
+    },
+    /// The server speaks, but over another transport than its entry says.
+    #[error("the server does not speak the transport of 2024-11-05 (`sse`), but Streamable HTTP")]
+    OtherTransport,
+    /// A web page is there, and no MCP server.
+    #[error("a web page answers there, and no MCP server (HTTP status {status})")]
+    WebPage {
+        /// With which status.
+        status: u16,
     },
     /// Whoever answers is no MCP server.
     #[error("this is not how an MCP server answers: {cause}")]
@@ -102,7 +119,8 @@ impl RemoteError {
     pub(super) fn of(plan: &RemotePlan, step: Step, error: CallError) -> Self {
         match error {
             CallError::NeedsAuth { challenge } => {
-                Self::NeedsAuth { server: plan.server.clone(), challenge }
+                let (server, key) = (plan.server.clone(), key_setting(&plan.config));
+                Self::NeedsAuth { server, challenge, key }
             }
             CallError::Forbidden { challenge } => Self::Forbidden { challenge },
             CallError::RateLimited { .. } => Self::RateLimited(error),
@@ -110,6 +128,10 @@ impl RemoteError {
             CallError::Unreachable(unreachable) => Self::Unreachable(unreachable),
             CallError::TimedOut(after) => Self::TimedOut { step, after },
             CallError::Protocol(cause) => Self::NotMcp { cause: clean(&cause) },
+            // Whatever JSON begins with, it is not this.
+            CallError::Http { status, body } if body.trim_start().starts_with('<') => {
+                Self::WebPage { status }
+            }
             CallError::Rpc(error) => {
                 Self::Refused { step, cause: local::rpc_refusal(&error, &plan.log) }
             }
@@ -120,12 +142,27 @@ impl RemoteError {
     /// What to do about it, where that can be told.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NeedsAuth { .. } => {
+            Self::NeedsAuth { key: Some(key), .. } => {
+                return Some(format!("its key comes from {key}: is it right, and still valid?"));
+            }
+            Self::NeedsAuth { key: None, .. } => {
                 "set `apiKey` or `headers` of this server (logging in comes in a later version)"
             }
-            Self::Redirected { to } => {
-                return Some(format!("if you trust it, set `url` of this server to one at {to}"));
-            }
+            Self::Redirected { to } => match Target::of(to) {
+                Target::Usable => {
+                    return Some(format!(
+                        "if you trust it, set `url` of this server to one at {to}"
+                    ));
+                }
+                Target::Plain => {
+                    "that is plain http, where keys could be read on the way, and is not followed: \
+                     ask whoever runs the server for its https address"
+                }
+                Target::Senseless => {
+                    "no server is reached that way: check `url`, and whether a proxy or a login page \
+                     answers in the server's place"
+                }
+            },
             Self::Unreachable(unreachable) => match unreachable.problem {
                 ReachProblem::Dns => "check the host name in `url`, and the network",
                 ReachProblem::Connect | ReachProblem::Broken => {
@@ -151,13 +188,61 @@ impl RemoteError {
             }
             Self::Forbidden { .. } => "check what the key or token of this server may do",
             Self::RateLimited(_) => "wait, or call less often",
-            Self::NotMcp { .. } => "check the path in `url`: many servers want `/mcp` or `/sse`",
+            Self::OtherTransport => {
+                "leave `transport` out of its entry, or write `transport: \"http\"`"
+            }
+            Self::NotMcp { .. } | Self::WebPage { .. } => {
+                "check the path in `url`: many servers want `/mcp` or `/sse`"
+            }
             Self::UnknownVersion { .. } => "a newer version of this program may know it",
             Self::Refused { .. } => "check the path in `url`, and the log of the server",
             Self::Setting { .. } => return None,
         };
         Some(hint.to_owned())
     }
+}
+
+/// What a redirect leads to.
+enum Target {
+    /// What `url` may be.
+    Usable,
+    /// Plain http to another machine, which `url` may not be (T8).
+    Plain,
+    /// No service at all, such as a file.
+    Senseless,
+}
+
+impl Target {
+    fn of(address: &str) -> Self {
+        let Ok(url) = Url::parse(address) else { return Self::Senseless };
+        let is_here = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        match url.scheme() {
+            "https" => Self::Usable,
+            "http" if is_here => Self::Usable,
+            "http" => Self::Plain,
+            _ => Self::Senseless,
+        }
+    }
+}
+
+/// Which setting a server's key comes from, without the key: `apiKey` (secret://env/TOKEN).
+fn key_setting(config: &HttpServer) -> Option<String> {
+    let key = config.api_key.iter().map(|template| ("`apiKey`".to_owned(), template));
+    let headers = config.headers.iter().filter(|(name, template)| {
+        name.eq_ignore_ascii_case("authorization") || template.references().next().is_some()
+    });
+    let headers = headers.map(|(name, template)| (format!("`headers.{name}`"), template));
+    let settings = key.chain(headers).map(|(name, template)| {
+        let references: Vec<String> = template.references().map(ToString::to_string).collect();
+        if references.is_empty() { name } else { format!("{name} ({})", references.join(", ")) }
+    });
+    let settings: Vec<String> = settings.collect();
+    (!settings.is_empty()).then(|| settings.join(" and "))
 }
 
 /// What may quote the server: one clean line.

@@ -98,7 +98,12 @@ pub(super) async fn meet(
             continue;
         }
         let comes_again = ways[place + 1..].contains(way);
-        let patience = if comes_again { REMEMBERED.min(plan.timeout / 2) } else { plan.timeout };
+        let patience = match plan.config.flavour {
+            _ if comes_again => REMEMBERED.min(plan.timeout / 2),
+            HttpFlavour::Streamable => plan.timeout,
+            // Time is left to find out what else it may speak.
+            HttpFlavour::Sse => plan.timeout.saturating_sub(2 * PROBE).max(plan.timeout / 2),
+        };
         *step = way.step();
         let tried = match way {
             Way::Modern => discover(opening, plan).await,
@@ -122,8 +127,20 @@ pub(super) async fn meet(
             failed = Some((*way, error));
         }
     }
+    if plan.config.flavour == HttpFlavour::Sse && speaks_streamable(opening, plan).await {
+        return Err(RemoteError::OtherTransport);
+    }
     let (way, error) = failed.unwrap_or((Way::Modern, CallError::Busy));
     Err(RemoteError::of(plan, way.step(), error))
+}
+
+/// Whether a server that should speak the transport of 2024-11-05, and does not, speaks the newer one:
+/// for a good message only. Its entry is in force as it stands.
+async fn speaks_streamable(opening: &HttpSlowLane, plan: &RemotePlan) -> bool {
+    if discover(opening, plan).await.is_ok() {
+        return true;
+    }
+    matches!(timeout(PROBE, initialize(opening, plan)).await, Ok(Ok(_)))
 }
 
 /// Whether another way may work where this one did not.

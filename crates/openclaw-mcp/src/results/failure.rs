@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line, wrap};
-use openclaw_tools::{Content, Details, Failure, ModelText, ToolOutcome};
+use openclaw_tools::{Content, Details, Failure, Link, ModelText, ToolOutcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -15,6 +15,11 @@ use crate::wire::{CallError, Closed};
 
 /// How much of what a server says about a failure is shown.
 const MAX_THEIRS: usize = 4_000;
+/// How many addresses to be visited are shown, and how long each may be.
+const MAX_VISITS: usize = 5;
+const MAX_SHOWN: usize = 600;
+/// The error of a server that wants an address to be visited first (2025-11-25).
+const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// How much of a server's name.
 const MAX_NAME: usize = 64;
 
@@ -128,6 +133,19 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
     failure(kind, words, Some(origin))
 }
 
+/// What a server's error -32042 carries.
+#[derive(Deserialize)]
+struct VisitsRequired {
+    elicitations: Vec<Visit>,
+}
+
+#[derive(Deserialize)]
+struct Visit {
+    url: String,
+    #[serde(default)]
+    message: String,
+}
+
 #[derive(Deserialize)]
 struct RpcError<'a> {
     #[serde(borrow, default)]
@@ -147,6 +165,9 @@ fn rpc_failed(error: &RawValue, origin: Origin<'_>) -> ToolOutcome {
         return failure(Failure::InvalidResponse, words, Some(origin));
     };
     let code = code.and_then(|code| code.get().parse::<i64>().ok());
+    if let Some(visits) = data.filter(|_| code == Some(URL_ELICITATION_REQUIRED)).and_then(visits) {
+        return visits_first(&visits, message.and_then(Token::of), origin);
+    }
     let code = code.map(|code| format!(" (code {code})")).unwrap_or_default();
     let mut text = message.and_then(Token::of).map(Token::decode).unwrap_or_default();
     if let Some(data) = data {
@@ -160,6 +181,37 @@ fn rpc_failed(error: &RawValue, origin: Origin<'_>) -> ToolOutcome {
     let says = if text.trim().is_empty() { ", and says nothing about it" } else { "" };
     let words = format!("{server} answered with an error{code}{says}.");
     failure_with(Failure::Protocol, words, Untrusted::new(&text), origin)
+}
+
+/// The addresses that a server wants to be visited before it is called again.
+fn visits(data: &RawValue) -> Option<Vec<Visit>> {
+    let required: VisitsRequired = serde_json::from_str(data.get()).ok()?;
+    let clean = |text: &str| clean_line(Untrusted::new(text), MAX_SHOWN);
+    let visits = required.elicitations.into_iter().take(MAX_VISITS).filter_map(|visit| {
+        // An address that is cut would lead elsewhere.
+        let is_whole = visit.url.chars().count() <= MAX_SHOWN;
+        is_whole.then(|| Visit { url: clean(&visit.url), message: clean(&visit.message) })
+    });
+    let visits: Vec<Visit> = visits.collect();
+    (!visits.is_empty()).then_some(visits)
+}
+
+/// The server wants a person to visit some addresses first (2025-11-25).
+fn visits_first(visits: &[Visit], message: Option<Token<'_>>, origin: Origin<'_>) -> ToolOutcome {
+    let words = format!(
+        "{} wants a person to visit an address before it does this. Whoever trusts it opens the \
+         address in a browser, does what is asked for there, and then the call is made again.",
+        named(origin.server)
+    );
+    let mut text = message.map(Token::decode).unwrap_or_default().into_owned();
+    for Visit { url, message } in visits {
+        let about = if message.is_empty() { String::new() } else { format!(" ({message})") };
+        text.push_str(&format!("\n[visit] {url}{about}"));
+    }
+    let mut outcome = failure_with(Failure::Protocol, words, Untrusted::new(&text), origin);
+    let link = |visit: &Visit| Link { uri: visit.url.clone(), name: None, mime_type: None };
+    outcome.details.links = visits.iter().map(link).collect();
+    outcome
 }
 
 /// A server in our words. Its name is from the configuration; it stays on its line all the same.
@@ -224,6 +276,26 @@ mod tests {
         let details = &outcome.details;
         assert!(outcome.is_error && details.untrusted && details.wrapped);
         assert_eq!((details.failure, details.findings.defused()), (Some(Failure::Protocol), 1));
+    }
+
+    #[test]
+    fn an_address_to_be_visited_first_is_shown_and_what_to_do() {
+        let visit =
+            r#"{"mode":"url","elicitationId":"1","url":"https://x.test/a","message":"Log\nin"}"#;
+        let outcome = rpc(&format!(
+            r#"{{"code":-32042,"message":"Not yet.","data":{{"elicitations":[{visit}]}}}}"#
+        ));
+        let text = outcome.text();
+        assert!(
+            text.starts_with("MCP server 'files' wants a person to visit an address"),
+            "{text}"
+        );
+        assert!(text.contains("\nNot yet.\n[visit] https://x.test/a (Log in)\n<<<END"), "{text}");
+        assert!(outcome.details.untrusted && outcome.is_error);
+        assert_eq!(outcome.details.links[0].uri, "https://x.test/a");
+
+        let broken = rpc(r#"{"code":-32042,"message":"Not yet.","data":{"elicitations":7}}"#);
+        assert!(broken.text().contains("answered with an error (code -32042)"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_tools::{Content, Link};
+use openclaw_tools::{Blob, Content, Link};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -30,6 +30,8 @@ enum Piece<'a> {
 /// What is in an answer.
 pub(super) struct Gathered<'a> {
     pieces: Vec<Piece<'a>>,
+    /// Whether what no model sees is kept, too.
+    everything: bool,
     rest: Rest,
 }
 
@@ -38,6 +40,8 @@ pub(super) struct Gathered<'a> {
 pub(super) struct Rest {
     pub(super) media: Vec<Content>,
     pub(super) links: Vec<Link>,
+    pub(super) structured: Option<Box<RawValue>>,
+    pub(super) blobs: Vec<Blob>,
     /// How many parts were not looked at.
     pub(super) more: usize,
     pub(super) is_error: bool,
@@ -50,13 +54,13 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    fn new() -> Self {
-        Self { pieces: Vec::new(), rest: Rest::default() }
+    fn new(everything: bool) -> Self {
+        Self { pieces: Vec::new(), everything, rest: Rest::default() }
     }
 
     /// Of the result of a `tools/call`; nothing if it is none.
-    pub(super) fn of_call(raw: &'a RawValue) -> Option<Self> {
-        let mut gathered = Self::new();
+    pub(super) fn of_call(raw: &'a RawValue, everything: bool) -> Option<Self> {
+        let mut gathered = Self::new(everything);
         let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw) {
             Some(result) => {
                 gathered.parts(result.content.unwrap_or_default(), Some);
@@ -71,15 +75,16 @@ impl<'a> Gathered<'a> {
         };
         gathered.rest.is_error = is_error.is_some_and(|flag| flag.get() == "true");
         if let Some(structured) = structured {
+            gathered.rest.structured = everything.then(|| structured.to_owned());
             gathered.structured(structured);
         }
         Some(gathered)
     }
 
     /// Of the result of a `resources/read`; nothing if it is none.
-    pub(super) fn of_resource(raw: &'a RawValue) -> Option<Self> {
+    pub(super) fn of_resource(raw: &'a RawValue, everything: bool) -> Option<Self> {
         let result: ReadResult<'a> = parse(raw)?;
-        let mut gathered = Self::new();
+        let mut gathered = Self::new(everything);
         let is_only_one = result.contents.items.len() == 1;
         gathered.bounded(result.contents, |gathered, raw| match Part::read(raw) {
             // The header says already which resource it is.
@@ -90,9 +95,9 @@ impl<'a> Gathered<'a> {
     }
 
     /// Of the result of a `prompts/get`; nothing if it is none.
-    pub(super) fn of_prompt(raw: &'a RawValue) -> Option<Self> {
+    pub(super) fn of_prompt(raw: &'a RawValue, everything: bool) -> Option<Self> {
         let result: PromptResult<'a> = parse(raw)?;
-        let mut gathered = Self::new();
+        let mut gathered = Self::new(everything);
         if let Some(description) = result.description.and_then(Token::of) {
             gathered.describe(format!("[description: {}]", shown(description)));
         }
@@ -161,18 +166,31 @@ impl<'a> Gathered<'a> {
             format!("[{} ({declared}, about {size} bytes), not shown: {why}]", kind.words())
         };
         if self.rest.media.len() >= MAX_MEDIA {
+            self.keep(None, &declared, data);
             return self.describe(not_shown("there are too many".to_owned()));
         }
-        let data = data.map(Token::decode).unwrap_or_default();
-        match check(kind, &declared, &data, kind.max_bytes()) {
+        let decoded = data.map(Token::decode).unwrap_or_default();
+        match check(kind, &declared, &decoded, kind.max_bytes()) {
             Ok(mime_type) => {
-                let (mime_type, data) = (mime_type.to_owned(), data.into_owned());
+                let (mime_type, data) = (mime_type.to_owned(), decoded.into_owned());
                 self.rest.media.push(match kind {
                     Kind::Image => Content::Image { mime_type, data },
                     Kind::Audio => Content::Audio { mime_type, data },
                 });
             }
-            Err(why) => self.describe(not_shown(why.to_string())),
+            Err(why) => {
+                self.keep(None, &declared, data);
+                self.describe(not_shown(why.to_string()));
+            }
+        }
+    }
+
+    /// Keeps what no model takes, if that is wanted.
+    fn keep(&mut self, uri: Option<String>, mime_type: &str, data: Option<Token<'a>>) {
+        if let Some(data) = data.filter(|_| self.everything) {
+            let mime_type = clean_line(Untrusted::new(mime_type), MAX_SHOWN);
+            let data = data.decode().into_owned();
+            self.rest.blobs.push(Blob { uri, mime_type, data });
         }
     }
 
@@ -209,6 +227,7 @@ impl<'a> Gathered<'a> {
         if let Some(kind) = Kind::of(&mime_type) {
             return self.media(kind, part.mime_type(), Some(blob));
         }
+        self.keep(Some(uri.clone()), &mime_type, Some(blob));
         let size = blob.max_len() / 4 * 3;
         self.describe(format!("[resource {uri} ({mime_type}, about {size} bytes), not shown]"));
     }

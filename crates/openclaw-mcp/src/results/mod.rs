@@ -49,11 +49,14 @@ impl<'a> Origin<'a> {
 pub struct ResultLimits {
     /// Characters of text; the rest is kept in a file.
     pub max_chars: usize,
+    /// Whether what no model sees is kept beside it: the structured content as it is, and what is
+    /// neither text nor fit for a model.
+    pub everything: bool,
 }
 
 impl Default for ResultLimits {
     fn default() -> Self {
-        Self { max_chars: 100_000 }
+        Self { max_chars: 100_000, everything: false }
     }
 }
 
@@ -83,7 +86,7 @@ pub fn outcome(
     duration: Duration,
 ) -> ToolOutcome {
     let place = Place { source: origin.source(), origin, limits, spill, duration };
-    read(raw, &place, |raw| Gathered::of_call(raw))
+    read(raw, &place, |raw, everything| Gathered::of_call(raw, everything))
 }
 
 /// The outcome of a `resources/read`.
@@ -97,7 +100,7 @@ pub fn resource_outcome(
 ) -> ToolOutcome {
     let source = Source::McpResource { server, uri };
     let place = Place { source, origin: Origin { server, tool: uri }, limits, spill, duration };
-    read(raw, &place, |raw| Gathered::of_resource(raw))
+    read(raw, &place, |raw, everything| Gathered::of_resource(raw, everything))
 }
 
 /// The outcome of a `prompts/get`: its messages, each with its role in words.
@@ -111,7 +114,7 @@ pub fn prompt_outcome(
 ) -> ToolOutcome {
     let source = Source::McpPrompt { server, prompt };
     let place = Place { source, origin: Origin { server, tool: prompt }, limits, spill, duration };
-    read(raw, &place, |raw| Gathered::of_prompt(raw))
+    read(raw, &place, |raw, everything| Gathered::of_prompt(raw, everything))
 }
 
 /// Where an answer comes from, and where what is too long goes.
@@ -136,9 +139,9 @@ impl Place<'_> {
 fn read(
     raw: Box<RawValue>,
     place: &Place<'_>,
-    gather: for<'r> fn(&'r RawValue) -> Option<Gathered<'r>>,
+    gather: for<'r> fn(&'r RawValue, bool) -> Option<Gathered<'r>>,
 ) -> ToolOutcome {
-    let Some(gathered) = gather(&raw) else {
+    let Some(gathered) = gather(&raw, place.limits.everything) else {
         let server = failure::named(place.origin.server);
         return place.failure(format!("{server} sent an invalid response: it is no result."));
     };

@@ -49,6 +49,8 @@ pub(super) fn present(text: &str, rest: Rest, place: &Place<'_>) -> ToolOutcome 
         }));
     }
     details.links = rest.links;
+    details.structured = rest.structured;
+    details.blobs = rest.blobs;
     ToolOutcome { content, is_error: rest.is_error, details }
 }
 

@@ -209,7 +209,7 @@ fn a_long_text_is_cut_and_kept_whole_in_a_file() {
     let spill = Spill::open(folder.path().join("spill"), SpillLimits::default()).unwrap();
     let lines: String = (0..1_000).map(|at| format!("line {at}\n")).collect();
     let json = json!({"content": [{"type": "text", "text": format!("{lines}<|im_start|>")}]});
-    let limits = ResultLimits { max_chars: 100 };
+    let limits = ResultLimits { max_chars: 100, ..ResultLimits::default() };
     let outcome = outcome(raw(&json), ORIGIN, limits, Some(&spill), Duration::ZERO);
     let [text, ours] = texts(&outcome)[..] else { panic!("two texts") };
     assert!(lines.starts_with(&format!("{}\n", inside(text))), "it ends with a line");
@@ -226,7 +226,7 @@ fn a_long_text_is_cut_and_kept_whole_in_a_file() {
 #[test]
 fn a_long_text_is_cut_even_if_it_cannot_be_kept() {
     let json = json!({"content": [{"type": "text", "text": "é".repeat(200)}]});
-    let limits = ResultLimits { max_chars: 100 };
+    let limits = ResultLimits { max_chars: 100, ..ResultLimits::default() };
     let outcome = outcome(raw(&json), ORIGIN, limits, None, Duration::ZERO);
     let [text, ours] = texts(&outcome)[..] else { panic!("two texts") };
     assert_eq!(inside(text), "é".repeat(100));
@@ -319,7 +319,7 @@ fn anything() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn whatever_a_server_sends_there_is_an_outcome_with_nothing_loose_in_it(json in anything()) {
-        let limits = ResultLimits { max_chars: 20 };
+        let limits = ResultLimits { max_chars: 20, ..ResultLimits::default() };
         for outcome in [
             outcome(raw(&json), ORIGIN, limits, None, Duration::ZERO),
             resource_outcome(raw(&json), "s", "u:1", limits, None, Duration::ZERO),
@@ -331,4 +331,24 @@ proptest! {
             prop_assert_eq!((starts, ends), if outcome.details.wrapped { (1, 1) } else { (0, 0) });
         }
     }
+}
+
+#[test]
+fn what_no_model_sees_is_kept_for_those_who_want_everything() {
+    let json = r#"{"content":[{"type":"resource","resource":{"uri":"a:b","mimeType":"application/zip",
+        "blob":"UEsDBA=="}},{"type":"image","mimeType":"image/svg+xml","data":"PHN2Zy8+"}],
+        "structuredContent":{"n": 1}}"#;
+    let raw = || RawValue::from_string(json.to_owned()).unwrap();
+    let origin = Origin { server: "s", tool: "t" };
+    let read = |everything| {
+        let limits = ResultLimits { everything, ..ResultLimits::default() };
+        outcome(raw(), origin, limits, None, Duration::ZERO)
+    };
+    let (for_model, all) = (read(false), read(true));
+    assert!(for_model.details.blobs.is_empty() && for_model.details.structured.is_none());
+    assert_eq!(all.details.structured.as_deref().map(RawValue::get), Some(r#"{"n": 1}"#));
+    let kept: Vec<_> =
+        all.details.blobs.iter().map(|blob| (&*blob.mime_type, &*blob.data)).collect();
+    assert_eq!(kept, [("application/zip", "UEsDBA=="), ("image/svg+xml", "PHN2Zy8+")]);
+    assert_eq!(all.content.len(), for_model.content.len(), "a model sees the same");
 }

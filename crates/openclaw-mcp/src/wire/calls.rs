@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::peek::number;
+use super::progress::Watcher;
 
 /// Our ids begin here: `rmcp` counts from zero and never comes this far. All stay below 2^53, which
 /// every JSON implementation can represent.
@@ -45,6 +46,8 @@ struct Waiting {
     answer: oneshot::Sender<Answer>,
     /// When the server last told of progress.
     progress: Option<Instant>,
+    /// Whoever wants to know what it tells; mostly nobody.
+    watcher: Option<Watcher>,
 }
 
 /// The calls that wait.
@@ -68,7 +71,7 @@ impl Calls {
         self.generation = (self.generation + 1) % GENERATIONS;
         let id = CallId(BASE | self.generation << SLOT_BITS | slot as u64);
         let (answer, receiver) = oneshot::channel();
-        self.slots[slot] = Some(Waiting { id, answer, progress: None });
+        self.slots[slot] = Some(Waiting { id, answer, progress: None, watcher: None });
         Some((id, receiver))
     }
 
@@ -82,12 +85,22 @@ impl Calls {
         slot.take().map(|waiting| waiting.answer)
     }
 
-    pub(super) fn progressed(&mut self, id: CallId) {
-        if let Some(Some(waiting)) = self.slots.get_mut(id.slot())
-            && waiting.id == id
-        {
-            waiting.progress = Some(Instant::now());
+    /// From now on, this one is told of the call's progress.
+    pub(super) fn watch(&mut self, id: CallId, watcher: &Watcher) {
+        if let Some(waiting) = self.waiting(id) {
+            waiting.watcher = Some(watcher.clone());
         }
+    }
+
+    /// Notes that the server told of progress; says who wants to know what.
+    pub(super) fn progressed(&mut self, id: CallId) -> Option<Watcher> {
+        let waiting = self.waiting(id)?;
+        waiting.progress = Some(Instant::now());
+        waiting.watcher.clone()
+    }
+
+    fn waiting(&mut self, id: CallId) -> Option<&mut Waiting> {
+        self.slots.get_mut(id.slot())?.as_mut().filter(|waiting| waiting.id == id)
     }
 
     pub(super) fn last_progress(&self, id: CallId) -> Option<Instant> {

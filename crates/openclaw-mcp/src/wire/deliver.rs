@@ -10,6 +10,7 @@ use tokio_util::codec::Decoder as _;
 
 use super::calls::{Answer, CallId, Calls};
 use super::peek::{Line, peek};
+use super::progress;
 use super::skipped::Skipped;
 
 /// A message for `rmcp`.
@@ -45,7 +46,9 @@ pub(super) async fn deliver(
             Ok(None)
         }
         Line::Progress(id) => {
-            waiters.with_calls(|calls| calls.progressed(id));
+            if let Some(watcher) = waiters.with_calls(|calls| calls.progressed(id)) {
+                progress::tell(&watcher, line);
+            }
             Ok(None)
         }
         Line::ToRmcp(..) | Line::Nameless(_) | Line::Other => {

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::call_error::CallError;
 use super::http::{self, HttpWire};
 use super::pipe::WhenDropped;
+use super::progress::Watcher;
 use super::queue::Queue;
 use super::{Closed, frame, pipe};
 use crate::param_headers::ParamHeader;
@@ -133,12 +134,25 @@ impl FastLane {
         call: ToolCall<'_>,
         limits: Limits,
     ) -> Result<Box<RawValue>, CallError> {
+        self.call_tool_watched(call, limits, None).await
+    }
+
+    /// The same for somebody who wants to know how far it has got.
+    ///
+    /// # Errors
+    /// If the server answers with one, too late or not at all.
+    pub async fn call_tool_watched(
+        &self,
+        call: ToolCall<'_>,
+        limits: Limits,
+        watcher: Option<&Watcher>,
+    ) -> Result<Box<RawValue>, CallError> {
         match &self.way {
             Way::Pipe(queue) => {
                 let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, &call);
-                pipe::send(queue, limits, WhenDropped::Cancel, frame).await
+                pipe::send(queue, limits, WhenDropped::Cancel, watcher, frame).await
             }
-            Way::Http(wire) => http::call_tool(wire, &call, limits).await,
+            Way::Http(wire) => http::call_tool(wire, &call, limits, watcher).await,
         }
     }
 
@@ -175,7 +189,7 @@ impl FastLane {
         match &self.way {
             Way::Pipe(queue) => {
                 let frame = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
-                pipe::send(queue, limits, when_dropped, frame).await
+                pipe::send(queue, limits, when_dropped, None, frame).await
             }
             // Large, and rare.
             Way::Http(wire) => Box::pin(http::request(wire, method, params, limits)).await,

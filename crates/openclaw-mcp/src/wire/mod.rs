@@ -19,6 +19,7 @@ pub(crate) mod http;
 mod outlet;
 mod peek;
 mod pipe;
+mod progress;
 mod queue;
 mod reader;
 mod skipped;
@@ -27,6 +28,7 @@ mod slow_lane;
 pub use call_error::{CallError, ReachProblem, Unreachable};
 pub use fast_lane::{FastLane, Limits, ToolCall};
 pub(crate) use greeting::Greeting;
+pub use progress::{Progress, Watcher};
 pub use slow_lane::SlowLane;
 
 use std::sync::Arc;

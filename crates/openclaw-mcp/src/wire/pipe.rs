@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::call_error::CallError;
 use super::calls::CallId;
 use super::fast_lane::Limits;
+use super::progress::Watcher;
 use super::queue::Queue;
 use super::{Closed, frame};
 
@@ -23,6 +24,7 @@ pub(super) async fn send(
     queue: &Queue,
     limits: Limits,
     when_dropped: WhenDropped,
+    watcher: Option<&Watcher>,
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Box<RawValue>, CallError> {
     let started = Instant::now();
@@ -33,6 +35,9 @@ pub(super) async fn send(
     }
     let opened = queue.push(|state| {
         let (id, answer) = state.calls.open()?;
+        if let Some(watcher) = watcher {
+            state.calls.watch(id, watcher);
+        }
         write(&mut state.out, id.number());
         state.out.push(b'\n');
         Some((id, answer))

@@ -26,18 +26,22 @@ async fn a_server_that_fails_harms_no_other() {
         "bad": entry_with(&bad, json!({ "restartOnCrash": false, "required": true })),
         "missing": { "command": "openclaw-no-such-program" },
         "off": { "command": "x", "enabled": false },
+        "unset": { "command": "x", "args": ["${OPENCLAW_NO_SUCH}"], "required": true },
+        "unset-and-off": {
+            "command": "${OPENCLAW_NO_SUCH}", "required": true, "enabled": false
+        },
     }));
     let fleet = start(&config);
     let tried = fleet.tried().await;
     assert_eq!((tried.ready, tried.of), (1, 3));
-    assert_eq!(tried.missing, ["bad"]);
+    assert_eq!(tried.missing, ["bad", "unset"], "one that cannot be tried is missed, too");
     let tools = tools(&fleet);
     let outcome = call(&tools, "mcp_good_echo", json!({ "text": "hello" })).await;
     assert!(outcome.text().contains("hello") && !outcome.is_error, "{outcome:?}");
 
     let statuses = tools.statuses();
     let names: Vec<&str> = statuses.iter().map(|status| status.name.as_str()).collect();
-    assert_eq!(names, ["bad", "good", "missing", "off"]);
+    assert_eq!(names, ["bad", "good", "missing", "off", "unset", "unset-and-off"]);
     let good = &statuses[1];
     assert_eq!(good.state, ServerState::Ready);
     assert!(good.pid.is_some() && good.tools > 5 && good.calls == 1 && good.p50_ms.is_some());

@@ -109,3 +109,25 @@ async fn who_listens_hears_of_every_change_and_the_agent_of_the_third_failure() 
     fleet.stop().await;
     while events.recv().await.unwrap().state != ServerState::Closed {}
 }
+
+#[tokio::test]
+async fn a_server_that_refuses_a_key_says_which_setting_it_came_from() {
+    let server = TestServer::http(&Script::new().bearer("sesame", None));
+    let (url, wrong) = (server.url(), "wr0ng-key-0123456789");
+    let fleet = start(&servers(json!({
+        "plain": { "url": url, "apiKey": wrong },
+        "header": { "url": url, "headers": { "Authorization": format!("Bearer {wrong}") } },
+        "none": { "url": url },
+    })));
+    fleet.tried().await;
+    let said = |name: &str| {
+        let trouble = tools(&fleet).server(name).unwrap().status().last_error.unwrap();
+        format!("{} / {}", trouble.message, trouble.hint.unwrap())
+    };
+    let (plain, header, none) = (said("plain"), said("header"), said("none"));
+    assert!(plain.contains("refuses the key") && plain.contains("`apiKey`"), "{plain}");
+    assert!(header.contains("`headers.Authorization`"), "{header}");
+    assert!(none.contains("wants authorization") && none.contains("set `apiKey`"), "{none}");
+    assert!(!format!("{plain}{header}").contains(wrong));
+    fleet.stop().await;
+}

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use openclaw_config::HttpFlavour;
 use openclaw_mcp::remote::RemoteError;
 use openclaw_mcp::wire::{CallError, Limits};
-use openclaw_testkit::{Fault, On, Script};
+use openclaw_testkit::{Fault, On, Script, TestServer};
 
-use crate::support::{Connection, LIMITS, refused};
+use crate::support::{Connection, LIMITS, open, plan, refused};
 
 /// Why a call fails that is answered so. The server is fine before and after.
 async fn failure(fault: Fault) -> CallError {
@@ -120,15 +121,16 @@ async fn an_answer_that_is_too_large_is_not_read_to_its_end() {
 
 #[tokio::test]
 async fn credentials_follow_no_redirect_to_another_origin() {
-    for (target, shown) in [
-        ("https://elsewhere.invalid:8443/mcp?key=1", "https://elsewhere.invalid:8443"),
-        ("http://127.0.0.1:1/mcp", "http://127.0.0.1:1"),
-        ("file:///etc/passwd", "a file: address"),
+    for (target, shown, hint) in [
+        ("https://elsewhere.invalid:8443/mcp?key=1", "https://elsewhere.invalid:8443", "set `url`"),
+        ("http://127.0.0.1:1/mcp", "http://127.0.0.1:1", "set `url`"),
+        ("http://elsewhere.invalid/mcp", "http://elsewhere.invalid", "its https address"),
+        ("file:///etc/passwd", "a file: address", "no server is reached that way"),
     ] {
         let error = refused(&Script::new().redirect(target)).await;
         let RemoteError::Redirected { to } = &error else { panic!("{target}: {error:?}") };
         assert_eq!(to, shown);
-        assert!(error.hint().unwrap().contains("url"));
+        assert!(error.hint().unwrap().contains(hint), "{:?}", error.hint());
     }
 }
 
@@ -153,4 +155,26 @@ async fn a_redirect_that_would_change_the_method_is_not_followed() {
         "{error:?}"
     );
     connection.close().await;
+}
+
+#[tokio::test]
+async fn a_server_of_another_transport_is_told_as_such() {
+    for script in [Script::new().legacy(), Script::new().legacy().no_get(), Script::new().modern()]
+    {
+        let server = TestServer::http(&script);
+        let mut plan = plan(server.url());
+        plan.config.flavour = HttpFlavour::Sse;
+        plan.timeout = Duration::from_secs(8);
+        let error = open(plan).await.unwrap_err();
+        assert!(matches!(error, RemoteError::OtherTransport), "{error:?}");
+        assert!(error.hint().unwrap().contains(r#"`transport: "http"`"#));
+    }
+}
+
+#[tokio::test]
+async fn a_web_page_is_told_as_such() {
+    let page = Fault::status(404).header("content-type", "text/html").body("<!DOCTYPE html><p>No");
+    let error = refused(&Script::new().fault(page)).await;
+    assert!(matches!(error, RemoteError::WebPage { status: 404 }), "{error:?}");
+    assert!(error.hint().unwrap().contains("`/mcp`") && !error.to_string().contains('<'));
 }

@@ -11,8 +11,8 @@ use clap_complete::Shell;
 
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 pub(crate) use servers::{
-    CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs, RefreshArgs,
-    ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, ToolsArgs,
+    AgentArgs, CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs,
+    RefreshArgs, ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, ToolsArgs,
 };
 
 const STYLES: Styles = Styles::styled()

@@ -50,6 +50,9 @@ pub(crate) struct ToolsArgs {
     /// Show what arguments each tool takes, as a JSON Schema
     #[arg(long)]
     pub(crate) schema: bool,
+    /// In JSON, show all that servers say about their tools, however much it is
+    #[arg(long, requires = "json")]
+    pub(crate) raw: bool,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
 }
@@ -69,7 +72,8 @@ Arguments are key=value, with the type that the tool's schema asks for; key:=JSO
 key=@FILE is the text of a file. Or all of them are one JSON object, on the command line or, for `-`,
 on stdin.
 
-The tool's text goes to stdout. It comes from outside; `--raw` shows it as a model would see it.
+The tool's text goes to stdout. It comes from outside; `--raw` shows it as a model would see it. All of
+`--json` is untrusted, too; its `structuredContent` is as the server sent it.
 
 Exit codes: 0 ok, 1 the tool failed, 2 wrong usage, 3 the server is not available, 4 not allowed,
 5 timed out, 78 the configuration has errors."
@@ -84,7 +88,7 @@ pub(crate) struct CallArgs {
     /// Approve a tool that says something else about itself than before
     #[arg(long)]
     pub(crate) approve: bool,
-    /// How long the call may take
+    /// How long all of it may take: the start of the server, and the call
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<NonZeroU64>,
     #[command(flatten)]
@@ -99,9 +103,12 @@ pub(crate) struct ShowArgs {
     /// Show exactly what a model would see
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Write pictures and sounds into this folder
+    /// Write pictures, sounds and other files of the answer into this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) save: Option<PathBuf>,
+    /// Write the only picture, sound or other file of the answer to this file; or else its text
+    #[arg(short = 'o', long, value_name = "FILE", conflicts_with = "save")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -120,7 +127,7 @@ pub(crate) struct ResourcesArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   openclaw mcp read demo demo://notes
-  openclaw mcp read photos photo://today --save .
+  openclaw mcp read photos photo://today -o today.jpg
 
 Exit codes: 0 ok, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out.")]
 pub(crate) struct ReadArgs {
@@ -151,6 +158,7 @@ pub(crate) struct PromptsArgs {
 #[command(after_help = "Examples:
   openclaw mcp prompt demo summarise-notes
   openclaw mcp prompt demo summarise-notes language=French
+  openclaw mcp prompt demo summarise-notes '{\"language\": \"French\"}'
 
 Exit codes: 0 ok, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out.")]
 pub(crate) struct PromptArgs {
@@ -158,8 +166,8 @@ pub(crate) struct PromptArgs {
     pub(crate) server: String,
     /// The prompt, as `openclaw mcp prompts` shows it
     pub(crate) name: String,
-    /// Its arguments, as key=value
-    #[arg(value_name = "KEY=VALUE")]
+    /// Its arguments, as key=value or one JSON object
+    #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
     pub(crate) show: ShowArgs,

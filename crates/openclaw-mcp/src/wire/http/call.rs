@@ -13,19 +13,21 @@ use super::post::Outgoing;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::{Answer, CallId};
 use crate::wire::fast_lane::{Limits, ToolCall};
-use crate::wire::{Closed, frame};
+use crate::wire::{Closed, Watcher, frame};
 
 /// Calls a tool. Dropping the future tells the server.
 pub(in crate::wire) async fn call_tool(
     wire: &Arc<HttpWire>,
     call: &ToolCall<'_>,
     limits: Limits,
+    watcher: Option<&Watcher>,
 ) -> Result<Box<RawValue>, CallError> {
     let ToolCall { tool: name, arguments, headers, .. } = *call;
     let subject =
         Subject { method: "tools/call", object: Object::Tool { name, arguments, headers } };
     let size = 256 + arguments.get().len() + call.meta.len() + call.more.len();
-    send(wire, limits, subject, size, |out, id| frame::tool_call(out, id, call)).await
+    let write = |out: &mut Vec<u8>, id| frame::tool_call(out, id, call);
+    send(wire, limits, subject, size, watcher, write).await
 }
 
 /// Sends another request. Dropping the future tells the server.
@@ -37,7 +39,8 @@ pub(in crate::wire) async fn request(
 ) -> Result<Box<RawValue>, CallError> {
     let subject = Subject { method, object: Object::Params(params) };
     let size = 128 + params.get().len();
-    send(wire, limits, subject, size, |out, id| frame::request(out, id, method, params)).await
+    let write = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
+    send(wire, limits, subject, size, None, write).await
 }
 
 async fn send(
@@ -45,9 +48,13 @@ async fn send(
     limits: Limits,
     subject: Subject<'_>,
     size: usize,
+    watcher: Option<&Watcher>,
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Box<RawValue>, CallError> {
     let (id, mut elsewhere) = wire.calls().open().ok_or(CallError::Busy)?;
+    if let Some(watcher) = watcher {
+        wire.calls().watch(id, watcher);
+    }
     let mut call = Call { wire, id, is_over: false };
     // After the call was opened: had the connection closed before, nobody would end the call.
     if let Some(closed) = wire.closed() {

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use openclaw_content::unwrap;
 use openclaw_tools::{Content, Details, Failure, ToolOutcome};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::value::RawValue;
 
-use super::save::{Saved, save};
+use super::save::{Saved, save, save_as};
 use crate::cli::ShowArgs;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, plural};
 
 /// Shows an outcome; the exit code says how it went.
 pub(super) fn show(
@@ -18,26 +19,26 @@ pub(super) fn show(
     args: &ShowArgs,
     output: &mut Output,
 ) -> Exit {
-    let saved = match args.save.as_deref().map(|folder| save_all(outcome, folder)).transpose() {
-        Ok(saved) => saved.unwrap_or_default(),
-        Err(problem) => {
-            output.problem(&problem, None);
+    let exit = exit(outcome);
+    let saved = match save_parts(outcome, args) {
+        Ok(saved) => saved,
+        Err((problem, hint)) => {
+            output.problem(&problem, hint);
             return Exit::Failed;
         }
     };
-    let exit = exit(outcome);
     if output.json {
-        output.value(&to_json(outcome, args.raw, &saved));
+        output.data(&Shown::of(outcome, args.raw, &saved));
         return exit;
     }
     if args.raw {
         output.outside(&outcome.text());
     } else if outcome.is_error {
         tell_failure(outcome, what, output);
-    } else {
+    } else if !saved.is_text {
         show_parts(outcome, output);
     }
-    tell_media(outcome, &saved, output);
+    tell_saved(outcome, &saved, output);
     if !args.raw {
         tell_details(&outcome.details, output);
     }
@@ -89,20 +90,19 @@ fn tell_failure(outcome: &ToolOutcome, what: &str, output: &mut Output) {
     }
 }
 
-fn tell_media(outcome: &ToolOutcome, saved: &[Saved], output: &mut Output) {
-    if !saved.is_empty() {
-        for file in saved {
-            output.note(&format!("{} saved to {}", file.mime_type, file.path.display()));
-        }
+fn tell_saved(outcome: &ToolOutcome, saved: &SavedParts, output: &mut Output) {
+    for file in &saved.files {
+        output.note(&format!("{} saved to {}", file.mime_type, file.path.display()));
+    }
+    if !saved.files.is_empty() {
         return;
     }
-    for part in &outcome.content {
-        if let Content::Image { mime_type, data } | Content::Audio { mime_type, data } = part {
-            let bytes = data.len() / 4 * 3;
-            output.note(&format!(
-                "{mime_type}, about {bytes} bytes, is not shown; `--save FOLDER` writes it to a file"
-            ));
-        }
+    for Binary { mime_type, data, .. } in binaries(outcome) {
+        let bytes = data.len() / 4 * 3;
+        let kind = if mime_type.is_empty() { "something binary" } else { mime_type };
+        output.note(&format!(
+            "{kind}, about {bytes} bytes, is not shown; `-o FILE` or `--save FOLDER` writes it"
+        ));
     }
 }
 
@@ -113,68 +113,203 @@ fn tell_details(details: &Details, output: &mut Output) {
     }
 }
 
-fn save_all(outcome: &ToolOutcome, folder: &Path) -> Result<Vec<Saved>, String> {
-    let details = &outcome.details;
-    let parts = [details.server.as_deref(), details.tool.as_deref()];
-    let stem = parts.into_iter().flatten().collect::<Vec<_>>().join("-");
+/// Something in an answer that is no text.
+struct Binary<'a> {
+    kind: &'static str,
+    uri: Option<&'a str>,
+    mime_type: &'a str,
+    /// In base64.
+    data: &'a str,
+}
+
+/// Pictures and sounds first, in their order, then what no model takes.
+fn binaries(outcome: &ToolOutcome) -> impl Iterator<Item = Binary<'_>> {
     let media = outcome.content.iter().filter_map(|part| match part {
-        Content::Image { mime_type, data } | Content::Audio { mime_type, data } => {
-            Some((mime_type.as_str(), data.as_str()))
+        Content::Image { mime_type, data } => {
+            Some(Binary { kind: "image", uri: None, mime_type, data })
+        }
+        Content::Audio { mime_type, data } => {
+            Some(Binary { kind: "audio", uri: None, mime_type, data })
         }
         Content::Text(_) => None,
     });
-    media.map(|(mime_type, data)| save(folder, &stem, mime_type, data)).collect()
+    let blobs = outcome.details.blobs.iter().map(|blob| Binary {
+        kind: "blob",
+        uri: blob.uri.as_deref(),
+        mime_type: &blob.mime_type,
+        data: &blob.data,
+    });
+    media.chain(blobs)
 }
 
-fn to_json(outcome: &ToolOutcome, raw: bool, saved: &[Saved]) -> Value {
-    let mut saved = saved.iter();
-    let mut media = |kind: &str, mime_type: &str, data: &str| match saved.next() {
-        Some(file) => {
-            json!({ "type": kind, "mimeType": mime_type, "file": file.path.to_string_lossy() })
-        }
-        None => json!({ "type": kind, "mimeType": mime_type, "data": data }),
+/// What was written to files.
+#[derive(Default)]
+struct SavedParts {
+    files: Vec<Saved>,
+    /// Whether the text is in a file, because there was nothing else.
+    is_text: bool,
+}
+
+fn save_parts(
+    outcome: &ToolOutcome,
+    args: &ShowArgs,
+) -> Result<SavedParts, (String, Option<&'static str>)> {
+    let is_text = false;
+    if let Some(folder) = &args.save {
+        let stem = stem(&outcome.details);
+        let files = binaries(outcome).map(|it| save(folder, &stem, it.mime_type, it.data));
+        let files: Result<_, String> = files.collect();
+        return Ok(SavedParts { files: files.map_err(|problem| (problem, None))?, is_text });
+    }
+    let Some(file) = args.output.as_deref().filter(|_| !outcome.is_error) else {
+        return Ok(SavedParts::default());
     };
-    let content: Vec<Value> = outcome
-        .content
-        .iter()
-        .map(|part| match part {
-            Content::Text(text) => {
-                let inner = unwrap(text.as_str()).filter(|_| !raw);
-                let is_ours = unwrap(text.as_str()).is_none();
-                let text = inner.map_or(text.as_str(), |text| text.expose());
-                json!({ "type": "text", "text": text, "untrusted": !is_ours })
-            }
-            Content::Image { mime_type, data } => media("image", mime_type, data),
-            Content::Audio { mime_type, data } => media("audio", mime_type, data),
-        })
-        .collect();
-    json!({
-        "content": content,
-        "isError": outcome.is_error,
-        "details": details_json(&outcome.details),
-    })
+    let all: Vec<Binary<'_>> = binaries(outcome).collect();
+    match &all[..] {
+        [] => save_text(outcome, file).map_err(|problem| (problem, None)),
+        [only] => {
+            let saved = save_as(file, only.mime_type, only.data);
+            Ok(SavedParts { files: vec![saved.map_err(|problem| (problem, None))?], is_text })
+        }
+        more => {
+            let problem = format!("the answer holds {}, and not one", plural(more.len(), "file"));
+            Err((problem, Some("`--save FOLDER` writes them all")))
+        }
+    }
 }
 
-fn details_json(details: &Details) -> Value {
-    let findings = details.findings.iter();
-    let findings: Vec<Value> = findings
-        .map(|finding| json!({ "kind": finding.kind.name(), "count": finding.count }))
-        .collect();
-    let links = details.links.iter();
-    let links: Vec<Value> = links
-        .map(|link| json!({ "uri": link.uri, "name": link.name, "mimeType": link.mime_type }))
-        .collect();
-    json!({
-        "untrusted": details.untrusted,
-        "source": details.source,
-        "server": details.server,
-        "tool": details.tool,
-        "wrapped": details.wrapped,
-        "findings": findings,
-        "durationMs": u64::try_from(details.duration.as_millis()).unwrap_or(u64::MAX),
-        "failure": details.failure.map(Failure::name),
-        "isCut": details.is_cut,
-        "keptIn": details.kept_in.as_ref().map(|file| file.to_string_lossy()),
-        "links": links,
-    })
+fn stem(details: &Details) -> String {
+    let parts = [details.server.as_deref(), details.tool.as_deref()];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("-")
+}
+
+fn save_text(outcome: &ToolOutcome, file: &Path) -> Result<SavedParts, String> {
+    let texts = outcome.content.iter().filter_map(|part| match part {
+        Content::Text(text) => unwrap(text.as_str()).map(|text| text.expose()),
+        Content::Image { .. } | Content::Audio { .. } => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    std::fs::write(file, text)
+        .map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
+    let saved = Saved { mime_type: "text".to_owned(), path: file.to_owned() };
+    Ok(SavedParts { files: vec![saved], is_text: true })
+}
+
+/// An outcome for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    content: Vec<Part<'a>>,
+    /// Raw from the server, and untrusted: nobody has looked through it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<&'a RawValue>,
+    is_error: bool,
+    details: ShownDetails<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    Text {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        text: &'a str,
+        untrusted: bool,
+    },
+    #[serde(rename_all = "camelCase")]
+    Binary {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uri: Option<&'a str>,
+        mime_type: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
+        /// Unless it is in a file.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<&'a str>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownDetails<'a> {
+    untrusted: bool,
+    source: Option<&'a str>,
+    server: Option<&'a str>,
+    tool: Option<&'a str>,
+    wrapped: bool,
+    findings: Vec<ShownFinding>,
+    duration_ms: u64,
+    failure: Option<&'static str>,
+    is_cut: bool,
+    kept_in: Option<String>,
+    links: Vec<ShownLink<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShownFinding {
+    kind: &'static str,
+    count: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownLink<'a> {
+    uri: &'a str,
+    name: Option<&'a str>,
+    mime_type: Option<&'a str>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(outcome: &'a ToolOutcome, raw: bool, saved: &SavedParts) -> Self {
+        let texts = outcome.content.iter().filter_map(|part| match part {
+            Content::Text(text) => Some(text.as_str()),
+            Content::Image { .. } | Content::Audio { .. } => None,
+        });
+        let texts = texts.map(|text| {
+            let inner = unwrap(text);
+            let untrusted = inner.is_some();
+            let text = inner.filter(|_| !raw).map_or(text, |inner| inner.expose());
+            Part::Text { kind: "text", text, untrusted }
+        });
+        let mut files = saved.files.iter().filter(|_| !saved.is_text);
+        let binaries = binaries(outcome).map(|it| {
+            let file = files.next().map(|file| file.path.to_string_lossy().into_owned());
+            let data = file.is_none().then_some(it.data);
+            Part::Binary { kind: it.kind, uri: it.uri, mime_type: it.mime_type, file, data }
+        });
+        Self {
+            content: texts.chain(binaries).collect(),
+            structured_content: outcome.details.structured.as_deref(),
+            is_error: outcome.is_error,
+            details: ShownDetails::of(&outcome.details),
+        }
+    }
+}
+
+impl<'a> ShownDetails<'a> {
+    fn of(details: &'a Details) -> Self {
+        let findings = details.findings.iter();
+        let findings =
+            findings.map(|it| ShownFinding { kind: it.kind.name(), count: it.count }).collect();
+        let links = details.links.iter().map(|link| ShownLink {
+            uri: &link.uri,
+            name: link.name.as_deref(),
+            mime_type: link.mime_type.as_deref(),
+        });
+        Self {
+            untrusted: details.untrusted,
+            source: details.source,
+            server: details.server.as_deref(),
+            tool: details.tool.as_deref(),
+            wrapped: details.wrapped,
+            findings,
+            duration_ms: u64::try_from(details.duration.as_millis()).unwrap_or(u64::MAX),
+            failure: details.failure.map(Failure::name),
+            is_cut: details.is_cut,
+            kept_in: details.kept_in.as_ref().map(|file| file.to_string_lossy().into_owned()),
+            links: links.collect(),
+        }
+    }
 }

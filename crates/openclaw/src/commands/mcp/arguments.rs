@@ -53,9 +53,24 @@ pub(super) fn read(
 pub(super) fn texts(
     words: &[String],
 ) -> Result<std::collections::BTreeMap<String, String>, String> {
+    if let [only] = words
+        && only.trim_start().starts_with('{')
+    {
+        let members = object(only, "the argument")?.into_iter();
+        // A prompt takes texts: what is none is given as it is written.
+        return Ok(members
+            .map(|(key, value)| match value {
+                Value::String(text) => (key, text),
+                other => (key, other.to_string()),
+            })
+            .collect());
+    }
     let mut arguments = std::collections::BTreeMap::new();
     for word in words {
-        let (key, value) = word.split_once('=').ok_or_else(|| no_pair(word))?;
+        let pair = word.split_once('=').filter(|(key, _)| !key.is_empty());
+        let (key, value) = pair.ok_or_else(|| {
+            format!("`{word}` is not an argument: write key=value, or one JSON object")
+        })?;
         if arguments.insert(key.to_owned(), value.to_owned()).is_some() {
             return Err(format!("`{key}` is given twice"));
         }

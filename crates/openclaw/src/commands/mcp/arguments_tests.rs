@@ -95,3 +95,18 @@ fn what_cannot_be_right_is_told() {
         assert!(error.starts_with(expected), "{words:?}: {error}");
     }
 }
+
+#[test]
+fn arguments_of_prompts_are_texts_also_in_an_object() {
+    let read = |words: &[&str]| {
+        texts(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+            .map(|arguments| arguments.into_iter().collect::<Vec<_>>())
+    };
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let expected = vec![pair("a", "x"), pair("b", "5")];
+    assert_eq!(read(&[r#"{"a": "x", "b": 5}"#]), Ok(expected.clone()));
+    assert_eq!(read(&["a=x", "b=5"]), Ok(expected));
+    assert!(read(&["{"]).unwrap_err().starts_with("the argument is not JSON"));
+    assert!(read(&["x"]).unwrap_err().ends_with("write key=value, or one JSON object"));
+    assert!(read(&["a=1", "a=2"]).unwrap_err().contains("twice"));
+}

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::bridge::{Approved, Call};
+use openclaw_mcp::bridge::{Approved, Call, Wishes};
 use openclaw_mcp::catalogue::CatalogueTool;
+use openclaw_mcp::inventory::LeftOut;
 use openclaw_mcp::pins::Pin;
 use openclaw_tools::Approval;
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::time::{Instant, timeout};
 
 use super::answer;
 use super::arguments::{self, Sources};
@@ -21,15 +23,16 @@ use crate::output::Output;
 
 /// Who calls, in the audit log.
 pub(super) const WHO: &str = "shell";
+/// How much of a tool's name is shown.
+const NAME_CHARS: usize = 100;
 /// How much of a description is shown to somebody who decides about it.
 const DESCRIPTION_CHARS: usize = 2_000;
 
 pub(super) fn call(args: &CallArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
     let need = Need {
-        agent: args.whose.agent.as_deref(),
         answers: true,
         timeout: args.timeout.map(|ms| Duration::from_millis(ms.get())),
-        ..Need::default()
+        ..Need::of(&args.whose)
     };
     // Before anything starts: nothing else happens while somebody types.
     let is_piped = args.rest.last().is_some_and(|word| word == "-");
@@ -52,7 +55,46 @@ async fn carry_out(
     session: &Session,
     output: &mut Output,
 ) -> Result<Exit, Exit> {
-    let (tool, words) = find(args, session, output).await?;
+    let all = args.timeout.map(|ms| Duration::from_millis(ms.get()));
+    let started = Instant::now();
+    let (tool, words) = match all {
+        Some(all) => match timeout(all, find(args, session, output)).await {
+            Ok(found) => found?,
+            Err(_) => return Err(too_late(all, output)),
+        },
+        None => find(args, session, output).await?,
+    };
+    // How long somebody thinks about an approval does not count.
+    let within = all.map(|all| all.saturating_sub(started.elapsed()));
+    let arguments = match tool.is_allowed() {
+        true => read_arguments(&tool, words, stdin, output)?,
+        // Whatever they are, it is not called with them.
+        false => RawValue::NULL.to_owned(),
+    };
+    approve(&tool, args.approve, session, output).await?;
+    let approved = Some(Approved { fingerprint: *tool.fingerprint(), how: Approval::Once });
+    let name = tool.spec.name.as_str();
+    let call = Call { name, arguments: &arguments, who: WHO, session: None, approved };
+    let wishes = Wishes { within, everything: true, ..Wishes::default() };
+    let name = clean_line(Untrusted::new(&tool.listed().name), NAME_CHARS);
+    let what = format!("{}/{name}", tool.server().name());
+    let outcome = session.call(call, wishes, &what).await;
+    Ok(answer::show(&outcome, &what, &args.show, output))
+}
+
+fn too_late(after: Duration, output: &mut Output) -> Exit {
+    let message =
+        format!("nothing was called: the server was not ready after {} ms", after.as_millis());
+    output.problem(&message, Some("`--timeout MS` gives it longer"));
+    Exit::TimedOut
+}
+
+fn read_arguments(
+    tool: &CatalogueTool,
+    words: &[String],
+    stdin: &str,
+    output: &mut Output,
+) -> Result<Box<RawValue>, Exit> {
     let arguments = arguments::read(
         words,
         &tool.listed().input_schema,
@@ -61,19 +103,12 @@ async fn carry_out(
     let arguments = arguments.and_then(|arguments| {
         to_raw_value(&arguments).map_err(|error| format!("the arguments cannot be sent: {error}"))
     });
-    let arguments = arguments.map_err(|problem| {
+    arguments.map_err(|problem| {
         let server = tool.server().name();
         let hint = format!("`openclaw mcp tools {server} --schema` shows what tools take");
         output.problem(&problem, Some(&hint));
         Exit::Usage
-    })?;
-    approve(&tool, args.approve, session, output).await?;
-    let approved = Some(Approved { fingerprint: *tool.fingerprint(), how: Approval::Once });
-    let name = tool.spec.name.as_str();
-    let call = Call { name, arguments: &arguments, who: WHO, session: None, approved };
-    let outcome = session.tools.call(call).await;
-    let what = format!("{}/{}", tool.server().name(), tool.listed().name);
-    Ok(answer::show(&outcome, &what, &args.show, output))
+    })
 }
 
 /// The tool that is meant, its server ready; and the words that are its arguments.
@@ -111,6 +146,7 @@ async fn find<'a>(
     let catalogue = session.tools.catalogue();
     match catalogue.get(target) {
         Some(tool) => Ok((Arc::clone(tool), &args.rest)),
+        None if session.tools.left_out(target).is_some() => Err(left_out(target, session, output)),
         None => {
             let mut known: Vec<&str> =
                 catalogue.all().iter().map(|tool| tool.spec.name.as_str()).collect();
@@ -126,7 +162,24 @@ async fn find<'a>(
     }
 }
 
+/// A tool that its server lists, and that cannot be used.
+fn left_out(name: &str, session: &Session, output: &mut Output) -> Exit {
+    if let Some((server, LeftOut { name, reason, .. })) = session.tools.left_out(name) {
+        let name = clean_line(Untrusted::new(&name), NAME_CHARS);
+        let hint = format!("whoever makes `{server}` must put that right");
+        output.problem(
+            &format!("`{name}` of `{server}` cannot be called, and is left out: {reason}"),
+            Some(&hint),
+        );
+    }
+    Exit::Failed
+}
+
 fn unknown_tool(server: &str, tool: &str, session: &Session, output: &mut Output) -> Exit {
+    let of_server = |(owner, _): &(String, LeftOut)| owner == server;
+    if session.tools.left_out(tool).is_some_and(|it| of_server(&it)) {
+        return left_out(tool, session, output);
+    }
     let catalogue = session.tools.catalogue();
     let known: Vec<&str> = catalogue
         .all()
@@ -136,7 +189,7 @@ fn unknown_tool(server: &str, tool: &str, session: &Session, output: &mut Output
         .collect();
     let hint = match openclaw_config::nearest(tool, &known) {
         Some(similar) => {
-            format!("did you mean `{}`?", clean_line(Untrusted::new(similar), 100))
+            format!("did you mean `{}`?", clean_line(Untrusted::new(similar), NAME_CHARS))
         }
         None => format!("`openclaw mcp tools {server}` shows what it has"),
     };
@@ -159,7 +212,7 @@ async fn approve(
     if flag || !tool.is_allowed() || !matches!(pin, Pin::Changed { .. }) {
         return Ok(());
     }
-    let shown = clean_line(Untrusted::new(name), 100);
+    let shown = clean_line(Untrusted::new(name), NAME_CHARS);
     let message = format!(
         "`{shown}` of `{server}` says something else about itself than when it was approved: its \
          description or its schema has changed"

@@ -5,19 +5,27 @@ use std::sync::Arc;
 
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::bridge::Wishes;
 use openclaw_mcp::listing::ListedPrompt;
 use openclaw_mcp::server::Server;
 use serde_json::{Value, json};
 
 use super::call::WHO;
-use super::host::{Need, with_session};
-use super::servers::cut;
+use super::host::{Need, Session, with_servers, with_session};
 use super::{answer, arguments};
 use crate::cli::{PromptArgs, PromptsArgs, ReadArgs, ResourcesArgs};
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{Output, printable};
+use crate::output::{Column, Output, cut, cut_middle, fit, printable};
 
+/// A person, or a program, may want what no model sees.
+const EVERYTHING: Wishes<'_> = Wishes { watcher: None, within: None, everything: true };
+/// The server, what it has, and what that is.
+const COLUMNS: [Column; 3] = [
+    Column { widths: [16, 10], cut },
+    Column { widths: [40, 24], cut: cut_middle },
+    Column { widths: [20, 10], cut },
+];
 /// How much of a description is shown.
 const DESCRIPTION_CHARS: usize = 400;
 
@@ -27,16 +35,10 @@ pub(super) fn resources(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let need = Need { agent: args.whose.agent.as_deref(), ..Need::default() };
-    with_session(need, flag, edge, output, async |session, output| {
-        match session.gather(args.server.as_deref(), output).await {
-            Ok(servers) => show_resources(&servers, output),
-            Err(exit) => exit,
-        }
-    })
+    with_servers(&args.whose, args.server.as_deref(), flag, edge, output, show_resources)
 }
 
-fn show_resources(servers: &[Arc<Server>], output: &mut Output) -> Exit {
+fn show_resources(servers: &[Arc<Server>], _: &Session, output: &mut Output) -> Exit {
     if output.json {
         let each = |of: fn(&Server) -> Vec<Value>| -> Vec<Value> {
             servers.iter().flat_map(|server| owned(server, of(server))).collect()
@@ -59,7 +61,7 @@ fn show_resources(servers: &[Arc<Server>], output: &mut Output) -> Exit {
             rows.push([server.name().to_string(), it.uri_template.clone(), about]);
         }
     }
-    show_rows(rows, "resources", output)
+    show_rows(&rows, "resources", output)
 }
 
 pub(super) fn prompts(
@@ -68,16 +70,10 @@ pub(super) fn prompts(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let need = Need { agent: args.whose.agent.as_deref(), ..Need::default() };
-    with_session(need, flag, edge, output, async |session, output| {
-        match session.gather(args.server.as_deref(), output).await {
-            Ok(servers) => show_prompts(&servers, output),
-            Err(exit) => exit,
-        }
-    })
+    with_servers(&args.whose, args.server.as_deref(), flag, edge, output, show_prompts)
 }
 
-fn show_prompts(servers: &[Arc<Server>], output: &mut Output) -> Exit {
+fn show_prompts(servers: &[Arc<Server>], _: &Session, output: &mut Output) -> Exit {
     if output.json {
         let each = servers
             .iter()
@@ -93,7 +89,7 @@ fn show_prompts(servers: &[Arc<Server>], output: &mut Output) -> Exit {
             rows.push([server.name().to_string(), signature(prompt), about]);
         }
     }
-    show_rows(rows, "prompts", output)
+    show_rows(&rows, "prompts", output)
 }
 
 /// `summarise [language]`: what is in brackets may be left out.
@@ -114,25 +110,20 @@ fn about(title: &str, description: Option<&str>) -> String {
     }
 }
 
-fn show_rows(rows: Vec<[String; 3]>, what: &str, output: &mut Output) -> Exit {
+fn show_rows(rows: &[[String; 3]], what: &str, output: &mut Output) -> Exit {
     if rows.is_empty() {
         output.line(format_args!("There are no {what}."));
         return Exit::Ok;
     }
-    let longest = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let width = usize::from(output.width());
-    let room = width.saturating_sub(longest(0) + longest(1) + 8).max(width / 3);
-    let shown = rows.into_iter().map(|[server, it, about]| {
-        let it = clean_line(Untrusted::new(&it), DESCRIPTION_CHARS);
-        let about = clean_line(Untrusted::new(&about), DESCRIPTION_CHARS);
-        vec![
-            Cell::new(server).add_attribute(Attribute::Dim),
-            Cell::new(printable(&it)),
-            Cell::new(cut(&about, room)),
-        ]
-    });
-    let shown: Vec<_> = shown.collect();
-    output.table(shown);
+    let clean = |text: &str| clean_line(Untrusted::new(text), DESCRIPTION_CHARS);
+    let rows = rows.iter().map(|[server, it, about]| vec![server.clone(), clean(it), clean(about)]);
+    let rows = fit(&rows.collect::<Vec<_>>(), &COLUMNS, output.width());
+    output.table(rows.into_iter().map(|row| {
+        let mut cells: Vec<Cell> = row.iter().map(|text| Cell::new(printable(text))).collect();
+        let server = cells.remove(0);
+        cells.insert(0, server.add_attribute(Attribute::Dim));
+        cells
+    }));
     Exit::Ok
 }
 
@@ -150,13 +141,12 @@ fn listed<T: serde::Serialize>(entries: &[T]) -> Vec<Value> {
 }
 
 pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    let agent = args.whose.agent.as_deref();
-    let need = Need { agent, answers: true, ..Need::default() };
+    let need = Need { answers: true, ..Need::of(&args.whose) };
     with_session(need, flag, edge, output, async |session, output| {
         if let Err(exit) = session.ready(&args.server, output).await {
             return exit;
         }
-        let outcome = session.tools.read(&args.server, &args.uri, WHO).await;
+        let outcome = session.tools.read_with(&args.server, &args.uri, WHO, EVERYTHING).await;
         answer::show(&outcome, &args.uri, &args.show, output)
     })
 }
@@ -174,8 +164,7 @@ pub(super) fn prompt(
             return Exit::Usage;
         }
     };
-    let agent = args.whose.agent.as_deref();
-    let need = Need { agent, answers: true, ..Need::default() };
+    let need = Need { answers: true, ..Need::of(&args.whose) };
     with_session(need, flag, edge, output, async |session, output| {
         let server = match session.ready(&args.server, output).await {
             Ok(server) => server,
@@ -195,7 +184,9 @@ pub(super) fn prompt(
             output.problem(&message, Some(&hint));
             return Exit::Usage;
         }
-        let outcome = session.tools.prompt(&args.server, &args.name, &arguments, WHO).await;
+        let tools = &session.tools;
+        let outcome =
+            tools.prompt_with(&args.server, &args.name, &arguments, WHO, EVERYTHING).await;
         answer::show(&outcome, &args.name, &args.show, output)
     })
 }

@@ -4,22 +4,35 @@ use std::path::Path;
 
 use comfy_table::{Attribute, Cell};
 use openclaw_config::{AgentConfig, Config, HttpFlavour, ServerConfig, Setting, Transport};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::host::agent;
-use super::{gist, standing};
+use super::standing;
 use crate::cli::ListArgs;
 use crate::commands::with_config;
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{Output, printable};
+use crate::output::{Column, Output, cut, cut_front, fit, printable};
+
+/// Name, transport, state, target, place.
+const COLUMNS: [Column; 5] = [
+    Column { widths: [32, 16], cut },
+    Column { widths: [5, 5], cut },
+    Column { widths: [9, 9], cut },
+    Column { widths: [40, 20], cut },
+    Column { widths: [24, 12], cut: cut_front },
+];
 
 /// A server as it is configured.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Entry {
     name: String,
     transport: Option<&'static str>,
     target: Option<String>,
     state: &'static str,
+    #[serde(rename = "unsetVariables")]
     unset: Vec<String>,
     place: String,
 }
@@ -41,8 +54,7 @@ pub(super) fn list(args: &ListArgs, flag: Option<&Path>, edge: &Edge, output: &m
 
 fn show(entries: &[Entry], agent: &AgentConfig, output: &mut Output) {
     if output.json {
-        let servers: Vec<Value> = entries.iter().map(Entry::to_json).collect();
-        output.value(&json!({ "agent": agent.id.as_str(), "servers": servers }));
+        output.value(&json!({ "agent": agent.id.as_str(), "servers": entries }));
         return;
     }
     if !agent.mcp.enabled {
@@ -53,7 +65,13 @@ fn show(entries: &[Entry], agent: &AgentConfig, output: &mut Output) {
         output.line("There are no servers. `openclaw mcp add` adds one.");
         return;
     }
-    output.table(entries.iter().map(Entry::row));
+    let rows = fit(&entries.iter().map(Entry::row).collect::<Vec<_>>(), &COLUMNS, output.width());
+    output.table(rows.into_iter().map(|row| {
+        let mut cells: Vec<Cell> = row.iter().map(|text| Cell::new(printable(text))).collect();
+        let place = cells.pop();
+        cells.extend(place.map(|place| place.add_attribute(Attribute::Dim)));
+        cells
+    }));
     for entry in entries.iter().filter(|entry| !entry.unset.is_empty()) {
         let (name, unset) = (&entry.name, entry.unset.join(", "));
         output.warning(&format!("`{name}` will not start: set {unset}"));
@@ -72,7 +90,9 @@ impl Entry {
             name: name.to_owned(),
             transport: server.map(transport),
             // Of one that is held back, what is written is all there is.
-            target: server.map(gist).or_else(|| written("command").or_else(|| written("url"))),
+            target: server
+                .map(ServerConfig::gist)
+                .or_else(|| written("command").or_else(|| written("url"))),
             state: match server {
                 None => "held back",
                 Some(server) if !server.enabled => "disabled",
@@ -84,26 +104,10 @@ impl Entry {
         }
     }
 
-    fn row(&self) -> Vec<Cell> {
+    fn row(&self) -> Vec<String> {
         let target = self.target.as_deref().unwrap_or("–");
-        vec![
-            Cell::new(&self.name),
-            Cell::new(self.transport.unwrap_or("–")),
-            Cell::new(self.state),
-            Cell::new(printable(target)),
-            Cell::new(printable(&self.place)).add_attribute(Attribute::Dim),
-        ]
-    }
-
-    fn to_json(&self) -> Value {
-        json!({
-            "name": self.name,
-            "transport": self.transport,
-            "target": self.target,
-            "state": self.state,
-            "unsetVariables": self.unset,
-            "place": self.place,
-        })
+        let words = [&self.name, self.transport.unwrap_or("–"), self.state, target, &self.place];
+        words.map(str::to_owned).to_vec()
     }
 }
 

@@ -17,7 +17,8 @@ pub(super) fn logs(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &m
     with_state(flag, edge, output, |config, paths, output| {
         let name = args.name.as_str();
         let folder = host::logs(&paths.state);
-        let lines = match ServerLog::tail(&folder, name, args.lines) {
+        // One at least: whether there is a log must be known.
+        let lines = match ServerLog::tail(&folder, name, args.lines.max(1)) {
             Ok(lines) => lines,
             Err(error) => {
                 output.problem(&format!("the log of `{name}` cannot be read: {error}"), None);
@@ -31,13 +32,13 @@ pub(super) fn logs(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &m
         if lines.is_empty() && !known.contains(&name) {
             return host::unknown_server(name, &known, output);
         }
+        let wanted = if args.lines == 0 { &[][..] } else { &lines[..] };
         if output.json {
-            output.value(&json!({ "server": name, "lines": lines }));
+            output.value(&json!({ "server": name, "lines": wanted }));
         } else if lines.is_empty() {
             output.note(&format!("`{name}` has not been started yet: there is no log"));
-        }
-        if !output.json {
-            lines.iter().for_each(|line| output.line(printable(line)));
+        } else {
+            wanted.iter().for_each(|line| output.line(printable(line)));
         }
         Exit::Ok
     })

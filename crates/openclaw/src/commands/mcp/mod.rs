@@ -23,7 +23,7 @@ mod write;
 
 use std::path::Path;
 
-use openclaw_config::{Config, Origin, ServerConfig, ServerName, Setting, Transport};
+use openclaw_config::{Config, Origin, ServerConfig, ServerName, Setting};
 
 use crate::cli::McpCommand;
 use crate::edge::Edge;
@@ -67,18 +67,6 @@ fn server_name(name: &str, output: &mut Output) -> Result<ServerName, Exit> {
         output.problem(&message, hint.as_deref());
         Exit::Usage
     })
-}
-
-/// What a server is, in a few words: its command line or its address, without credentials.
-fn gist(server: &ServerConfig) -> String {
-    match &server.transport {
-        Transport::Stdio(stdio) => {
-            let mut words = vec![stdio.command.written().to_owned()];
-            words.extend(stdio.args.shown());
-            words.join(" ")
-        }
-        Transport::Http(http) => http.url.to_string(),
-    }
 }
 
 /// A server of that name, in whichever agent has it.

@@ -32,7 +32,7 @@ pub(super) fn refresh(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let need = Need { agent: args.whose.agent.as_deref(), ..Need::default() };
+    let need = Need::of(&args.whose);
     with_session(need, flag, edge, output, async |session, output| {
         let servers = match &args.name {
             Some(name) => match session.server(name, output) {

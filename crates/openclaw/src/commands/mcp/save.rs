@@ -1,4 +1,5 @@
-//! Pictures and sounds into files: under harmless names, and never over another file.
+//! Pictures, sounds and whatever else is binary into files. Where the name follows from the server, it is
+//! harmless, and never that of another file.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -19,7 +20,7 @@ pub(super) struct Saved {
     pub(super) path: PathBuf,
 }
 
-/// Writes a picture or a sound, given in base64, into a folder.
+/// Writes what is given in base64 into a folder.
 ///
 /// # Errors
 /// Why that cannot be.
@@ -29,13 +30,28 @@ pub(super) fn save(
     mime_type: &str,
     data: &str,
 ) -> Result<Saved, String> {
-    let bytes = STANDARD.decode(data).map_err(|error| format!("it cannot be decoded: {error}"))?;
+    let bytes = decoded(data)?;
     DirBuilder::new()
         .recursive(true)
         .create(folder)
         .and_then(|()| write_new(folder, &harmless(stem), ending(mime_type), &bytes))
         .map(|path| Saved { mime_type: mime_type.to_owned(), path })
         .map_err(|error| format!("nothing can be saved in {}: {error}", folder.display()))
+}
+
+/// Writes what is given in base64 to the file that somebody named, be there one or not.
+///
+/// # Errors
+/// Why that cannot be.
+pub(super) fn save_as(file: &Path, mime_type: &str, data: &str) -> Result<Saved, String> {
+    let bytes = decoded(data)?;
+    std::fs::write(file, bytes)
+        .map(|()| Saved { mime_type: mime_type.to_owned(), path: file.to_owned() })
+        .map_err(|error| format!("{} cannot be written: {error}", file.display()))
+}
+
+fn decoded(data: &str) -> Result<Vec<u8>, String> {
+    STANDARD.decode(data).map_err(|error| format!("what the server sent is damaged: {error}"))
 }
 
 fn write_new(folder: &Path, stem: &str, ending: &str, bytes: &[u8]) -> io::Result<PathBuf> {
@@ -79,7 +95,16 @@ fn ending(mime_type: &str) -> &'static str {
         "audio/flac" => "flac",
         "audio/mp4" | "audio/m4a" | "audio/x-m4a" => "m4a",
         "audio/aac" => "aac",
-        "audio/webm" => "webm",
+        "audio/webm" | "video/webm" => "webm",
+        "video/mp4" => "mp4",
+        "application/pdf" => "pdf",
+        "application/zip" => "zip",
+        "application/gzip" | "application/x-gzip" => "gz",
+        "application/x-tar" => "tar",
+        "application/json" => "json",
+        "text/plain" => "txt",
+        "text/csv" => "csv",
+        "text/markdown" => "md",
         _ => "bin",
     }
 }

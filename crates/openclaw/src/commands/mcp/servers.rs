@@ -9,10 +9,16 @@ use super::host::{Need, with_session};
 use crate::cli::ServersArgs;
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, lines_of, printable};
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG, cut, lines_of, printable};
 
 /// The names' column is at least as wide as this, and no wider than that.
 const NAME_COLUMN: (usize, usize) = (14, 30);
+/// On a narrower terminal, names stand in lines of their own.
+const NARROW: u16 = 76;
+/// How far the rest is then moved in.
+const INDENT: usize = 2;
+/// What mostly stands beside a name takes so much.
+const BESIDE: usize = 60;
 /// The longest rule.
 const RULE: usize = 72;
 
@@ -22,7 +28,7 @@ pub(super) fn servers(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let need = Need { agent: args.whose.agent.as_deref(), all: true, ..Need::default() };
+    let need = Need { all: true, ..Need::of(&args.whose) };
     with_session(need, flag, edge, output, async |session, output| {
         let tried = session.tried().await;
         let statuses = session.tools.statuses();
@@ -54,7 +60,13 @@ fn show(statuses: &[ServerStatus], output: &mut Output) {
     let rule = "─".repeat(usize::from(output.width()).min(RULE));
     let (least, most) = NAME_COLUMN;
     let longest = statuses.iter().map(|status| status.name.chars().count()).max().unwrap_or(0);
-    let column = longest.clamp(least, most) + 2;
+    let column = match output.width() {
+        ..NARROW => INDENT,
+        width => {
+            let most = most.min(usize::from(width).saturating_sub(BESIDE)).max(least);
+            longest.clamp(least, most) + 2
+        }
+    };
     output.line(format_args!(
         "{STRONG}MCP Servers ({} configured){STRONG:#}\n{FAINT}{rule}{FAINT:#}",
         statuses.len()
@@ -80,17 +92,23 @@ fn show_one(status: &ServerStatus, column: usize, output: &mut Output) {
         ServerState::Disabled | ServerState::Idle | ServerState::Connecting => FAINT,
         _ => BAD,
     };
-    match target.is_empty() {
-        true => output.line(format_args!("  {STRONG}{name}{STRONG:#}")),
-        false => output.line(format_args!("  {STRONG}{name:column$}{STRONG:#}{target}")),
+    let beside = column > INDENT && !target.is_empty();
+    match beside {
+        true => {
+            let name = cut(name, column - 2);
+            output.line(format_args!("  {STRONG}{name:column$}{STRONG:#}{target}"));
+        }
+        false => {
+            let name = cut(name, usize::from(output.width()).saturating_sub(2));
+            output.line(format_args!("  {STRONG}{name}{STRONG:#}"));
+            if !target.is_empty() {
+                output.line(format_args!("  {:column$}{target}", ""));
+            }
+        }
     }
-    output.line(format_args!(
-        "  {:column$}Status: {style}{}{style:#} | Auth: {} | Tools: {}",
-        "",
-        state(status),
-        auth(status.auth),
-        status.tools
-    ));
+    let rest = format!(" | Auth: {} | Tools: {}", auth(status.auth), status.tools);
+    let state = cut(&state(status), room.saturating_sub("Status: ".len() + rest.len()));
+    output.line(format_args!("  {:column$}Status: {style}{state}{style:#}{rest}", ""));
     let Some(trouble) = &status.last_error else { return };
     let mut tell = |mark: &str, text: &str| {
         for (at, line) in lines_of(&printable(text), room.saturating_sub(2)).iter().enumerate() {
@@ -127,14 +145,4 @@ pub(super) fn auth(auth: AuthKind) -> &'static str {
         AuthKind::ApiKey => "API Key",
         AuthKind::Header => "Header",
     }
-}
-
-/// A line that fits.
-pub(super) fn cut(text: &str, room: usize) -> String {
-    let text = text.replace('\n', " ");
-    if text.chars().count() <= room {
-        return text;
-    }
-    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
-    format!("{kept}…")
 }

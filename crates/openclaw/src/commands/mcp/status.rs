@@ -24,7 +24,7 @@ pub(super) fn status(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let need = Need { agent: args.whose.agent.as_deref(), ..Need::default() };
+    let need = Need::of(&args.whose);
     with_session(need, flag, edge, output, async |session, output| {
         if let Some(server) = session.tools.server(&args.name) {
             // Why it is not ready is part of its status.

@@ -1,10 +1,10 @@
 //! How `add`, `remove`, `connect` and `import` change the file: what would come of it is checked first,
 //! and a file that would have errors is not written (C10).
 
-use openclaw_config::{Config, Document, EditError, Paths, Report, ServerName};
+use openclaw_config::{Config, Document, EditError, Paths, Report, ServerConfig, ServerName};
 use serde_json::Value;
 
-use super::{find, gist};
+use super::find;
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, Output};
@@ -108,7 +108,8 @@ pub(super) fn refuse_existing(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let what = current(paths, edge).and_then(|config| find(&config, name.as_str()).map(gist));
+    let what = current(paths, edge)
+        .and_then(|config| find(&config, name.as_str()).map(ServerConfig::gist));
     let what = what.map(|what| format!(": {what}")).unwrap_or_default();
     output.problem(&format!("there is a server `{name}` already{what}"), Some(way_out));
     Exit::Failed
@@ -126,7 +127,7 @@ pub(super) fn tell_added(
     if !about.diagnostics().is_empty() {
         output.report(&about);
     }
-    let gist = find(&written.config, name.as_str()).map(gist).unwrap_or_default();
+    let gist = find(&written.config, name.as_str()).map(ServerConfig::gist).unwrap_or_default();
     output.line(format_args!("{GOOD}✓{GOOD:#} {name} added to {}", paths.config.display()));
     if !gist.is_empty() {
         output.line(format_args!("  {FAINT}{}{FAINT:#}", crate::output::printable(&gist)));

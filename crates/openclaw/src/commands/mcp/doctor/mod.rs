@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use openclaw_config::Transport;
+use openclaw_config::{HttpFlavour, Transport};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::Server;
-use openclaw_mcp::status::{ServerState, ServerStatus};
+use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_secrets::{Environment, SecretRef};
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ pub(super) fn doctor(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let need = Need { agent: args.whose.agent.as_deref(), ..Need::default() };
+    let need = Need::of(&args.whose);
     let environment = edge.environment();
     with_session(need, flag, edge, output, async |session, output| {
         let mut statuses = session.tools.statuses();
@@ -175,6 +175,13 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
     let program = status.program.as_deref().unwrap_or("a program without a name");
     let line = |text| clean_line(Untrusted::new(text), PROGRAM_CHARS);
     checks.push(Check::good(format!("protocol {}, {}", line(version), line(program))));
+    if let Transport::Http(http) = &server.config().transport
+        && (http.flavour, status.transport) == (HttpFlavour::Streamable, TransportKind::Sse)
+    {
+        let what = "it speaks the transport of 2024-11-05: with `transport: \"sse\"` in its entry \
+                    nothing else is tried first";
+        checks.push(Check::note(what));
+    }
     let (tools, resources, prompts) = (
         plural(status.tools, "tool"),
         plural(status.resources, "resource"),
@@ -205,7 +212,8 @@ fn show(findings: &[Finding], output: &mut Output) -> Exit {
         finding.checks.iter().for_each(|check| show_check(check, output));
         output.line("");
     }
-    output.line(format_args!("{well} of {} servers are well", findings.len()));
+    let are = if findings.len() == 1 { "is" } else { "are" };
+    output.line(format_args!("{well} of {} {are} well", plural(findings.len(), "server")));
     exit
 }
 

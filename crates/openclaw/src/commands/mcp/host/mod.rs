@@ -20,8 +20,10 @@ use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
 use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::guard::Guard;
+use openclaw_mcp::server::Server;
 use openclaw_secrets::Resolver;
 
+use crate::cli::AgentArgs;
 use crate::commands::with_state;
 use crate::edge::Edge;
 use crate::exit::Exit;
@@ -42,6 +44,30 @@ pub(super) struct Need<'a> {
     pub(super) answers: bool,
     /// How long a call may take, if not as configured.
     pub(super) timeout: Option<Duration>,
+}
+
+impl<'a> Need<'a> {
+    /// What most commands need: some servers of an agent.
+    pub(super) fn of(whose: &'a AgentArgs) -> Self {
+        Self { agent: whose.agent.as_deref(), ..Self::default() }
+    }
+}
+
+/// Runs a command that shows what servers have: one, or all of them.
+pub(super) fn with_servers(
+    whose: &AgentArgs,
+    name: Option<&str>,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+    show: impl FnOnce(&[Arc<Server>], &Session, &mut Output) -> Exit,
+) -> Exit {
+    with_session(Need::of(whose), flag, edge, output, async |session, output| {
+        match session.gather(name, output).await {
+            Ok(servers) => show(&servers, session, output),
+            Err(exit) => exit,
+        }
+    })
 }
 
 /// Runs what a command has to do with servers, and ends them.

@@ -1,5 +1,5 @@
-//! While servers start, a terminal shows how far each has got. Nothing of it stays, and programs see
-//! nothing of it.
+//! While servers start, and while a call is under way, a terminal shows how far each has got. Nothing of
+//! it stays, and programs see nothing of it.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use openclaw_mcp::server::Server;
 use openclaw_mcp::supervisor::State;
+use openclaw_mcp::wire::Progress;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::output::{BAD, FAINT, GOOD, STRONG, colour_wanted, plural, printable};
@@ -50,20 +52,46 @@ impl Screen {
             return work.await;
         }
         let mut starting: Vec<Starting> = servers.iter().map(Starting::new).collect();
+        let lines = |wheel| starting.iter_mut().map(|server| server.line(wheel)).collect();
+        self.animate(lines, work).await
+    }
+
+    /// Waits for a call, and shows meanwhile what its server tells about it.
+    pub(super) async fn show_call<T>(
+        &self,
+        what: &str,
+        progress: &watch::Receiver<Option<Progress>>,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let since = Instant::now();
+        let lines = |wheel| {
+            let rest = under_way(since.elapsed(), progress.borrow().as_ref());
+            vec![Line { mark: wheel, style: FAINT, name: what.to_owned(), rest }]
+        };
+        self.animate(lines, work).await
+    }
+
+    pub(super) fn can_draw(&self) -> bool {
+        self.can_draw
+    }
+
+    /// Draws lines until the work is done. Safe to cancel: nothing of them stays.
+    async fn animate<T>(
+        &self,
+        mut lines: impl FnMut(char) -> Vec<Line>,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let _drawn = Drawn(self);
         let mut work = std::pin::pin!(work);
         let mut pause = QUIET;
         let mut turn = 0;
         loop {
             tokio::select! {
                 biased;
-                done = &mut work => {
-                    self.clear();
-                    return done;
-                }
+                done = &mut work => return done,
                 () = sleep(pause) => {
                     let (width, height) = size();
-                    let lines = starting.iter_mut().map(|server| server.line(WHEEL[turn % WHEEL.len()]));
-                    self.draw(&lines.collect::<Vec<_>>(), width, height);
+                    self.draw(&lines(WHEEL[turn % WHEEL.len()]), width, height);
                     pause = EVERY;
                     turn += 1;
                 }
@@ -112,6 +140,28 @@ impl Screen {
         let _ = stderr.flush();
         self.shared.lines.store(lines.len().min(fitting), Ordering::Release);
     }
+}
+
+/// Takes the lines away when it is dropped.
+struct Drawn<'a>(&'a Screen);
+
+impl Drop for Drawn<'_> {
+    fn drop(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// `2.1 s  30%  Reading chapter 3`
+fn under_way(elapsed: Duration, progress: Option<&Progress>) -> String {
+    let mut words = vec![format!("{:.1} s", elapsed.as_secs_f64())];
+    if let Some(progress) = progress {
+        words.push(match progress.percent() {
+            Some(percent) => format!("{percent:.0}%"),
+            None => format!("{}", progress.done),
+        });
+        words.extend(progress.message.clone());
+    }
+    words.join("  ")
 }
 
 fn size() -> (usize, usize) {

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use openclaw_config::{AgentConfig, ServerName};
 use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::bridge::{Call, Wishes};
 use openclaw_mcp::fleet::Tried;
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::memory::Memory;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::{Server, Unavailable};
-use openclaw_mcp::supervisor::{State, Trouble};
+use openclaw_mcp::supervisor::Trouble;
 use openclaw_secrets::Resolver;
+use openclaw_tools::ToolOutcome;
+use tokio::sync::watch;
 
 use super::progress::Screen;
 use super::terminal::Terminal;
@@ -39,23 +42,7 @@ pub(in crate::commands::mcp) struct Session {
 impl Session {
     /// Waits until all servers that start by themselves were tried.
     pub(in crate::commands::mcp) async fn tried(&self) -> Tried {
-        let servers = self.tools.servers();
-        let decided = join_all(servers.iter().map(|server| async {
-            let is_decided = |state| state != State::Connecting;
-            let mut snapshots = server.snapshots();
-            let state = snapshots.wait_for(|snapshot| is_decided(snapshot.state)).await;
-            state.map_or(State::Closed, |snapshot| snapshot.state)
-        }));
-        let states = self.screen.show_while(servers, decided).await;
-        let mut tried = Tried { of: servers.len(), ..Tried::default() };
-        for (server, state) in servers.iter().zip(states) {
-            match state {
-                State::Ready | State::Idle => tried.ready += 1,
-                _ if server.config().required => tried.missing.push(server.name().to_string()),
-                _ => {}
-            }
-        }
-        tried
+        self.screen.show_while(self.tools.servers(), self.tools.tried()).await
     }
 
     /// Whether a server of this name is configured, whatever its state.
@@ -124,6 +111,22 @@ impl Session {
     ) -> Result<(), Unavailable> {
         let ready = self.screen.show_while(std::slice::from_ref(server), server.ready()).await;
         ready.map(|_| ())
+    }
+
+    /// Calls a tool, and shows how far it has got.
+    pub(in crate::commands::mcp) async fn call(
+        &self,
+        call: Call<'_>,
+        wishes: Wishes<'_>,
+        what: &str,
+    ) -> ToolOutcome {
+        if !self.screen.can_draw() {
+            return Box::pin(self.tools.call_with(call, wishes)).await;
+        }
+        let (watcher, progress) = watch::channel(None);
+        let wishes = Wishes { watcher: Some(&watcher), ..wishes };
+        let called = Box::pin(self.tools.call_with(call, wishes));
+        self.screen.show_call(what, &progress, called).await
     }
 
     /// Waits for something that these servers are started for, and shows them meanwhile.

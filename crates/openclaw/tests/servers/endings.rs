@@ -1,0 +1,87 @@
+//! However the program ends, nothing of its servers is left (L5).
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use openclaw_testkit::{Script, processes};
+
+use crate::support::{LONG, Place};
+
+fn record(place: &Path) -> Script {
+    Script::new().record(place.join("record"))
+}
+
+/// A call that hangs, in a process that can be sent signals; its server runs.
+fn hanging(place: &Place) -> Child {
+    let script = record(place.folder.path()).stderr_per_call();
+    place.configure(&[("test", &script)]);
+    let child = place
+        .command(&["mcp", "call", "test", "sleep", "ms=600000", "--timeout", "600000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The server writes down what it gets: once the call is among it, it hangs.
+    let record = place.path("record");
+    let is_called = || {
+        let text = fs::read_to_string(&record).unwrap_or_default();
+        if text.contains("tools/call") { Vec::new() } else { vec![0] }
+    };
+    assert!(processes::wait_until_none(LONG, is_called).is_empty(), "it was never called");
+    child
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+}
+
+#[test]
+fn an_interrupted_call_leaves_no_server_behind() {
+    for sent in [Signal::SIGINT, Signal::SIGTERM] {
+        let place = Place::new(&[]);
+        let child = hanging(&place);
+        signal(&child, sent);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        place.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_killed_program_leaves_no_server_behind() {
+    let place = Place::new(&[]);
+    let mut child = hanging(&place);
+    signal(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_server_that_hangs_at_the_start_can_be_interrupted() {
+    let place = Place::new(&[]);
+    let script = record(place.folder.path()).start_delay_ms(600_000).stderr_line("warming up");
+    place.configure(&[("test", &script)]);
+    let mut child = place
+        .command(&["mcp", "servers", "--log-level", "openclaw_mcp=trace"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Its log has the line as soon as it runs.
+    let log = place.path("logs/mcp-test.log");
+    let runs = || match fs::read_to_string(&log) {
+        Ok(text) if text.contains("warming up") => Vec::new(),
+        _ => vec![0],
+    };
+    assert!(processes::wait_until_none(LONG, runs).is_empty(), "it never started");
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    let drain = std::thread::spawn(move || stderr.lines().count());
+    signal(&child, Signal::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drain.join().unwrap();
+    place.assert_nothing_left();
+}

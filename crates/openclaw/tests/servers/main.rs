@@ -1,0 +1,11 @@
+//! Commands that talk to servers, as processes: exit codes, arguments from stdin, files, approvals, and
+//! that nothing is left behind.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod answers;
+mod calls;
+mod endings;
+mod support;
+mod terminal;

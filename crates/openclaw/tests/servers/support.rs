@@ -1,0 +1,115 @@
+//! The program in a folder of its own, with servers of the testkit, at a terminal or not.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use openclaw_testkit::{Script, TestServer, processes};
+use serde_json::{Value, json};
+
+/// The machine may be busy.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A configuration with servers of the testkit, and a state folder of its own.
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new(servers: &[(&str, &Script)]) -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        place.configure(servers);
+        place
+    }
+
+    pub(crate) fn configure(&self, servers: &[(&str, &Script)]) {
+        let entry = |script: &Script| {
+            let (program, args) = TestServer::stdio(script);
+            json!({ "command": program, "args": args, "timeout": 60_000 })
+        };
+        let servers: serde_json::Map<String, Value> =
+            servers.iter().map(|(name, script)| ((*name).to_owned(), entry(script))).collect();
+        let config = json!({ "mcp": { "servers": servers } });
+        fs::write(self.path("openclaw.json"), config.to_string()).unwrap();
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env("HOME", self.folder.path())
+            .env("OPENCLAW_STATE_DIR", self.folder.path())
+            .env_remove("OPENCLAW_LOG")
+            .env_remove("OPENCLAW_CONFIG_PATH")
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// The exit code, stdout and stderr.
+    pub(crate) fn said(&self, args: &[&str]) -> (i32, String, String) {
+        let output = self.run(args);
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    /// Whatever runs and names this place.
+    pub(crate) fn assert_nothing_left(&self) {
+        let tag = self.folder.path().to_str().unwrap().to_owned();
+        let left = processes::wait_until_none(LONG, || processes::mentioning(&tag));
+        assert_eq!(left, Vec::<u32>::new());
+    }
+}
+
+/// Runs the program on a terminal, and types an answer when something is asked.
+const ON_A_TERMINAL: &str = r#"
+import os, pty, sys
+expected, answer = sys.argv[1].encode(), sys.argv[2].encode()
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[3], sys.argv[3:])
+shown, is_answered = b"", False
+while True:
+    try:
+        more = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not more:
+        break
+    shown += more
+    if not is_answered and expected in shown:
+        os.write(terminal, answer + b"\n")
+        is_answered = True
+sys.stdout.buffer.write(shown)
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"#;
+
+/// The exit code, and what the terminal showed.
+pub(crate) fn at_a_terminal(
+    place: &Place,
+    question: &str,
+    answer: &str,
+    args: &[&str],
+) -> (i32, String) {
+    let program = env!("CARGO_BIN_EXE_openclaw");
+    let output = Command::new("python3")
+        .args(["-c", ON_A_TERMINAL, question, answer, program])
+        .args(args)
+        .current_dir(place.folder.path())
+        .env("OPENCLAW_STATE_DIR", place.folder.path())
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
+}

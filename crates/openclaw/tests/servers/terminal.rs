@@ -1,0 +1,79 @@
+//! At a terminal: questions, approvals, live lines, and nothing that commands it.
+
+use openclaw_testkit::{Ask, Script, Tool};
+
+use crate::support::{Place, at_a_terminal};
+
+#[test]
+fn what_servers_print_commands_no_terminal() {
+    let script = Script::new().exit_at_start(1).stderr_line("\u{1b}[31mred\u{1b}[0m \u{7}");
+    let place = Place::new(&[("test", &script)]);
+    for args in [&["mcp", "call", "test", "x"][..], &["mcp", "doctor"], &["mcp", "logs", "test"]] {
+        let (_, shown) = at_a_terminal(&place, "never asked", "", args);
+        assert!(shown.contains("red"), "{args:?}: {shown:?}");
+        assert!(
+            !shown.contains("\u{1b}[31mred") && !shown.contains('\u{7}'),
+            "{args:?}: {shown:?}"
+        );
+    }
+}
+
+const CALL: [&str; 5] = ["mcp", "call", "test", "echo", "text=hi"];
+
+#[test]
+fn a_question_of_a_server_is_asked_at_the_terminal() {
+    let place = Place::new(&[("test", &Script::new().ask(Ask::Elicitation))]);
+    let (exit, shown) = at_a_terminal(&place, "name: ", "Ada", &CALL);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("asks: What is your name?"), "{shown}");
+    assert!(shown.contains(r#""action":"accept","content":{"name":"Ada"}"#), "{shown}");
+    let (_, shown) = at_a_terminal(&place, "name: ", "", &CALL);
+    assert!(shown.contains(r#""action":"decline""#), "an empty answer is a no: {shown}");
+}
+
+#[test]
+fn an_address_to_visit_is_shown_in_full_and_needs_a_yes() {
+    let place = Place::new(&[("test", &Script::new().ask(Ask::ElicitationUrl))]);
+    for (answer, action) in [("y", "accept"), ("", "decline"), ("perhaps", "decline")] {
+        let (_, shown) = at_a_terminal(&place, "[y/N] ", answer, &CALL);
+        assert!(shown.contains("https://example.com/login?state=1"), "{shown}");
+        assert!(shown.contains(&format!(r#""action":"{action}""#)), "{answer}: {shown}");
+    }
+}
+
+#[test]
+fn a_changed_tool_is_asked_about_at_the_terminal() {
+    let tool = |says: &str| Script::new().tools([Tool::new("echo").description(says)]);
+    let place = Place::new(&[("test", &tool("Answers."))]);
+    assert_eq!(place.said(&CALL).0, 0);
+    place.configure(&[("test", &tool("Answers, and more."))]);
+    let (exit, shown) = at_a_terminal(&place, "[y/N] ", "n", &CALL);
+    assert_eq!(exit, 4, "{shown}");
+    assert!(shown.contains("it now says: Answers, and more."), "{shown}");
+    assert_eq!(at_a_terminal(&place, "[y/N] ", "y", &CALL).0, 0);
+    assert_eq!(place.said(&CALL).0, 0, "it is approved as it is now");
+}
+
+#[test]
+fn a_slow_start_is_shown_on_a_terminal_and_nothing_of_it_stays() {
+    let place = Place::new(&[("test", &Script::new().start_delay_ms(2_000))]);
+    let (exit, shown) = at_a_terminal(&place, "never asked", "", &["mcp", "tools", "test"]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("\u{1b}[J") && shown.contains(" s\u{1b}"), "{shown:?}");
+    let (_, stdout, stderr) = place.said(&["mcp", "tools", "test"]);
+    assert!(stdout.starts_with(" mcp_test_add"), "{stdout}");
+    assert_eq!(stderr, "", "programs see nothing of it");
+}
+
+#[test]
+fn the_progress_of_a_call_is_shown_on_a_terminal_and_nothing_of_it_stays() {
+    let place = Place::new(&[("test", &Script::new())]);
+    let args = ["mcp", "call", "test", "sleep", "ms=3000", "every=100"];
+    let (exit, shown) = at_a_terminal(&place, "never asked", "", &args);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("test/sleep") && shown.contains("%"), "{shown:?}");
+    let last = shown.rfind("\u{1b}[J").unwrap();
+    assert!(shown[last..].contains("slept") && !shown[last..].contains('%'), "{shown:?}");
+    let (exit, _, stderr) = place.said(&args);
+    assert_eq!((exit, stderr.as_str()), (0, ""), "programs see nothing of it");
+}
