@@ -84,7 +84,7 @@ async fn shake_hands(socket: &mut Socket, options: &Options) -> Result<HelloOk, 
         locale: None,
         user_agent: None,
     };
-    socket.queue(connect(&params)?).map_err(broken)?;
+    socket.queue(connect(&params)?).map_err(|broken| lost(&broken))?;
     let outcome = wait_for(socket, |frame| match frame {
         Frame::Response { id, outcome } if id == CONNECT_ID => Some(outcome),
         _ => None,
@@ -107,7 +107,7 @@ async fn wait_for<T>(
     wanted: impl Fn(Frame) -> Option<T>,
 ) -> Result<T, ConnectError> {
     for _ in 0..MAX_PREAMBLE {
-        let text = socket.next(true).await.map_err(broken)?;
+        let text = socket.next(true).await.map_err(|broken| lost(&broken))?;
         let frame = Frame::parse(text.as_str());
         let frame = frame.map_err(|error| ConnectError::NoGateway(error.to_string()))?;
         if let Some(found) = wanted(frame) {
@@ -117,7 +117,7 @@ async fn wait_for<T>(
     Err(ConnectError::NoGateway("it does not shake hands".to_owned()))
 }
 
-fn broken(broken: Broken) -> ConnectError {
+fn lost(broken: &Broken) -> ConnectError {
     ConnectError::NoGateway(broken.to_string())
 }
 
