@@ -33,11 +33,11 @@ const MAX_DRAINED: usize = 64 * 1024 * 1024;
 /// How much may wait, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct SendLimits {
-    /// How many bytes may wait. A single message may be larger.
+    /// While so many bytes wait, nothing more is taken: the other side does not read.
     pub bytes: usize,
     /// How many messages.
     pub frames: usize,
-    /// While so many bytes wait, nothing is read: who does not listen is not listened to.
+    /// While so many bytes wait, it counts as full, and the owner had better hold back.
     pub pause: usize,
     /// How long the other side may take nothing at all while something waits.
     pub stall: Duration,
@@ -193,8 +193,7 @@ impl Socket {
     /// # Errors
     /// If too much waits already: the other side does not read.
     pub fn queue(&mut self, text: String) -> Result<(), Broken> {
-        let is_full = self.queued_bytes + text.len() > self.limits.bytes && !self.queue.is_empty();
-        if is_full || self.queue.len() >= self.limits.frames {
+        if self.queued_bytes >= self.limits.bytes || self.queue.len() >= self.limits.frames {
             return Err(Broken::Slow);
         }
         self.queued_bytes += text.len();
@@ -211,10 +210,10 @@ impl Socket {
         accepted(self.socket.write(Message::Ping(Bytes::new())))
     }
 
-    /// How many bytes wait to be sent.
+    /// Whether the other side should read first.
     #[must_use]
-    pub fn queued_bytes(&self) -> usize {
-        self.queued_bytes
+    pub fn is_full(&self) -> bool {
+        self.queued_bytes >= self.limits.pause
     }
 
     /// How many bytes were ever received.
@@ -223,31 +222,32 @@ impl Socket {
         self.socket.get_ref().read
     }
 
-    /// Sends what is queued, and waits for the next message. Without `reading` it only sends, and
-    /// never comes back unless something breaks. Cancel-safe.
+    /// Sends what is queued, and waits for the next message. Without `reading` it only sends. It comes
+    /// back with nothing when it was full and is not any more. Cancel-safe.
     ///
     /// # Errors
     /// If nothing more can come.
-    pub async fn next(&mut self, reading: bool) -> Result<Utf8Bytes, Broken> {
+    pub async fn next(&mut self, reading: bool) -> Result<Option<Utf8Bytes>, Broken> {
+        let was_full = self.is_full();
         poll_fn(|cx| match self.poll_write(cx) {
             Poll::Ready(Err(broken)) => Poll::Ready(Err(broken)),
-            // Looked at each time: writing makes room.
-            _ if reading && self.queued_bytes < self.limits.pause => self.poll_read(cx),
+            _ if was_full && !self.is_full() => Poll::Ready(Ok(None)),
+            _ if reading => self.poll_read(cx).map_ok(Some),
             _ => Poll::Pending,
         })
         .await
     }
 
-    /// The same, but comes back with nothing as soon as all that is queued is sent. Cancel-safe.
+    /// Sends what is queued, and waits for the next message. Cancel-safe.
     ///
     /// # Errors
     /// If nothing more can come.
-    pub(crate) async fn next_unless_sent(&mut self) -> Result<Option<Utf8Bytes>, Broken> {
-        poll_fn(|cx| match self.poll_write(cx) {
-            Poll::Ready(sent) => Poll::Ready(sent.map(|()| None)),
-            Poll::Pending => self.poll_read(cx).map_ok(Some),
-        })
-        .await
+    pub async fn message(&mut self) -> Result<Utf8Bytes, Broken> {
+        loop {
+            if let Some(text) = self.next(true).await? {
+                return Ok(text);
+            }
+        }
     }
 
     /// Sends what is queued. Cancel-safe.

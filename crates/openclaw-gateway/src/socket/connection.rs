@@ -87,11 +87,13 @@ impl Connection {
         let (mut received, mut silent) = (0, 0);
         let mut can_hear = true;
         loop {
-            let is_reading = self.answers.len() < limits.requests;
+            // Who does not listen is not listened to, and its answers wait where they are.
+            let is_full = self.socket.is_full();
+            let is_reading = !is_full && self.answers.len() < limits.requests;
             tokio::select! {
                 biased;
                 () = &mut stopping => return Ok(()),
-                Some(answer) = self.answers.join_next() => {
+                Some(answer) = self.answers.join_next(), if !is_full => {
                     if let Ok(text) = answer {
                         self.socket.queue(text)?;
                     }
@@ -100,11 +102,14 @@ impl Connection {
                     Some(heard) => self.tell(heard)?,
                     None => can_hear = false,
                 },
-                text = self.socket.next(is_reading) => self.take(text?.as_str()).await?,
+                text = self.socket.next(is_reading) => {
+                    if let Some(text) = text? {
+                        self.take(text.as_str()).await?;
+                    }
+                }
                 _ = tick.tick() => {
                     // While nothing is read, nothing can be heard; there is a time-out for writing.
-                    let can_hear = is_reading && self.socket.queued_bytes() < limits.send.pause;
-                    let is_silent = can_hear && self.socket.received_bytes() == received;
+                    let is_silent = is_reading && self.socket.received_bytes() == received;
                     silent = if is_silent { silent + 1 } else { 0 };
                     if silent > SILENT_TICKS {
                         return Err(Broken::Lost(std::io::ErrorKind::TimedOut.into()).into());
@@ -171,16 +176,15 @@ impl Connection {
         }
         let drained = async {
             loop {
+                let has_room = !self.socket.is_full();
                 tokio::select! {
                     biased;
-                    answer = self.answers.join_next() => match answer {
+                    answer = self.answers.join_next(), if has_room => match answer {
                         Some(Ok(text)) => self.socket.queue(text)?,
                         Some(Err(_)) => {}
                         None => return self.socket.flush().await,
                     },
-                    broken = self.socket.next(false) => {
-                        broken?;
-                    }
+                    room = self.socket.next(false) => drop(room?),
                 }
             }
         };

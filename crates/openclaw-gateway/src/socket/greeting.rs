@@ -54,7 +54,7 @@ pub(super) async fn greet(
     {
         socket.queue(text)?;
     }
-    let text = socket.next(true).await?;
+    let text = socket.message().await?;
     let (id, method, params) = match Frame::parse(text.as_str()) {
         Ok(Frame::Request { id, method, params }) => (id, method, params),
         Ok(_) | Err(_) => return Err(Refusal::Told { code: 1008, reason: "invalid frame" }),

@@ -34,11 +34,15 @@ async fn a_thousand_silent_sockets_keep_nobody_out() {
 }
 
 /// A limit of 1,024 open files would end the test, not the server.
+#[cfg(unix)]
 fn raise_file_limit() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).unwrap();
 }
+
+#[cfg(not(unix))]
+fn raise_file_limit() {}
 
 fn upgrade(port: u16) -> Vec<u8> {
     format!(

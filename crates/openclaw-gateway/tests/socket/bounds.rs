@@ -100,6 +100,25 @@ async fn so_many_requests_are_served_at_once_and_the_others_wait() {
 }
 
 #[tokio::test]
+async fn many_large_answers_at_once_are_too_much_for_nobody_who_reads() {
+    let send = SendLimits { bytes: 1024 * 1024, pause: 64 * 1024, ..calm().send };
+    let (server, desk) = start(Limits { send, ..calm() }).await;
+    let mut raw = Raw::enter(server.address).await;
+    for number in 0..16 {
+        raw.send_request(&format!("large {number}"), "slow", json!("x".repeat(512 * 1024))).await;
+    }
+    let mut slow = desk.slow.subscribe();
+    timeout(LONG, slow.wait_for(|now| *now == 16)).await.unwrap().unwrap();
+    desk.go_on.add_permits(16);
+    // All are done before any is read.
+    timeout(LONG, slow.wait_for(|now| *now == 0)).await.unwrap().unwrap();
+    for _ in 0..16 {
+        let frame = raw.frame().await.unwrap();
+        assert_eq!(frame["payload"].as_str().unwrap().len(), 512 * 1024);
+    }
+}
+
+#[tokio::test]
 async fn a_quick_request_overtakes_a_slow_one() {
     let (server, desk) = start(Limits::default()).await;
     let mut raw = Raw::enter(server.address).await;

@@ -19,12 +19,8 @@ use crate::socket::{Broken, SendLimits, Socket};
 /// The largest message that we take. Gateways answer with more than they take.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 /// What may wait for a gateway that does not read.
-const LIMITS: SendLimits = SendLimits {
-    bytes: 64 * 1024 * 1024,
-    frames: 256,
-    pause: usize::MAX,
-    stall: Duration::from_secs(30),
-};
+const LIMITS: SendLimits =
+    SendLimits { bytes: 64 * 1024 * 1024, frames: 256, pause: 1, stall: Duration::from_secs(30) };
 /// How many frames may come before the one that is waited for.
 const MAX_PREAMBLE: usize = 16;
 /// When to try again if a gateway does not say.
@@ -107,7 +103,7 @@ async fn wait_for<T>(
     wanted: impl Fn(Frame) -> Option<T>,
 ) -> Result<T, ConnectError> {
     for _ in 0..MAX_PREAMBLE {
-        let text = socket.next(true).await.map_err(|broken| lost(&broken))?;
+        let text = socket.message().await.map_err(|broken| lost(&broken))?;
         let frame = Frame::parse(text.as_str());
         let frame = frame.map_err(|error| ConnectError::NoGateway(error.to_string()))?;
         if let Some(found) = wanted(frame) {

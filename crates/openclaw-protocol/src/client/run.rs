@@ -53,18 +53,11 @@ async fn serve(
     let mut last_seq = None;
     loop {
         // What waits for room in the socket waits in the channel.
-        let has_room = socket.queued_bytes() == 0;
-        let next = async {
-            if has_room {
-                socket.next(true).await.map(Some)
-            } else {
-                socket.next_unless_sent().await
-            }
-        };
+        let has_room = !socket.is_full();
         let happened = tokio::select! {
             biased;
             Some(text) = outbox.recv(), if has_room => socket.queue(text),
-            text = next => text.map(|text| {
+            text = socket.next(true) => text.map(|text| {
                 if let Some(text) = text {
                     take(text.as_str(), pending, events, &mut last_seq);
                 }
