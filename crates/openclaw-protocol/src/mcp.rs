@@ -21,8 +21,8 @@ pub struct ServersParams {
 pub struct ServersResult {
     /// Whose.
     pub agent: String,
-    /// Whether all that must be there are.
-    pub ready: bool,
+    /// How many are ready, or wait for their first use.
+    pub ready: u64,
     /// Those that must be there, and are not ready.
     pub missing: Vec<String>,
     /// A status each.
