@@ -1,6 +1,9 @@
 //! [`Socket`]: a WebSocket over TCP with one owner. It reads and writes side by side, and what waits to be
 //! written has a bound.
 
+mod broken;
+mod tcp;
+
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
@@ -12,13 +15,16 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, timeout};
-use tungstenite::error::{CapacityError, Error, ProtocolError};
+use tungstenite::error::Error;
 use tungstenite::handshake::HandshakeError;
 use tungstenite::handshake::client::{ClientHandshake, Request};
 use tungstenite::protocol::frame::Frame;
 use tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tungstenite::{Message, Utf8Bytes, WebSocket};
+
+pub use self::broken::Broken;
+use self::tcp::Tcp;
 
 /// Long messages go out in pieces of this size: the library copies what it has not written yet each time
 /// that the kernel takes some of it.
@@ -41,75 +47,6 @@ pub struct SendLimits {
     pub pause: usize,
     /// How long the other side may take nothing at all while something waits.
     pub stall: Duration,
-}
-
-/// Why nothing more can be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum Broken {
-    /// The other side closed it.
-    #[error("closed by the other side: {code} {reason}")]
-    Closed {
-        /// The code that it gave.
-        code: u16,
-        /// The reason that it gave.
-        reason: String,
-    },
-    /// The connection was lost.
-    #[error("the connection was lost: {0}")]
-    Lost(io::Error),
-    /// The message is larger than allowed.
-    #[error("a message of {size} bytes is too large, {max} are allowed")]
-    TooLarge {
-        /// Its size.
-        size: usize,
-        /// What is allowed.
-        max: usize,
-    },
-    /// It is not text.
-    #[error("only text is spoken here")]
-    Binary,
-    /// It is not UTF-8.
-    #[error("the text is not UTF-8")]
-    NotUtf8,
-    /// It is no WebSocket.
-    #[error("the WebSocket protocol was broken: {0}")]
-    Protocol(String),
-    /// The other side does not read.
-    #[error("slow consumer")]
-    Slow,
-}
-
-impl Broken {
-    /// The code with which to close; none if it is closed already.
-    #[must_use]
-    pub fn close_code(&self) -> Option<u16> {
-        match self {
-            Self::Closed { .. } | Self::Lost(_) => None,
-            Self::TooLarge { .. } => Some(1009),
-            Self::Binary => Some(1003),
-            Self::NotUtf8 => Some(1007),
-            Self::Protocol(_) => Some(1002),
-            Self::Slow => Some(1008),
-        }
-    }
-}
-
-impl From<Error> for Broken {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => {
-                Self::TooLarge { size, max: max_size }
-            }
-            Error::Utf8(_) => Self::NotUtf8,
-            Error::Io(error) => Self::Lost(error),
-            Error::ConnectionClosed
-            | Error::AlreadyClosed
-            | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-                Self::Lost(io::ErrorKind::UnexpectedEof.into())
-            }
-            other => Self::Protocol(other.to_string()),
-        }
-    }
 }
 
 /// A WebSocket over TCP.
@@ -392,39 +329,5 @@ fn accepted(written: Result<(), Error>) -> Result<(), Broken> {
         // The goodbyes of both sides are out.
         Err(Error::ConnectionClosed) => Ok(()),
         other => Ok(other?),
-    }
-}
-
-/// TCP as the library wants it: what cannot be done now would block.
-#[derive(Debug)]
-struct Tcp {
-    stream: TcpStream,
-    read: u64,
-    written: u64,
-}
-
-impl Tcp {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, read: 0, written: 0 }
-    }
-}
-
-impl io::Read for Tcp {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.stream.try_read(buffer)?;
-        self.read += read as u64;
-        Ok(read)
-    }
-}
-
-impl io::Write for Tcp {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.stream.try_write(bytes)?;
-        self.written += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
