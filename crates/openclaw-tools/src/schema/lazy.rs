@@ -3,26 +3,37 @@
 
 use std::sync::{Arc, OnceLock};
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::plain::Plain;
 use super::{Unusable, Validator};
 
 /// A schema, and its validator once it was needed.
 #[derive(Debug)]
 pub struct LazyValidator {
     schema: Arc<Map<String, Value>>,
+    /// What decides most calls, of most schemas.
+    plain: OnceLock<Option<Plain>>,
     validator: OnceLock<Result<Validator, Unusable>>,
 }
 
 impl LazyValidator {
     /// Keeps a schema for later.
     pub fn new(schema: Arc<Map<String, Value>>) -> Self {
-        Self { schema, validator: OnceLock::new() }
+        Self { schema, plain: OnceLock::new(), validator: OnceLock::new() }
     }
 
     /// The schema.
     pub fn schema(&self) -> &Arc<Map<String, Value>> {
         &self.schema
+    }
+
+    /// Whether the schema can be used and the arguments fit it, as far as that is plain to see. If not,
+    /// the validator has to look closer.
+    pub fn plainly_fits(&self, arguments: &RawValue) -> bool {
+        let plain = self.plain.get_or_init(|| Plain::of(&self.schema));
+        plain.as_ref().is_some_and(|plain| plain.fits(arguments))
     }
 
     /// The validator, compiled at the first call.

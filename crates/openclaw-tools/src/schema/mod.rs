@@ -8,6 +8,7 @@
 mod cost;
 mod gemini;
 mod lazy;
+mod plain;
 mod provider;
 mod rebuild;
 mod shape;

@@ -52,7 +52,7 @@ pub(super) fn weigh(value: &Value, depth: usize, so_far: &mut usize) -> Result<(
 }
 
 /// The same for the members of an object.
-fn weigh_all(schema: &Map<String, Value>) -> Result<(), Unusable> {
+pub(super) fn weigh_all(schema: &Map<String, Value>) -> Result<(), Unusable> {
     let mut so_far = 0;
     for (name, member) in schema {
         so_far += name.len();
