@@ -50,32 +50,40 @@ pub(crate) fn classes_of(ascii: &str) -> impl Iterator<Item = Class> + '_ {
         .filter(|class| *class != SKIP && usize::from(*class) < CLASSES)
 }
 
-/// A state while the automaton is being built.
+/// A state while the automaton is being built. It is small, because there are hundreds, and short-lived
+/// programs wait for them.
 struct Node {
-    next: [Option<usize>; CLASSES],
-    fallback: usize,
+    /// The numbers of the nodes that follow; 0, which follows nothing, where there is none yet.
+    next: [Packed; CLASSES],
+    fallback: Packed,
     matches: Vec<Pattern>,
 }
 
 impl Node {
     const fn new() -> Self {
-        Self { next: [None; CLASSES], fallback: 0, matches: Vec::new() }
+        Self { next: [0; CLASSES], fallback: 0, matches: Vec::new() }
     }
 }
 
 impl Automaton {
     fn new(patterns: &[(&str, Meaning)]) -> Self {
-        let mut nodes = vec![Node::new()];
+        let letters: usize = patterns.iter().map(|(written, _)| written.len()).sum();
+        let mut nodes = Vec::with_capacity(1 + letters);
+        nodes.push(Node::new());
         for (written, meaning) in patterns {
             let text = written.trim_end_matches('+');
             let (mut at, mut length) = (0, 0);
             for class in classes_of(text) {
                 let fresh = nodes.len();
-                let next = *nodes[at].next[usize::from(class)].get_or_insert(fresh);
-                if next == fresh {
+                let next = &mut nodes[at].next[usize::from(class)];
+                let is_new = *next == 0;
+                if is_new {
+                    *next = packed(fresh);
+                }
+                (at, length) = (usize::from(*next), length + 1);
+                if is_new {
                     nodes.push(Node::new());
                 }
-                (at, length) = (next, length + 1);
             }
             let ends_word = text.len() == written.len();
             nodes[at].matches.push(Pattern { length, ends_word, meaning: *meaning });
@@ -127,23 +135,30 @@ fn complete(nodes: &mut [Node]) -> Vec<usize> {
     let mut order = vec![0];
     let mut queue = VecDeque::from([0]);
     while let Some(at) = queue.pop_front() {
-        let fallback = nodes[at].fallback;
-        for class in 0..CLASSES {
-            let beyond = if at == 0 { 0 } else { nodes[fallback].next[class].unwrap_or(0) };
-            match nodes[at].next[class] {
-                Some(child) => {
+        let beyond = match at {
+            0 => [0; CLASSES],
+            _ => nodes[usize::from(nodes[at].fallback)].next,
+        };
+        for (class, beyond) in beyond.into_iter().enumerate() {
+            match usize::from(nodes[at].next[class]) {
+                0 => nodes[at].next[class] = beyond,
+                child => {
                     nodes[child].fallback = beyond;
-                    let inherited = nodes[beyond].matches.clone();
+                    let inherited = nodes[usize::from(beyond)].matches.clone();
                     nodes[child].matches.extend(inherited);
                     order.push(child);
                     queue.push_back(child);
                 }
-                None => nodes[at].next[class] = Some(beyond),
             }
         }
-        nodes[at].next[usize::from(SKIP)] = Some(at);
+        nodes[at].next[usize::from(SKIP)] = packed(at);
     }
     order
+}
+
+/// There are far fewer nodes than numbers, which a test checks.
+fn packed(node: usize) -> Packed {
+    Packed::try_from(node).unwrap_or(0)
 }
 
 /// Lays the nodes out as one table, those with a match last, so that one comparison tells them.
@@ -152,12 +167,12 @@ fn lay_out(nodes: &[Node], order: &[usize]) -> Automaton {
         order.iter().partition(|at| !nodes[**at].matches.is_empty());
     let mut place = vec![0; nodes.len()];
     for (row, at) in without.iter().chain(&with).enumerate() {
-        place[*at] = Packed::try_from(row * CLASSES).unwrap_or(0);
+        place[*at] = packed(row * CLASSES);
     }
     let rows = without.iter().chain(&with).map(|at| nodes[*at].next);
     let mut next = Box::new([0; TABLE]);
     for (entry, node) in next.iter_mut().zip(rows.flatten()) {
-        *entry = place[node.unwrap_or(0)];
+        *entry = place[usize::from(node)];
     }
     Automaton {
         next,
