@@ -6,6 +6,9 @@
 //! and the guard ends what is left. Unlike `PR_SET_PDEATHSIG` this reaches whole groups, works on
 //! every Unix, needs no `unsafe`, and does not depend on which thread started a process. On Windows a
 //! job object does the same.
+//!
+//! Starting it takes as long as starting a server. So both start side by side, and what it is told
+//! meanwhile waits.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,12 +27,24 @@ pub struct Guard {
     shared: Option<Arc<Mutex<State>>>,
 }
 
+#[cfg_attr(not(unix), allow(dead_code, reason = "a job object needs no guard"))]
 #[derive(Debug)]
 struct State {
     command: GuardCommand,
-    /// The guard's input, once it runs.
-    #[cfg_attr(not(unix), allow(dead_code, reason = "a job object needs no guard"))]
-    pipe: Option<std::process::ChildStdin>,
+    line: Line,
+}
+
+/// The way to tell the guard something.
+#[cfg_attr(not(unix), allow(dead_code, reason = "a job object needs no guard"))]
+#[derive(Debug, Default)]
+enum Line {
+    /// It does not run.
+    #[default]
+    Closed,
+    /// It is being started; this waits for it.
+    Opening(String),
+    /// Its input.
+    Open(std::process::ChildStdin),
 }
 
 /// One group that is watched, until this is dropped.
@@ -44,7 +59,7 @@ pub struct Entry {
 impl Guard {
     /// A guard that is started with this command.
     pub fn new(command: GuardCommand) -> Self {
-        Self { shared: Some(Arc::new(Mutex::new(State { command, pipe: None }))) }
+        Self { shared: Some(Arc::new(Mutex::new(State { command, line: Line::Closed }))) }
     }
 
     /// No guard: for tests, and for programs that cannot start themselves.
@@ -52,8 +67,17 @@ impl Guard {
         Self::default()
     }
 
+    /// Starts the guard unless it runs, beside whatever its caller does next.
+    pub fn prepare(&self) {
+        #[cfg(unix)]
+        if let Some(shared) = &self.shared {
+            prepare(shared);
+        }
+    }
+
     /// Has a process group watched.
     pub fn watch(&self, group: u32) -> Entry {
+        self.prepare();
         #[cfg(unix)]
         self.tell('+', group);
         Entry { guard: self.clone(), group }
@@ -63,19 +87,61 @@ impl Guard {
     fn tell(&self, sign: char, group: u32) {
         use std::io::Write as _;
         let Some(shared) = &self.shared else { return };
-        let mut state = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if state.pipe.is_none() && sign == '+' {
-            match start(&state.command) {
-                Ok(pipe) => state.pipe = Some(pipe),
-                Err(error) => tracing::warn!(%error, "no guard for server processes"),
+        let mut state = lock(shared);
+        let line = format!("{sign}{group}\n");
+        match &mut state.line {
+            Line::Closed => {}
+            Line::Opening(waiting) => waiting.push_str(&line),
+            Line::Open(pipe) => {
+                if let Err(error) = pipe.write_all(line.as_bytes()) {
+                    tracing::warn!(%error, "the guard for server processes is gone");
+                    // The next server gets a new one.
+                    state.line = Line::Closed;
+                }
             }
         }
-        let written = state.pipe.as_mut().map(|pipe| writeln!(pipe, "{sign}{group}"));
-        if let Some(Err(error)) = written {
-            tracing::warn!(%error, "the guard for server processes is gone");
-            // The next server gets a new one.
-            state.pipe = None;
-        }
+    }
+}
+
+#[cfg(unix)]
+fn lock(shared: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+    shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(unix)]
+fn prepare(shared: &Arc<Mutex<State>>) {
+    let mut state = lock(shared);
+    if !matches!(state.line, Line::Closed) {
+        return;
+    }
+    state.line = Line::Opening(String::new());
+    let command = state.command.clone();
+    drop(state);
+    let opening = {
+        let (shared, command) = (Arc::clone(shared), command.clone());
+        move || open(&shared, &command)
+    };
+    // It ends by itself, as soon as the guard runs.
+    let thread = std::thread::Builder::new().name("guard".to_owned()).spawn(opening);
+    if thread.is_err() {
+        open(shared, &command);
+    }
+}
+
+/// Starts the guard, and tells it what has waited for it.
+#[cfg(unix)]
+fn open(shared: &Mutex<State>, command: &GuardCommand) {
+    use std::io::Write as _;
+    let started = start(command);
+    let mut state = lock(shared);
+    let waiting = match std::mem::take(&mut state.line) {
+        Line::Opening(waiting) => waiting,
+        Line::Closed | Line::Open(_) => String::new(),
+    };
+    let opened = started.and_then(|mut pipe| pipe.write_all(waiting.as_bytes()).map(|()| pipe));
+    match opened {
+        Ok(pipe) => state.line = Line::Open(pipe),
+        Err(error) => tracing::warn!(%error, "no guard for server processes"),
     }
 }
 
