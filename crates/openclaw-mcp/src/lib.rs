@@ -14,6 +14,7 @@ pub mod catalogue;
 pub mod client;
 mod clock;
 pub mod connection;
+mod decimal;
 pub mod describe;
 pub mod dial;
 pub mod era;
