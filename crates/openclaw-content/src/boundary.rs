@@ -81,7 +81,13 @@ impl Boundary {
     /// own. They must not be guessable.
     #[must_use]
     pub fn from_random_bytes(random: [u8; 8]) -> Self {
-        Self { id: format!("{:016x}", u64::from_be_bytes(random)) }
+        let mut id = String::with_capacity(ID_CHARS);
+        for byte in random {
+            for digit in [byte >> 4, byte & 0xf] {
+                id.push(char::from(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }));
+            }
+        }
+        Self { id }
     }
 
     /// The id: 16 hexadecimal digits.

@@ -34,9 +34,16 @@ const ADDRESS_CHARS: usize = 512;
 /// ```
 #[must_use]
 pub fn clean_line(text: Untrusted<&str>, max_chars: usize) -> String {
+    let text = text.expose();
+    if is_plain_name(text) {
+        return cut(text.to_owned(), max_chars);
+    }
+    if is_one_plain_line(text) && text.len() <= max_chars {
+        return cut(sanitize(Untrusted::new(text)).into_text().into_owned(), max_chars);
+    }
     let mut line = String::new();
     let mut kept = 0;
-    for c in text.expose().chars().filter(|c| c.is_whitespace() || !is_invisible(*c)) {
+    for c in text.chars().filter(|c| c.is_whitespace() || !is_invisible(*c)) {
         let c = if c.is_whitespace() { ' ' } else { c };
         if c == ' ' && (line.is_empty() || line.ends_with(' ')) {
             continue;
@@ -54,12 +61,29 @@ pub fn clean_line(text: Untrusted<&str>, max_chars: usize) -> String {
 /// A name: one word of letters, digits and the signs that occur in names. A sentence in the place of
 /// a name would stand in our own notice, as if we had said it.
 pub(crate) fn clean_name(name: &str) -> Cow<'_, str> {
-    // Nearly all are so, and stand before every text: no marker is so short, and no token so plain.
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    if name.len() < PLAIN_NAME && name.bytes().all(is_plain) {
+    if is_plain_name(name) {
         return Cow::Borrowed(name);
     }
     clean_word(name, "-_./:@", NAME_CHARS).into()
+}
+
+/// Nearly all names are so, and stand before every text: no marker is so short, and no token so plain.
+fn is_plain_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    name.len() < PLAIN_NAME && name.bytes().all(is_plain)
+}
+
+/// Whether there is nothing to leave out and no blank to join: so are most descriptions.
+fn is_one_plain_line(text: &str) -> bool {
+    // As if a blank stood before it: it must not begin with one either.
+    let mut before = b' ';
+    for byte in text.bytes() {
+        if !matches!(byte, b' '..=b'~') || byte == b' ' && before == b' ' {
+            return false;
+        }
+        before = byte;
+    }
+    before != b' '
 }
 
 /// An address: one word of the characters that an address is made of, but for brackets and quotes.
@@ -88,6 +112,10 @@ fn clean_word(text: &str, signs: &str, max_chars: usize) -> String {
 
 /// Cuts the text to a number of characters.
 fn cut(mut text: String, max_chars: usize) -> String {
+    // No more bytes than that: no more characters either.
+    if text.len() <= max_chars {
+        return text;
+    }
     if text.chars().nth(max_chars).is_some() {
         let keep = max_chars.saturating_sub(1);
         let end = text.char_indices().nth(keep).map_or(text.len(), |(at, _)| at);

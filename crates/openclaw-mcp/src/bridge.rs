@@ -168,9 +168,9 @@ impl AgentTools {
         let outcome = match result {
             Ok(raw) => {
                 let limits = wishes.result_limits(server);
-                let says_unknown = says_unknown_tool(&raw);
+                let is_short = raw.get().len() < 1_000;
                 let outcome = self.read_result(raw, origin, limits, duration).await;
-                if outcome.is_error && says_unknown {
+                if is_short && outcome.is_error && says_unknown_tool(&outcome) {
                     ask_again(attached);
                 }
                 outcome
@@ -386,8 +386,8 @@ fn is_unknown_tool(error: &CallError) -> bool {
     matches!(error.code, -32601 | -32602) && says_so
 }
 
-/// Whether a short answer says so, of servers that make a result of it.
-fn says_unknown_tool(raw: &RawValue) -> bool {
-    let text = raw.get();
-    text.len() < 1_000 && (text.contains("nknown tool") || text.contains("ool not found"))
+/// Whether an answer says so, of servers that make a result of it.
+fn says_unknown_tool(outcome: &ToolOutcome) -> bool {
+    let text = outcome.text();
+    text.contains("nknown tool") || text.contains("ool not found")
 }

@@ -155,9 +155,17 @@ fn is_disguised(text: &str) -> bool {
 /// Line by line, because lists and examples are read better so; then once more as a whole, because a
 /// marker may be spread over lines.
 fn clean_lines(text: &str, max_chars: usize) -> String {
+    let text = text.trim();
+    // Most are one line, and not cut: then the whole is what was cleaned already.
+    if text.len() <= max_chars && !text.contains('\n') {
+        let line = clean_line(Untrusted::new(text), max_chars);
+        if line.len() <= text.len() {
+            return line;
+        }
+    }
     let mut cleaned = String::new();
     let mut room = max_chars;
-    for line in text.trim().lines().take(MAX_LINES) {
+    for line in text.lines().take(MAX_LINES) {
         let line = clean_line(Untrusted::new(line), room);
         room = room.saturating_sub(line.chars().count() + 1);
         cleaned.push_str(&line);

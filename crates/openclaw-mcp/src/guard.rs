@@ -4,9 +4,12 @@
 //! group of its own, whose input is a pipe that only the program holds. While it lives, it writes
 //! down there which process groups are its own; when it is gone, however it went, the pipe closes,
 //! and the guard ends what is left, also of descendants that have left their group. A guard that is
-//! itself killed gets a successor, which is told of all groups, when the next is told of. Unlike `PR_SET_PDEATHSIG` this reaches whole groups, works on
-//! every Unix, needs no `unsafe`, and does not depend on which thread started a process. On Windows a
-//! job object does the same.
+//! itself killed gets a successor, which is told of all groups, when the next is told of. Unlike
+//! `PR_SET_PDEATHSIG` this reaches whole groups, works on every Unix, needs no `unsafe`, and does not
+//! depend on which thread started a process. On Windows a job object does the same.
+//!
+//! Starting it takes as long as starting a server. So both start side by side, and the guard is told of
+//! what there is by then when it runs.
 
 use std::sync::{Arc, Mutex};
 
@@ -33,12 +36,24 @@ pub struct Guard {
 #[cfg_attr(not(unix), allow(dead_code, reason = "a job object needs no guard"))]
 struct State {
     command: GuardCommand,
-    /// The guard, once it runs.
     #[cfg(unix)]
-    running: Option<Running>,
+    line: Line,
     /// What it is to watch.
     #[cfg(unix)]
     watched: std::collections::BTreeMap<u32, Lineage>,
+}
+
+/// The way to tell the guard something.
+#[cfg(unix)]
+#[derive(Debug, Default)]
+enum Line {
+    /// It does not run.
+    #[default]
+    Closed,
+    /// It is being started, and will be told of all that is watched by then.
+    Opening,
+    /// It runs.
+    Open(Running),
 }
 
 /// One group that is watched, until this is dropped.
@@ -55,7 +70,7 @@ impl Guard {
         let state = State {
             command,
             #[cfg(unix)]
-            running: None,
+            line: Line::Closed,
             #[cfg(unix)]
             watched: std::collections::BTreeMap::new(),
         };
@@ -67,48 +82,91 @@ impl Guard {
         Self::default()
     }
 
+    /// Starts the guard unless it runs, beside whatever its caller does next.
+    pub fn prepare(&self) {
+        #[cfg(unix)]
+        if let Some(shared) = &self.shared {
+            prepare(shared);
+        }
+    }
+
     /// Has a process group watched.
     #[cfg(unix)]
     pub(crate) fn watch(&self, lineage: &Lineage) -> Entry {
         let group = lineage.leader();
-        self.change(|state| {
-            state.watched.insert(group, lineage.clone());
-            state.tell(&format!("+{lineage}"));
+        self.change(&format!("+{lineage}"), |watched| {
+            watched.insert(group, lineage.clone());
         });
         Entry { guard: self.clone(), group }
     }
 
+    /// Changes what is watched, and tells the guard. Should it be gone, or not be there yet, a new one is
+    /// told of all that is watched by then.
     #[cfg(unix)]
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(
+        &self,
+        line: &str,
+        change: impl FnOnce(&mut std::collections::BTreeMap<u32, Lineage>),
+    ) {
         let Some(shared) = &self.shared else { return };
-        change(&mut shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    }
-}
-
-#[cfg(unix)]
-impl State {
-    /// Tells the guard. Should it be gone, or not be there yet, a new one is told of all that is
-    /// watched by now.
-    fn tell(&mut self, line: &str) {
-        if let Some(running) = &mut self.running {
+        let mut state = lock(shared);
+        change(&mut state.watched);
+        if let Line::Open(running) = &mut state.line {
             match running.tell(line) {
                 Ok(()) => return,
                 Err(error) => tracing::warn!(%error, "the guard for server processes is gone"),
             }
-            self.running = None;
+            state.line = Line::Closed;
         }
-        if self.watched.is_empty() {
-            return;
+        let is_needed = !state.watched.is_empty();
+        drop(state);
+        if is_needed {
+            prepare(shared);
         }
-        let started = Running::start(&self.command).and_then(|mut running| {
-            for lineage in self.watched.values() {
-                running.tell(&format!("+{lineage}"))?;
-            }
-            Ok(running)
-        });
-        match started {
-            Ok(running) => self.running = Some(running),
-            Err(error) => tracing::warn!(%error, "no guard for server processes"),
+    }
+}
+
+#[cfg(unix)]
+fn lock(shared: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+    shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(unix)]
+fn prepare(shared: &Arc<Mutex<State>>) {
+    let mut state = lock(shared);
+    if !matches!(state.line, Line::Closed) {
+        return;
+    }
+    state.line = Line::Opening;
+    let command = state.command.clone();
+    drop(state);
+    let opening = {
+        let (shared, command) = (Arc::clone(shared), command.clone());
+        move || open(&shared, &command)
+    };
+    // It ends by itself, as soon as the guard runs.
+    let thread = std::thread::Builder::new().name("guard".to_owned()).spawn(opening);
+    if thread.is_err() {
+        open(shared, &command);
+    }
+}
+
+/// Starts the guard, and tells it of all that is watched.
+#[cfg(unix)]
+fn open(shared: &Mutex<State>, command: &GuardCommand) {
+    let started = Running::start(command);
+    let mut state = lock(shared);
+    let opened = started.and_then(|mut running| {
+        for lineage in state.watched.values() {
+            running.tell(&format!("+{lineage}"))?;
+        }
+        Ok(running)
+    });
+    match opened {
+        Ok(running) => state.line = Line::Open(running),
+        Err(error) => {
+            state.line = Line::Closed;
+            tracing::warn!(%error, "no guard for server processes");
         }
     }
 }
@@ -116,9 +174,8 @@ impl State {
 #[cfg(unix)]
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.guard.change(|state| {
-            state.watched.remove(&self.group);
-            state.tell(&format!("-{}", self.group));
+        self.guard.change(&format!("-{}", self.group), |watched| {
+            watched.remove(&self.group);
         });
     }
 }

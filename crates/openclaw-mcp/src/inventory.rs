@@ -17,6 +17,9 @@ pub(crate) use update::Update;
 /// All lists, as if each had changed.
 pub(crate) const EVERYTHING: Changes = Changes { tools: 1, resources: 1, prompts: 1 };
 
+/// So many entries are few.
+const SMALL: usize = 64;
+
 /// What a server has.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {
@@ -81,6 +84,12 @@ impl Inventory {
     ) -> Result<Self, CallError> {
         let update = Update::list(server, connection, EVERYTHING, limits).await?;
         Ok(Self::default().with(update))
+    }
+
+    /// Whether it can be looked through without keeping others waiting.
+    pub(crate) fn is_small(&self) -> bool {
+        let more = self.resources.len() + self.templates.len() + self.prompts.len();
+        self.tools.len() + more <= SMALL
     }
 
     /// The same with lists that were read anew.

@@ -14,6 +14,7 @@ pub mod catalogue;
 pub mod client;
 mod clock;
 pub mod connection;
+mod decimal;
 #[cfg(unix)]
 mod descendants;
 pub mod describe;

@@ -105,10 +105,7 @@ impl Memory {
     /// Remembers. It is a convenience only: failing is no reason to stop. It blocks.
     pub fn keep(&self, era: Era, flavour: Option<Flavour>, inventory: &Inventory) {
         let Some(file) = &self.file else { return };
-        let remembered =
-            Remembered { format: FORMAT, era: Some(era), flavour, inventory: inventory.clone() };
-        // Serializing plain data cannot fail.
-        let bytes = serde_json::to_vec(&remembered).unwrap_or_default();
+        let bytes = written_down(era, flavour, inventory);
         let hash = hash(&bytes);
         let mut written = self.written();
         if *written == Some(hash) {
@@ -122,9 +119,22 @@ impl Memory {
         }
     }
 
+    /// Whether that is remembered already, or nothing is.
+    pub fn has(&self, era: Era, flavour: Option<Flavour>, inventory: &Inventory) -> bool {
+        let is_kept = || Some(hash(&written_down(era, flavour, inventory))) == *self.written();
+        self.file.is_none() || is_kept()
+    }
+
     fn written(&self) -> MutexGuard<'_, Option<[u8; 32]>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn written_down(era: Era, flavour: Option<Flavour>, inventory: &Inventory) -> Vec<u8> {
+    let remembered =
+        Remembered { format: FORMAT, era: Some(era), flavour, inventory: inventory.clone() };
+    // Serializing plain data cannot fail.
+    serde_json::to_vec(&remembered).unwrap_or_default()
 }
 
 fn hash(bytes: &[u8]) -> [u8; 32] {

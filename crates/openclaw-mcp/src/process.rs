@@ -117,6 +117,7 @@ impl Process {
         command.wrap(process_wrap::tokio::JobObject);
         // Has the runtime reap the leader if we end before it does.
         command.wrap(KillOnDrop);
+        guard.prepare();
         let mut child = command.spawn().map_err(|cause| spawn_error(launch, cause))?;
         let pid = child.id().unwrap_or_default();
         let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());

@@ -93,6 +93,10 @@ impl Shelf {
     async fn remember(&self, connection: &Connection) {
         let (era, flavour) = (connection.era(), connection.flavour());
         let (memory, inventory) = (Arc::clone(&self.memory), self.inventory());
+        // Mostly it is known already: to see that of a small one takes less than to start a thread.
+        if inventory.is_small() && memory.has(era, flavour, &inventory) {
+            return;
+        }
         let kept = tokio::task::spawn_blocking(move || memory.keep(era, flavour, &inventory));
         if let Err(error) = kept.await {
             tracing::debug!(server = %self.server, %error, "what was learnt cannot be remembered");

@@ -1,8 +1,15 @@
 //! A tool call over stdio: the whole bridge and the fast lane alone, beside a bare `rmcp` client.
 
+use std::hint::black_box;
+use std::time::Duration;
+
+use openclaw_mcp::results::{Origin, ResultLimits, outcome};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::measure::{Budget, IN_FLIGHT, ROUNDS, cpu, heading, keep_best, line, median, pin};
+use crate::measure::{
+    Budget, IN_FLIGHT, ROUNDS, cpu, cpu_used, heading, keep_best, line, median, pin,
+};
 use crate::sides::{Arguments, Bare, Bridge, Lane, local_entry, usual};
 use crate::{runtime, syscalls};
 
@@ -98,6 +105,34 @@ async fn compare(kind: &Kind) {
     ] {
         line(&format!("{what}, CPU, {side}"), "µs", ours, of, budget(CPU));
     }
+    shares(what, wrapping(&lane.answer(tool, raw).await), lane_used, used, audited_used);
     bridge.fleet.stop().await;
     audited.fleet.stop().await;
+}
+
+/// Says what the CPU time of a call goes to, and to what most of it. Wrapping is measured by itself; what
+/// the lane, wrapping and the audit line leave over are the checks, with all that lies between.
+fn shares(what: &str, wrapping: f64, lane: f64, bridge: f64, audited: f64) {
+    let checks = (bridge - lane - wrapping).max(0.0);
+    let audit = (audited - bridge).max(0.0);
+    let shares = [("wire", lane), ("checks", checks), ("wrapping", wrapping), ("audit", audit)];
+    let listed = shares.map(|(part, micros)| format!("{part} {micros:.2}"));
+    let most = shares.iter().max_by(|(_, a), (_, b)| a.total_cmp(b)).map_or("", |(part, _)| part);
+    println!("{what}, CPU goes to (µs): {}; most to: {most}", listed.join(", "));
+}
+
+/// The CPU time to make an outcome of an answer, in microseconds.
+fn wrapping(answer: &RawValue) -> f64 {
+    let repeats = (4 * 1024 * 1024 / answer.get().len()).clamp(50, 2_000);
+    let origin = Origin { server: "x", tool: "echo" };
+    let limits = ResultLimits { max_chars: 100_000_000 };
+    let round = || {
+        let start = cpu_used();
+        for _ in 0..repeats {
+            let outcome = outcome(answer.to_owned(), origin, limits, None, Duration::ZERO);
+            assert!(!black_box(outcome).is_error);
+        }
+        (cpu_used() - start) / repeats as f64
+    };
+    (0..ROUNDS).map(|_| round()).fold(f64::MAX, f64::min)
 }

@@ -1,5 +1,6 @@
 //! One line of the audit log.
 
+use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use openclaw_secrets::Redactor;
@@ -9,11 +10,14 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::Rfc3339;
+use crate::decimal::Decimal;
 
 /// Longer arguments are written down only in part.
 const MAX_ARGUMENTS: usize = 16 * 1024;
 /// Names from outside are cut here.
 const MAX_NAME: usize = 256;
+/// Most lines fit in here.
+const ROOM: usize = 384;
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,26 +80,6 @@ pub struct CallRecord<'a> {
     pub result_chars: usize,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Line<'a> {
-    time: Rfc3339,
-    who: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<&'a str>,
-    server: &'a str,
-    tool: &'a str,
-    raw_tool: &'a str,
-    outcome: &'static str,
-    duration_ms: f64,
-    arguments_sha256: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<Arguments>,
-    result_chars: usize,
-}
-
 /// Arguments as they may be written down.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -106,28 +90,67 @@ enum Arguments {
 }
 
 impl CallRecord<'_> {
-    /// The line, with its end. With a redactor the arguments are in it.
+    /// The line, with its end. With a redactor the arguments are in it. It is put together by hand:
+    /// every call waits for it.
     pub(super) fn line(&self, redactor: Option<&Redactor>) -> String {
         let arguments = self.arguments.get();
-        let line = Line {
-            time: Rfc3339(self.at),
-            who: cut(self.who, MAX_NAME),
-            agent: self.agent.map(|name| cut(name, MAX_NAME)),
-            session: self.session.map(|name| cut(name, MAX_NAME)),
-            server: cut(self.server, MAX_NAME),
-            tool: cut(self.tool, MAX_NAME),
-            raw_tool: cut(self.raw_tool, MAX_NAME),
-            outcome: self.outcome.name(),
-            duration_ms: (self.duration.as_secs_f64() * 1e6).round() / 1e3,
-            arguments_sha256: hex(&Sha256::digest(arguments)),
-            arguments: redactor.map(|redactor| Arguments::without_secrets(arguments, redactor)),
-            result_chars: self.result_chars,
-        };
-        // Plain data cannot fail to serialize.
-        let mut line = serde_json::to_string(&line).unwrap_or_default();
-        line.push('\n');
+        let mut line = String::with_capacity(ROOM);
+        // What is written to a string is never refused.
+        let _ = write!(line, "{{\"time\":\"{}\"", Rfc3339(self.at));
+        member(&mut line, "who", Some(self.who));
+        member(&mut line, "agent", self.agent);
+        member(&mut line, "session", self.session);
+        member(&mut line, "server", Some(self.server));
+        member(&mut line, "tool", Some(self.tool));
+        member(&mut line, "rawTool", Some(self.raw_tool));
+        member(&mut line, "outcome", Some(self.outcome.name()));
+        line.push_str(",\"durationMs\":");
+        milliseconds(&mut line, self.duration);
+        line.push_str(",\"argumentsSha256\":\"");
+        hex(&mut line, &Sha256::digest(arguments));
+        line.push('"');
+        if let Some(redactor) = redactor {
+            line.push_str(",\"arguments\":");
+            let arguments = Arguments::without_secrets(arguments, redactor);
+            // Plain data cannot fail to serialize.
+            line.push_str(&serde_json::to_string(&arguments).unwrap_or_default());
+        }
+        line.push_str(",\"resultChars\":");
+        line.push_str(Decimal::default().of(self.result_chars as u64));
+        line.push_str("}\n");
         line
     }
+}
+
+/// A text with its name, if there is one.
+fn member(line: &mut String, name: &str, text: Option<&str>) {
+    let Some(text) = text.map(|text| cut(text, MAX_NAME)) else { return };
+    for part in [",\"", name, "\":"] {
+        line.push_str(part);
+    }
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        for part in ["\"", text, "\""] {
+            line.push_str(part);
+        }
+    } else {
+        line.push_str(&serde_json::to_string(text).unwrap_or_default());
+    }
+}
+
+/// Milliseconds and thousandths of them.
+fn milliseconds(line: &mut String, duration: Duration) {
+    let nanos = duration.as_nanos().saturating_add(500);
+    let micros = u64::try_from(nanos / 1_000).unwrap_or(u64::MAX);
+    line.push_str(Decimal::default().of(micros / 1_000));
+    line.push('.');
+    // A thousand more, so that zeros in front are written.
+    let mut digits = Decimal::default();
+    let parts = digits.of(1_000 + micros % 1_000).get(1..).unwrap_or_default();
+    line.push_str(match parts.trim_end_matches('0') {
+        "" => "0",
+        parts => parts,
+    });
 }
 
 impl Arguments {
@@ -150,7 +173,32 @@ fn cut(text: &str, max_bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(max_bytes)).unwrap_or(text)
 }
 
-fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
+fn hex(line: &mut String, bytes: &[u8]) {
+    let digit = |digit: u8| char::from(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 });
+    for byte in bytes {
+        line.push(digit(byte >> 4));
+        line.push(digit(byte & 0xf));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_milliseconds_to_the_microsecond() {
+        for (nanos, expected) in [
+            (0, "0.0"),
+            (499, "0.0"),
+            (500, "0.001"),
+            (20_000, "0.02"),
+            (1_500_000, "1.5"),
+            (12_000_000, "12.0"),
+            (3_600_000_123_000, "3600000.123"),
+        ] {
+            let mut line = String::new();
+            milliseconds(&mut line, Duration::from_nanos(nanos));
+            assert_eq!(line, expected);
+        }
+    }
 }

@@ -5,10 +5,13 @@ use std::io::Write as _;
 use serde_json::value::RawValue;
 
 use super::ToolCall;
+use crate::decimal::Decimal;
 
 /// A request, on one line and without its end.
 pub(super) fn request(out: &mut Vec<u8>, id: u64, method: &str, params: &RawValue) {
-    let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"#);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    out.extend_from_slice(Decimal::default().of(id).as_bytes());
+    out.extend_from_slice(br#","method":"#);
     let _ = serde_json::to_writer(&mut *out, method);
     out.extend_from_slice(br#","params":"#);
     on_one_line(out, params.get());
@@ -17,7 +20,9 @@ pub(super) fn request(out: &mut Vec<u8>, id: u64, method: &str, params: &RawValu
 
 /// A call of a tool, on one line and without its end.
 pub(super) fn tool_call(out: &mut Vec<u8>, id: u64, call: &ToolCall<'_>) {
-    let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"#);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    out.extend_from_slice(Decimal::default().of(id).as_bytes());
+    out.extend_from_slice(br#","method":"tools/call","params":{"name":"#);
     let _ = serde_json::to_writer(&mut *out, call.tool);
     out.extend_from_slice(br#","arguments":"#);
     on_one_line(out, call.arguments.get());
@@ -25,8 +30,14 @@ pub(super) fn tool_call(out: &mut Vec<u8>, id: u64, call: &ToolCall<'_>) {
         out.push(b',');
         on_one_line(out, call.more);
     }
-    let comma = if call.meta.is_empty() { "" } else { "," };
-    let _ = write!(out, r#","_meta":{{{}{comma}"progressToken":{id}}}}}}}"#, call.meta);
+    out.extend_from_slice(br#","_meta":{"#);
+    out.extend_from_slice(call.meta.as_bytes());
+    if !call.meta.is_empty() {
+        out.push(b',');
+    }
+    out.extend_from_slice(br#""progressToken":"#);
+    out.extend_from_slice(Decimal::default().of(id).as_bytes());
+    out.extend_from_slice(b"}}}");
 }
 
 /// What tells a server that nobody waits for a call any more.

@@ -86,7 +86,12 @@ pub(super) fn peek(line: &[u8]) -> Line<'_> {
     if first == Some(&b'[') {
         return serde_json::from_slice(line).map_or(Line::Garbage, Line::Batch);
     }
-    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(line) else { return broken(line) };
+    // Text is looked at once for being such; in bytes, each of its parts would be.
+    let envelope: Result<Envelope<'_>, _> = match std::str::from_utf8(line) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(line),
+    };
+    let Ok(envelope) = envelope else { return broken(line) };
     // The method comes first: a request of the server may use an id that is one of ours, too.
     if let Some(method) = envelope.method {
         let progress = (method == "notifications/progress").then_some(envelope.params).flatten();

@@ -72,6 +72,11 @@ impl Queue {
         self.ending.until().await
     }
 
+    /// Whether something may be added at once, as nearly always.
+    pub(super) fn has_room(&self) -> bool {
+        self.closed().is_none() && self.state().out.len() < HIGH_WATER
+    }
+
     /// Waits until something may be added. Safe to cancel.
     pub(super) async fn room(&self) -> Result<(), Closed> {
         loop {

@@ -161,7 +161,9 @@ fn read<'s>(members: impl Iterator<Item = (&'s String, &'s Value)>) -> Option<Ki
         let mut is_rule = true;
         match keyword.as_str() {
             "type" => named = Named::read(value)?,
-            "enum" if choices.is_none() => choices = Some(strings(value).filter(|choices| !choices.is_empty())?),
+            "enum" if choices.is_none() => {
+                choices = Some(strings(value).filter(|choices| !choices.is_empty())?)
+            }
             "const" if choices.is_none() => choices = Some(vec![value.as_str()?.to_owned()]),
             "minimum" => least = Some(value.as_i64()?),
             "maximum" => most = Some(value.as_i64()?),
@@ -187,8 +189,7 @@ fn read<'s>(members: impl Iterator<Item = (&'s String, &'s Value)>) -> Option<Ki
     if choices.is_some() {
         named = Named { string: named.string, ..Named::default() };
     }
-    let number =
-        Numbers { is_whole: named.whole && !named.number, least, most };
+    let number = Numbers { is_whole: named.whole && !named.number, least, most };
     let object = match named.object {
         true => Some(objects(properties, required.unwrap_or_default(), has_others)?),
         // It says something about objects that was not looked at.
@@ -381,7 +382,8 @@ impl Strings {
         let Between { least, most } = self.length;
         let bytes = text.len() as u64;
         // A character has one to four bytes: mostly they need not be counted.
-        let is_long_enough = least == 0 || least.saturating_mul(4) <= bytes || least == 1 && bytes > 0;
+        let is_long_enough =
+            least == 0 || least.saturating_mul(4) <= bytes || least == 1 && bytes > 0;
         let has_length = is_long_enough && bytes <= most;
         is_choice && (has_length || self.length.holds(text.chars().count()))
     }

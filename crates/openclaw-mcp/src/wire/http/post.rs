@@ -1,5 +1,6 @@
 //! One HTTP request, and what its status says.
 
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -56,7 +57,7 @@ impl HttpWire {
             Protocol::Sse { endpoint } => endpoint,
             Protocol::Modern | Protocol::Streamable => &self.url,
         };
-        let headers = headers::of_post(route, message.subject);
+        let headers = || headers::of_post(route, message.subject);
         let response = self.send(Method::POST, url, headers, Some(&message.body)).await?;
         if response.status().is_success() {
             refuse_compressed(&response)?;
@@ -83,7 +84,8 @@ impl HttpWire {
         // Only its number is needed.
         self.calls().close(id);
         let body = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, id.number()).into();
-        let headers = headers::of_post(route, Subject { method: "ping", object: Object::None });
+        let ping = Subject { method: "ping", object: Object::None };
+        let headers = || headers::of_post(route, ping);
         let pinged = timeout(PING, async {
             let response = self.send(Method::POST, url, headers, Some(&body)).await.ok()?;
             let refused = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND];
@@ -103,7 +105,7 @@ impl HttpWire {
         route: &Route,
         last_event: Option<&str>,
     ) -> Result<Response, CallError> {
-        let headers = headers::of_get(route, last_event);
+        let headers = || headers::of_get(route, last_event);
         let response = self.send(Method::GET, &self.url, headers, None).await?;
         if !response.status().is_success() {
             return Err(self.failure(response).await);
@@ -122,7 +124,8 @@ impl HttpWire {
 
     /// Ends a session. Whether the server cares is its own affair.
     pub(super) async fn delete(&self, route: &Route) {
-        let _ = self.send(Method::DELETE, &self.url, headers::of_delete(route), None).await;
+        let headers = || headers::of_delete(route);
+        let _ = self.send(Method::DELETE, &self.url, headers, None).await;
     }
 
     /// One request, sent on within its origin if the server says so. Credentials never leave it.
@@ -130,18 +133,18 @@ impl HttpWire {
         &self,
         method: Method,
         url: &Url,
-        headers: HeaderMap,
+        headers: impl Fn() -> HeaderMap,
         body: Option<&Bytes>,
     ) -> Result<Response, CallError> {
-        let mut url = url.clone();
+        let mut url = Cow::Borrowed(url);
         for _ in 0..=MAX_REDIRECTS {
-            let mut request = Request::new(method.clone(), url.clone());
-            *request.headers_mut() = headers.clone();
+            let mut request = Request::new(method.clone(), url.as_ref().clone());
+            *request.headers_mut() = headers();
             *request.body_mut() = body.map(|body| body.clone().into());
             let response = self.client.execute(request).await;
             let response = response.map_err(|error| reach::unreachable(&error, self.is_proxied))?;
             match self.sent_on(&method, &url, &response)? {
-                Some(target) => url = target,
+                Some(target) => url = Cow::Owned(target),
                 None => return Ok(response),
             }
         }
