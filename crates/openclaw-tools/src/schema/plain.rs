@@ -162,7 +162,7 @@ fn read<'s>(members: impl Iterator<Item = (&'s String, &'s Value)>) -> Option<Ki
         match keyword.as_str() {
             "type" => named = Named::read(value)?,
             "enum" if choices.is_none() => {
-                choices = Some(strings(value).filter(|choices| !choices.is_empty())?)
+                choices = Some(strings(value).filter(|choices| !choices.is_empty())?);
             }
             "const" if choices.is_none() => choices = Some(vec![value.as_str()?.to_owned()]),
             "minimum" => least = Some(value.as_i64()?),
@@ -191,7 +191,7 @@ fn read<'s>(members: impl Iterator<Item = (&'s String, &'s Value)>) -> Option<Ki
     }
     let number = Numbers { is_whole: named.whole && !named.number, least, most };
     let object = match named.object {
-        true => Some(objects(properties, required.unwrap_or_default(), has_others)?),
+        true => Some(objects(properties, &required.unwrap_or_default(), has_others)?),
         // It says something about objects that was not looked at.
         false if properties.is_some() => return None,
         false => None,
@@ -250,14 +250,14 @@ fn either(alternatives: &[Value]) -> Option<Kinds> {
 
 fn objects(
     properties: Option<&Map<String, Value>>,
-    required: Vec<String>,
+    required: &[String],
     has_others: bool,
 ) -> Option<Objects> {
     let mut all = Vec::new();
     for (name, property) in properties.into_iter().flatten() {
         all.push((name.clone(), Some(schema(property)?)));
     }
-    for name in &required {
+    for name in required {
         if !properties.is_some_and(|properties| properties.contains_key(name)) {
             // Whatever it is, if others than those named may be there at all.
             all.push((name.clone(), has_others.then_some(None)?));
