@@ -6,9 +6,10 @@
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 /// These talk to servers, which leave things in the state folder.
-const WITH_SERVERS: [&str; 5] = [
+const WITH_SERVERS: [&str; 6] = [
     "crates/openclaw/tests/cmd/servers.md",
     "crates/openclaw/tests/cmd/call.md",
+    "docs/agent.md",
     "docs/quick-start.md",
     "docs/servers.md",
     "docs/troubleshooting.md",
