@@ -25,6 +25,18 @@ pub mod detail {
     pub const TIMED_OUT: &str = "TIMED_OUT";
     /// There is no such method. Ours alone: the Node gateway says so only in words.
     pub const UNKNOWN_METHOD: &str = "UNKNOWN_METHOD";
+    /// There is no such MCP server. Ours, as are those below.
+    pub const UNKNOWN_SERVER: &str = "UNKNOWN_SERVER";
+    /// There is no such tool or prompt.
+    pub const UNKNOWN_TOOL: &str = "UNKNOWN_TOOL";
+    /// The MCP server cannot be used now.
+    pub const SERVER_UNAVAILABLE: &str = "SERVER_UNAVAILABLE";
+    /// The tool says something else about itself than when it was approved.
+    pub const TOOL_CHANGED: &str = "TOOL_CHANGED";
+    /// The tool is listed, and cannot be called.
+    pub const TOOL_UNUSABLE: &str = "TOOL_UNUSABLE";
+    /// This gateway cannot log in to servers.
+    pub const NO_LOGINS: &str = "NO_LOGINS";
 }
 
 /// What kind of error.

@@ -1,10 +1,18 @@
 //! `mcp.*` (ours): MCP servers, their tools, resources and prompts.
 //!
-//! Answers are what `openclaw mcp … --json` prints. What a server's status or a call's outcome is made of
-//! belongs to the MCP engine and stays raw here.
+//! Answers are what `openclaw mcp … --json` prints. What a server's status is made of belongs to the MCP
+//! engine and stays raw here.
+
+mod outcome;
+
+pub use outcome::{Details, Failure, Finding, Link, Outcome, Part};
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::config::Issue;
 
 /// `mcp.servers`, and `mcp.reload`: all servers of an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -29,7 +37,7 @@ pub struct ServersResult {
     pub servers: Vec<Box<RawValue>>,
 }
 
-/// `mcp.status`, `mcp.connect`, `mcp.disconnect`: one server.
+/// `mcp.status`, `mcp.disconnect`: one server.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServerParams {
@@ -38,6 +46,22 @@ pub struct ServerParams {
     pub agent_id: Option<String>,
     /// Its name.
     pub server: String,
+}
+
+/// `mcp.connect`: a service that is used from now on, until the gateway ends; or a server that was
+/// disconnected.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConnectParams {
+    /// Whose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Where it is. If left out, `server` is one that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Its name; if left out, one that follows from the address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// What `mcp.connect` and `mcp.disconnect` answer. `mcp.status` answers the status alone.
@@ -154,6 +178,9 @@ pub struct ReloadResult {
     pub removed: Vec<String>,
     /// Servers that were started anew.
     pub changed: Vec<String>,
+    /// Why it could not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub issues: Vec<Issue>,
 }
 
 /// `mcp.tools`, `mcp.resources`, `mcp.prompts`.
@@ -166,9 +193,15 @@ pub struct ListParams {
     /// Of which server; of all, if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// Of tools: only this one, by the name that models use, or by its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// Of tools: with the schema of their arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<bool>,
+    /// Of tools: with all that the server says, as it says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<bool>,
 }
 
 /// What `mcp.tools` answers.
@@ -201,6 +234,9 @@ pub struct Tool {
     pub denied_by: Option<String>,
     /// Whether it says something else than when it was approved.
     pub changed: bool,
+    /// Why nobody can use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unusable: Option<String>,
     /// What it takes, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Box<RawValue>>,
@@ -254,18 +290,9 @@ pub struct CallParams {
     /// How long it may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-}
-
-/// What `mcp.call`, `mcp.read` and `mcp.prompt` answer.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Outcome {
-    /// The parts, each `{type, text | data, …}`.
-    pub content: Box<RawValue>,
-    /// Whether it failed.
-    pub is_error: bool,
-    /// Who answered, how long it took, what was suspicious.
-    pub details: Box<RawValue>,
+    /// Whether texts are wanted as a model would see them, inside their boundaries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<bool>,
 }
 
 /// What `mcp.resources` answers.
@@ -289,6 +316,9 @@ pub struct ReadParams {
     pub server: String,
     /// Which.
     pub uri: String,
+    /// Whether texts are wanted as a model would see them, inside their boundaries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<bool>,
 }
 
 /// What `mcp.prompts` answers.
@@ -310,9 +340,12 @@ pub struct PromptParams {
     pub server: String,
     /// Which.
     pub name: String,
-    /// What it takes, an object of texts.
+    /// What it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub args: Option<Box<RawValue>>,
+    pub args: Option<BTreeMap<String, String>>,
+    /// Whether texts are wanted as a model would see them, inside their boundaries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<bool>,
 }
 
 /// `mcp.logs`: what a server wrote to stderr, and what became of it.
