@@ -134,7 +134,7 @@ async fn approved(
     fallback: Fallback,
 ) -> ToolOutcome {
     let session = Some(turn.session.as_str());
-    let approval = match tool.standing() {
+    let approval = match tool.standing_for(arguments) {
         Standing::Free => None,
         Standing::Ask(why) => {
             let question = Question { tool: tool.spec(), arguments, why, session };

@@ -10,11 +10,12 @@ use openclaw_config::{
 use openclaw_tools::{Policy, Rules};
 
 use crate::bridge::Office;
-use crate::catalogue::{Catalogue, Member};
+use crate::catalogue::{Catalogue, CatalogueTool, Member};
 use crate::fleet::{Start, Tried};
 use crate::inventory::{Kind, LeftOut};
 use crate::naming::{RawTool, plain};
 use crate::notices::Told;
+use crate::pins::Pin;
 use crate::server::{Server, auth, reached_by};
 use crate::shelf::Revision;
 use crate::status::{AuthKind, ServerState, ServerStatus, TransportKind};
@@ -167,6 +168,14 @@ impl AgentTools {
             let found = inventory.left_out.iter().find(is_meant)?;
             Some((key.to_owned(), found.clone()))
         })
+    }
+
+    /// Whether a tool says something else about itself than when it was approved (B13).
+    pub fn is_changed(&self, tool: &CatalogueTool) -> bool {
+        let (server, name) = (tool.server().name().as_str(), tool.listed().name.as_str());
+        let pins = self.office.pins.as_ref();
+        let pin = pins.map(|pins| pins.check(server, name, tool.fingerprint()));
+        matches!(pin, Some(Pin::Changed { .. }))
     }
 
     /// All servers, those that do not run among them, in the order of their names (L9).

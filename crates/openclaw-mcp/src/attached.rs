@@ -39,6 +39,14 @@ pub struct Attached {
     turn: Mutex<()>,
 }
 
+/// A state of a resource, of a server that tells when it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edition {
+    /// The connection: what another one told counts for nothing.
+    since: Instant,
+    changes: u64,
+}
+
 /// What a server said about changes of its lists before they were read.
 #[derive(Debug, Clone)]
 pub(crate) struct Heard {
@@ -85,6 +93,13 @@ impl Attached {
         &self.connection
     }
 
+    /// What a resource looked like: as long as this stays the same, so does the resource. None if the
+    /// server does not tell when it changes.
+    pub fn edition_of(&self, uri: &str) -> Option<Edition> {
+        let changes = self.connection.changes_of(uri)?;
+        Some(Edition { since: self.since, changes })
+    }
+
     /// For how long it has been connected.
     pub fn uptime(&self) -> Duration {
         self.since.elapsed()
@@ -108,19 +123,28 @@ impl Attached {
                 }
                 () = sleep_or_never(self.every) => EVERYTHING,
             };
-            self.list_again(changed).await;
+            let _ = self.list_again(changed).await;
             pace.read(Instant::now());
         }
     }
 
     /// Lists anew what has changed, and puts it on the shelf.
-    pub(crate) async fn list_again(&self, changed: Changes) {
+    ///
+    /// # Errors
+    /// If they cannot be read: the old ones stay.
+    pub(crate) async fn list_again(&self, changed: Changes) -> Result<(), CallError> {
         let _turn = self.turn.lock().await;
         let server = self.shelf.server();
         match Update::list(server, &self.connection, changed, self.limits).await {
-            Ok(update) => self.shelf.update(update, &self.connection).await,
-            // The old list stays; if the connection is lost, that is found out elsewhere.
-            Err(error) => tracing::warn!(%server, %error, "its lists cannot be read again"),
+            Ok(update) => {
+                self.shelf.update(update, &self.connection).await;
+                Ok(())
+            }
+            // If the connection is lost, that is found out elsewhere.
+            Err(error) => {
+                tracing::warn!(%server, %error, "its lists cannot be read again");
+                Err(error)
+            }
         }
     }
 }

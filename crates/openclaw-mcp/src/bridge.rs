@@ -77,22 +77,24 @@ pub struct Call<'a> {
 pub struct Wishes<'a> {
     /// To be told how far the call has got.
     pub watcher: Option<&'a Watcher>,
-    /// An answer within this time, should the server be allowed more.
+    /// An answer within this time, whatever the server is allowed otherwise.
     pub within: Option<Duration>,
-    /// All that is in the answer: beside what a model sees, the details hold its structured content and
-    /// its binary resources.
+    /// All that is in the answer: no text is cut, and beside what a model sees, the details hold its
+    /// structured content and its binary resources.
     pub everything: bool,
+    /// No more than so many characters of text.
+    pub max_chars: Option<usize>,
 }
 
 impl Wishes<'_> {
     pub(crate) fn limits(self, server: &Server) -> Limits {
-        let Limits { timeout, cap } = server.limits;
-        let within = self.within.unwrap_or(Duration::MAX);
-        Limits { timeout: timeout.min(within), cap: cap.min(within) }
+        let within = |within| Limits { timeout: within, cap: within };
+        self.within.map_or(server.limits, within)
     }
 
     pub(crate) fn result_limits(self, server: &Server) -> ResultLimits {
-        let max_chars = server.config().max_result_chars;
+        let usual = if self.everything { usize::MAX } else { server.config().max_result_chars };
+        let max_chars = self.max_chars.map_or(usual, |most| most.min(usual));
         ResultLimits { max_chars, everything: self.everything }
     }
 }
@@ -176,7 +178,7 @@ impl AgentTools {
                 outcome
             }
             Err(error) if has_code(&error, HEADER_MISMATCH) => {
-                attached.list_again(Changes { tools: 1, ..Changes::default() }).await;
+                let _ = attached.list_again(Changes { tools: 1, ..Changes::default() }).await;
                 return Err(Stale(results::call_failed(error, origin)));
             }
             Err(error) => {

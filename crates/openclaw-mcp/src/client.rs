@@ -13,7 +13,7 @@ pub use host::{Answer, Host, Lender, Person, Question, Wanted};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
@@ -68,6 +68,16 @@ struct Shared {
     server: String,
     host: Host,
     changes: watch::Sender<Changes>,
+    /// The resources whose changes the server tells, and how often it has.
+    updates: Mutex<BTreeMap<String, Followed>>,
+}
+
+/// A resource whose changes somebody wants to hear of.
+#[derive(Debug, Clone, Copy, Default)]
+struct Followed {
+    changes: u64,
+    /// Whether the server tells of them, as things are.
+    is_told: bool,
 }
 
 impl Client {
@@ -76,7 +86,8 @@ impl Client {
         let host = host.of_server(server);
         let (server, config) = (server.to_owned(), host.config());
         let changes = watch::Sender::new(Changes::default());
-        let shared = Arc::new(Shared { server, host, changes });
+        let updates = Mutex::default();
+        let shared = Arc::new(Shared { server, host, changes, updates });
         Self { config, redactor: Redactor::new(), shared }
     }
 
@@ -105,6 +116,38 @@ impl Client {
 
     pub(crate) fn changed(&self, note: impl FnOnce(&mut Changes)) {
         self.shared.changes.send_modify(note);
+    }
+
+    /// The server has promised to tell when these resources change. What it has told counts as a change
+    /// of each: it may have come before the promise.
+    pub(crate) fn follow(&self, resources: impl IntoIterator<Item = String>) {
+        let mut updates = self.updates();
+        for uri in resources {
+            let followed = updates.entry(uri).or_default();
+            followed.changes += 1;
+            followed.is_told = true;
+        }
+    }
+
+    /// A resource has changed. One that nobody follows is not kept: a server could name any number.
+    pub(crate) fn updated(&self, uri: &str) {
+        if let Some(followed) = self.updates().get_mut(uri) {
+            followed.changes += 1;
+        }
+    }
+
+    /// How often a resource has changed; none if the server does not tell.
+    pub(crate) fn changes_of(&self, uri: &str) -> Option<u64> {
+        self.updates().get(uri).filter(|it| it.is_told).map(|it| it.changes)
+    }
+
+    /// From now on nobody is told of changes, and of some nobody may have been told.
+    pub(crate) fn follow_nothing(&self) {
+        self.updates().values_mut().for_each(|followed| followed.is_told = false);
+    }
+
+    fn updates(&self) -> MutexGuard<'_, BTreeMap<String, Followed>> {
+        self.shared.updates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers what a server wants to know before it goes on with a request (2026-07-28): each

@@ -5,6 +5,7 @@ mod listen;
 mod lists;
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use memchr::memmem::Finder;
@@ -41,6 +42,8 @@ pub struct Connection {
     far_end: FarEnd,
     /// Of a server that must be asked to tell of changes.
     subscribed: Mutex<Subscribed>,
+    /// The resources that somebody wants to hear of.
+    followed: OnceLock<Vec<String>>,
     /// Until it is closed.
     rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
 }
@@ -65,6 +68,8 @@ pub struct Offers {
     pub tools: bool,
     /// Resources.
     pub resources: bool,
+    /// To tell when a resource changes that somebody is interested in.
+    pub resource_updates: bool,
     /// Prompts.
     pub prompts: bool,
 }
@@ -121,7 +126,8 @@ impl Connection {
         let about = rmcp.peer_info().map(|info| About::from(&*info)).unwrap_or_default();
         let peer = rmcp.peer().clone();
         let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
-        Self { lane, client, peer, about, era, meta, far_end, subscribed, rmcp }
+        let followed = OnceLock::new();
+        Self { lane, client, peer, about, era, meta, far_end, subscribed, followed, rmcp }
     }
 
     /// Calls a tool, on the fast lane. A server that asks back is answered (T11), and asked again.
@@ -295,6 +301,10 @@ impl From<&ServerPeerInfo> for About {
             offers: Offers {
                 tools: capabilities.tools.is_some(),
                 resources: capabilities.resources.is_some(),
+                resource_updates: capabilities
+                    .resources
+                    .as_ref()
+                    .is_some_and(|resources| resources.subscribe == Some(true)),
                 prompts: capabilities.prompts.is_some(),
             },
         }

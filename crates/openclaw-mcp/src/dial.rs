@@ -77,7 +77,8 @@ impl Dial for ServerDial {
         let timeout = self.config.timeout;
         let limits = Limits { timeout, cap: timeout.max(ALL_LISTS) };
         // Before anything is listed, so that no change is missed.
-        connection.subscribe().await;
+        let resources = self.config.resources.iter().map(|uri| uri.as_str().to_owned());
+        connection.subscribe(resources.collect()).await;
         let heard = Heard::so_far(&connection);
         match Inventory::list(&self.name, &connection, limits).await {
             Ok(inventory) => self.shelf.put(inventory, &connection).await,

@@ -9,9 +9,9 @@ use tokio::time::timeout;
 
 use crate::attached::Attached;
 use crate::backoff::Backoff;
-use crate::client::Changes;
 use crate::dial::{ServerDial, Surroundings};
 use crate::events::{Events, Users};
+use crate::inventory::EVERYTHING;
 use crate::latency::CallStats;
 use crate::limiter::Limiter;
 use crate::memory::Memory;
@@ -232,15 +232,26 @@ impl Server {
         })
     }
 
-    /// Reads the lists of a server that is ready anew, and connects to one that is not.
-    pub async fn refresh(&self) {
+    /// Reads the lists of a server that is ready anew, and connects to one that is not; waits for what
+    /// comes of it.
+    ///
+    /// # Errors
+    /// Why it cannot be used, or does not list what it has.
+    pub async fn refresh(&self) -> Result<(), Unavailable> {
         let attached = self.snapshots.borrow().connection.clone();
-        match attached {
-            Some(attached) => {
-                attached.list_again(Changes { tools: 1, resources: 1, prompts: 1 }).await;
-            }
-            None => self.supervisor.refresh().await,
-        }
+        let Some(attached) = attached else {
+            let mut snapshots = self.snapshots.clone();
+            snapshots.borrow_and_update();
+            self.supervisor.refresh().await;
+            // Until it has begun, the state is that of before.
+            let _ = timeout(self.config.timeout, snapshots.changed()).await;
+            return self.ready().await.map(|_| ());
+        };
+        attached.list_again(EVERYTHING).await.map_err(|error| Unavailable {
+            server: self.name.to_string(),
+            state: State::Ready,
+            trouble: Some(Trouble::new(format!("its lists cannot be read: {error}"))),
+        })
     }
 
     /// Connects anew if this is still the connection: others may have done so already.

@@ -1,11 +1,11 @@
 //! What is to be known about a server, for people and programs (L9).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::supervisor::{State, Trouble};
 
 /// What is to be known about a server.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerStatus {
     /// Its name.
@@ -91,7 +91,7 @@ impl ServerStatus {
 }
 
 /// The state of a server (L6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerState {
     /// Switched off in the configuration.
@@ -143,7 +143,7 @@ impl From<State> for ServerState {
 }
 
 /// How a server is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransportKind {
     /// A process.
@@ -155,7 +155,7 @@ pub enum TransportKind {
 }
 
 /// How we log in to a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthKind {
     /// Not at all.

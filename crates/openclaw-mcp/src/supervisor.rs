@@ -76,16 +76,16 @@ pub enum DialError {
 }
 
 /// What went wrong, for people.
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trouble {
     /// In our words.
     pub message: String,
     /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// What the server wrote to stderr last. From outside: not for a model.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_lines: Vec<String>,
     /// The kind of it in a few fixed words, which quote nobody: fit for a model.
     #[serde(skip)]

@@ -46,6 +46,11 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// Whether somebody must agree before it runs.
     fn standing(&self) -> Standing;
 
+    /// The same for a call with these arguments, where that makes a difference.
+    fn standing_for(&self, _arguments: &RawValue) -> Standing {
+        self.standing()
+    }
+
     /// Whether a model is shown it even where most tools must be searched for.
     fn is_essential(&self) -> bool {
         false

@@ -4,7 +4,7 @@ use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{
     ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
     ElicitResult, ElicitationAction, ErrorCode, ErrorData, ListRootsResult, LoggingLevel,
-    LoggingMessageNotificationParam,
+    LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -66,6 +66,14 @@ impl ClientHandler for Client {
             LoggingLevel::Info | LoggingLevel::Notice => tracing::info!(%server, "says: {text}"),
             _ => tracing::warn!(%server, "says: {text}"),
         }
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.updated(&params.uri);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

@@ -33,7 +33,7 @@ async fn what_a_server_does_not_offer_is_not_asked_for_again_either() {
     let fleet = fleet(&[("x", offering(json!({ "tools": {} }), answers))]);
     fleet.tried().await;
     let server = server(&fleet, "x");
-    server.refresh().await;
+    server.refresh().await.unwrap();
     let status = server.status();
     assert_eq!((status.tools, status.resources, status.prompts), (2, 0, 0));
     fleet.stop().await;
@@ -58,7 +58,7 @@ async fn a_list_that_cannot_be_read_again_stays_and_what_is_left_out_does_not_gr
     assert_eq!((before.resources.len(), before.prompts.len()), (1, 1));
     assert_eq!(before.left_out.len(), 5, "{:?}", before.left_out);
     for _ in 0..3 {
-        server.refresh().await;
+        server.refresh().await.unwrap();
         assert_eq!(*server.shelf().inventory(), *before);
     }
     fleet.stop().await;
@@ -72,7 +72,8 @@ async fn an_older_list_never_replaces_a_newer_one() {
     let fleet = fleet(&[("x", answering(answers))]);
     fleet.tried().await;
     let server = server(&fleet, "x");
-    tokio::join!(server.refresh(), server.refresh());
+    let (first, second) = tokio::join!(server.refresh(), server.refresh());
+    assert!(first.is_ok() && second.is_ok());
     assert_eq!(server.status().tools, 3);
     fleet.stop().await;
 }
