@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use openclaw_agent::{Fallback, Limits};
 use openclaw_config::{AgentConfig, ApprovalFallback, Config, ToolPolicy};
@@ -13,6 +13,8 @@ use openclaw_tools::address::AllowPrivate;
 use openclaw_tools::native::{self, Native, NativeTools};
 use openclaw_tools::{NoTools, Policy, Rules, ToolSet, Toolbox};
 
+use crate::gateway::Gateway;
+use crate::manage::ManageTool;
 use crate::model_choice::Models;
 
 /// What stays the same when the configuration changes.
@@ -43,12 +45,17 @@ pub(crate) struct InService {
 }
 
 impl InForce {
-    pub(crate) fn new(config: Config, fleet: &Arc<Fleet>, ground: &Ground) -> Self {
+    pub(crate) fn new(
+        config: Config,
+        fleet: &Arc<Fleet>,
+        ground: &Ground,
+        gateway: &Weak<Gateway>,
+    ) -> Self {
         let agents = config
             .agents
             .iter()
             .map(|agent| {
-                let service = InService::new(agent, &config, fleet, ground);
+                let service = InService::new(agent, &config, fleet, ground, gateway);
                 (agent.id.to_string(), Arc::new(service))
             })
             .collect();
@@ -65,7 +72,13 @@ impl InForce {
 }
 
 impl InService {
-    fn new(agent: &AgentConfig, config: &Config, fleet: &Arc<Fleet>, ground: &Ground) -> Self {
+    fn new(
+        agent: &AgentConfig,
+        config: &Config,
+        fleet: &Arc<Fleet>,
+        ground: &Ground,
+        gateway: &Weak<Gateway>,
+    ) -> Self {
         let named = agent.workspace.clone();
         let workspace = named.unwrap_or_else(|| ground.state.join("workspace"));
         let native: Arc<dyn ToolSet> = match native_tools(agent, config, &workspace, ground) {
@@ -77,7 +90,10 @@ impl InService {
         };
         let servers: Arc<dyn ToolSet> =
             Arc::new(ServerTools::new(Arc::clone(fleet), agent.id.as_str()));
-        let manage = crate::commands::manage_tools(fleet, agent, config);
+        let approvals = ground.native_approvals.clone();
+        let allowed = policy(agent, config);
+        let manage: Arc<dyn ToolSet> =
+            Arc::new(ManageTool::set(gateway.clone(), agent, &allowed, approvals));
         let fallback = match agent.approval.fallback {
             ApprovalFallback::Deny => Fallback::Deny,
             ApprovalFallback::Allow => Fallback::Allow,

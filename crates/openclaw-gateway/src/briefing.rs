@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use openclaw_mcp::status::ServerStatus;
-use openclaw_tools::{Content, ModelText};
+use openclaw_tools::ModelText;
 
 use crate::agents::InService;
+use crate::context;
 use crate::gateway::Gateway;
 
 /// What an agent should know about MCP servers; told only where there are some (M3).
@@ -37,16 +38,7 @@ pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<Model
     if !notices.is_empty() {
         briefing.push(ModelText::ours(notices.join("\n")));
     }
-    for (server, config) in &service.config.mcp.servers {
-        for uri in &config.resources {
-            let outcome = tools.read(server.as_str(), uri.as_str(), "context").await;
-            let texts = outcome.content.into_iter().filter_map(|part| match part {
-                Content::Text(text) => Some(text),
-                Content::Image { .. } | Content::Audio { .. } => None,
-            });
-            briefing.extend(texts);
-        }
-    }
+    briefing.extend(context::of(gateway, service).await);
     briefing
 }
 

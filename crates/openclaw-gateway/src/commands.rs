@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use openclaw_config::{AgentConfig, Config};
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::library::PromptCommand;
 use openclaw_models::Part;
 use openclaw_protocol::agents::{
-    Command, CommandArg, CommandArgKind, CommandCategory, CommandScope, CommandSource,
+    Command, CommandArg, CommandArgKind, CommandCategory, CommandChoice, CommandScope,
+    CommandSource,
 };
-use openclaw_tools::{Content, NoTools, ToolSet};
+use openclaw_tools::{Content, ToolSet as _};
 
 use crate::agents::InService;
 use crate::gateway::Gateway;
+use crate::manage::{self, Order, VERBS};
 
 /// How much of a description is listed.
 const DESCRIPTION: usize = 200;
@@ -29,11 +29,6 @@ pub(crate) enum Message {
     Done(String),
 }
 
-/// The tool `mcp_manage`, where it is allowed.
-pub(crate) fn manage_tools(_: &Arc<Fleet>, _: &AgentConfig, _: &Config) -> Arc<dyn ToolSet> {
-    Arc::new(NoTools)
-}
-
 /// Carries out a message that is a command; any other is left as it is.
 pub(crate) async fn interpret(
     gateway: &Arc<Gateway>,
@@ -42,8 +37,10 @@ pub(crate) async fn interpret(
 ) -> Option<Message> {
     let command = text.trim().strip_prefix('/')?;
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-    if name == "help" {
-        return Some(Message::Done(help(&list(gateway, service))));
+    match name {
+        "help" => return Some(Message::Done(help(&list(gateway, service)))),
+        "mcp" => return Some(Message::Done(manage(gateway, service, rest).await)),
+        _ => {}
     }
     let tools = gateway.fleet.agent(service.config.id.as_str())?;
     let prompt = tools.prompts().into_iter().find(|prompt| prompt.command.as_str() == name)?;
@@ -67,6 +64,50 @@ pub(crate) async fn interpret(
         Content::Audio { mime_type, data } => Part::Audio { mime_type, data },
     }));
     Some(Message::Turn(parts))
+}
+
+/// `/mcp …`: what the tool `mcp_manage` does, without a model. Where that is not allowed, this is not.
+async fn manage(gateway: &Gateway, service: &InService, rest: &str) -> String {
+    if service.tools.find(manage::NAME).is_none() {
+        let name = manage::NAME;
+        return format!(
+            "That is not allowed here: the configuration denies `{name}`, or MCP is off."
+        );
+    }
+    let order = match Order::read(rest) {
+        Ok(order) => order,
+        Err(words) => return words,
+    };
+    match (Box::pin(manage::carry_out(gateway, service, &order.verb)).await, order.json) {
+        (Ok(done), false) => done.text(),
+        (Ok(done), true) => done.json(),
+        (Err(problem), false) => manage::problem_text(&problem),
+        (Err(problem), true) => manage::problem_json(&problem),
+    }
+}
+
+/// What may follow `/mcp`.
+fn manage_args(gateway: &Gateway, service: &InService) -> Vec<CommandArg> {
+    let choice = |value: &str, label: &str| CommandChoice {
+        value: value.to_owned(),
+        label: label.to_owned(),
+    };
+    let argument = |name: &str, description: &str, choices, required, dynamic| CommandArg {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        kind: CommandArgKind::String,
+        required: Some(required),
+        choices: Some(choices),
+        dynamic: Some(dynamic),
+    };
+    let verbs = VERBS.iter().map(|(verb, _, about)| choice(verb, about)).collect();
+    let tools = gateway.fleet.agent(service.config.id.as_str());
+    let statuses = tools.map(|tools| tools.statuses()).unwrap_or_default();
+    let servers = statuses.iter().map(|it| choice(&it.name, it.state.name())).collect();
+    vec![
+        argument("verb", "What to do", verbs, true, false),
+        argument("server", "Which server, or which address", servers, false, true),
+    ]
 }
 
 /// The arguments of a prompt: `name=value` pairs, or the values in their order; the last takes the rest.
@@ -125,6 +166,10 @@ pub(crate) fn list(gateway: &Gateway, service: &InService) -> Vec<Command> {
         args: None,
     };
     let mut all = vec![native("help", "Lists the commands", false)];
+    if service.tools.find(manage::NAME).is_some() {
+        let args = Some(manage_args(gateway, service));
+        all.push(Command { args, ..native("mcp", "Looks at MCP servers and manages them", true) });
+    }
     let tools = gateway.fleet.agent(service.config.id.as_str());
     let prompts = tools.iter().flat_map(|tools| tools.prompts());
     all.extend(prompts.map(|prompt| prompt_command(&prompt)).take(MAX_COMMANDS));

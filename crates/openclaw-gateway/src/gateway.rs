@@ -1,7 +1,7 @@
 //! The whole program without a front end.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -19,6 +19,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::agents::{Ground, InForce};
 use crate::callers::{CallerSurface, Callers};
+use crate::connections::Connections;
+use crate::context::Context;
 use crate::lent::Lent;
 use crate::questions::Questions;
 use crate::runs::Runs;
@@ -36,12 +38,18 @@ pub struct Gateway {
     pub(crate) changing: Mutex<()>,
     pub(crate) in_force: ArcSwap<InForce>,
     pub(crate) ground: Ground,
+    /// For what outlives a call.
+    pub(crate) this: Weak<Self>,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) callers: Callers,
     pub(crate) runs: Runs,
     pub(crate) questions: Questions,
     pub(crate) lent: Lent,
+    pub(crate) connections: Connections,
+    pub(crate) context: Context,
+    /// Where servers' logs are.
+    pub(crate) logs: Option<PathBuf>,
     pub(crate) tasks: TaskTracker,
     /// No new work from here on.
     pub(crate) ending: CancellationToken,
@@ -69,16 +77,17 @@ impl Gateway {
             state: state.clone(),
             native_approvals: openclaw_tools::native::Approvals::default(),
         };
+        let logs = fleet.folders.logs.clone();
         let fleet = Fleet::start(&config, fleet);
-        let in_force = InForce::new(config, &fleet, &ground);
-        let gateway = Arc::new(Self {
+        let gateway = Arc::new_cyclic(|this: &Weak<Self>| Self {
             version,
             started: Instant::now(),
             config_file,
             state,
             load,
             changing: Mutex::new(()),
-            in_force: ArcSwap::from_pointee(in_force),
+            in_force: ArcSwap::from_pointee(InForce::new(config, &fleet, &ground, this)),
+            this: this.clone(),
             ground,
             fleet,
             store: Arc::new(opened.store),
@@ -86,6 +95,9 @@ impl Gateway {
             runs: Runs::default(),
             questions: Questions::default(),
             lent: Lent::default(),
+            connections: Connections::default(),
+            context: Context::default(),
+            logs,
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
             notes: opened.note.into_iter().collect(),

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use openclaw_config::{Severity, Watcher};
+use openclaw_config::{AgentId, Change, Changes, Report, Severity, Watcher};
 use openclaw_protocol::config::{Issue, ReloadResult};
+use openclaw_protocol::mcp::ReloadResult as ServersReloaded;
 
 use crate::agents::InForce;
 use crate::gateway::Gateway;
@@ -11,43 +12,55 @@ use crate::gateway::Gateway;
 impl Gateway {
     /// Reads the configuration again. Only what has changed is touched.
     pub async fn reload(&self) -> ReloadResult {
+        match self.take_over().await {
+            Ok(changes) => ReloadResult { ok: true, changed: changes.keys(), issues: Vec::new() },
+            Err(issues) => ReloadResult { ok: false, changed: Vec::new(), issues },
+        }
+    }
+
+    /// The same, for somebody who wants to know what became of an agent's servers.
+    pub(crate) async fn reload_servers(&self, agent: &AgentId) -> ServersReloaded {
+        let (changes, issues) = match self.take_over().await {
+            Ok(changes) => (Some(changes), Vec::new()),
+            Err(issues) => (None, issues),
+        };
+        let servers = changes.as_ref().and_then(|all| all.agents.get(agent));
+        let those = |wanted: Change| -> Vec<String> {
+            let servers = servers.into_iter().flat_map(|agent| &agent.servers);
+            servers.filter(|(_, it)| **it == wanted).map(|(name, _)| name.to_string()).collect()
+        };
+        ServersReloaded {
+            ok: changes.is_some(),
+            added: those(Change::Added),
+            removed: those(Change::Removed),
+            changed: those(Change::Changed),
+            issues,
+        }
+    }
+
+    async fn take_over(&self) -> Result<Changes, Vec<Issue>> {
         let _changing = self.changing.lock().await;
         let load = Arc::clone(&self.load);
-        let loaded = tokio::task::spawn_blocking(move || load()).await;
-        let refused = |issues: Vec<Issue>| ReloadResult { ok: false, changed: Vec::new(), issues };
-        let Ok(loaded) = loaded else {
+        let Ok(loaded) = tokio::task::spawn_blocking(move || load()).await else {
             let message = "the configuration cannot be read".to_owned();
-            return refused(vec![Issue { path: String::new(), message }]);
+            return Err(vec![Issue { path: String::new(), message }]);
         };
-        let Some(config) = loaded.config else {
-            let issues: Vec<Issue> = loaded
-                .report
-                .diagnostics()
-                .iter()
-                .filter(|it| it.severity() == Severity::Error)
-                .map(|it| Issue {
-                    path: it.key_path().unwrap_or_default().to_owned(),
-                    message: it.message().to_owned(),
-                })
-                .collect();
-            for issue in &issues {
-                tracing::error!(key = %issue.path, "the configuration is refused: {}", issue.message);
-            }
-            return refused(issues);
-        };
+        let Some(config) = loaded.config else { return Err(refused(&loaded.report)) };
         let changes = self.in_force.load().config.diff(&config);
         if changes.is_empty() {
-            return ReloadResult { ok: true, changed: Vec::new(), issues: Vec::new() };
+            return Ok(changes);
         }
         for cause in changes.needs_restart() {
             tracing::warn!("`{}` has changed: that takes a restart of the gateway", cause.key());
         }
-        self.fleet.apply(&config).await;
+        self.fleet.apply(&self.connections.applied_to(&config)).await;
         self.fleet.learn();
-        self.in_force.store(Arc::new(InForce::new(config, &self.fleet, &self.ground)));
-        let changed = changes.keys();
-        tracing::info!(changed = changed.join(", "), "a changed configuration is in force");
-        ReloadResult { ok: true, changed, issues: Vec::new() }
+        self.context.forget();
+        let in_force = InForce::new(config, &self.fleet, &self.ground, &self.this);
+        self.in_force.store(Arc::new(in_force));
+        let changed = changes.keys().join(", ");
+        tracing::info!(changed, "a changed configuration is in force");
+        Ok(changes)
     }
 
     /// Puts every saved change of the configuration in force, until the gateway ends.
@@ -83,4 +96,18 @@ impl Gateway {
             }
         });
     }
+}
+
+/// What is wrong with a configuration.
+fn refused(report: &Report) -> Vec<Issue> {
+    let errors = report.diagnostics().iter().filter(|it| it.severity() == Severity::Error);
+    let issues = errors.map(|it| Issue {
+        path: it.key_path().unwrap_or_default().to_owned(),
+        message: it.message().to_owned(),
+    });
+    let issues: Vec<Issue> = issues.collect();
+    for issue in &issues {
+        tracing::error!(key = %issue.path, "the configuration is refused: {}", issue.message);
+    }
+    issues
 }

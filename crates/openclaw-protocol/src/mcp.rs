@@ -212,6 +212,9 @@ pub struct ToolsResult {
     pub tools: Vec<Tool>,
     /// What cannot be used.
     pub left_out: Vec<LeftOut>,
+    /// Servers that are not available, and whose part is missing here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
 }
 
 /// A tool of a server.
@@ -266,6 +269,16 @@ pub struct LeftOut {
     pub reason: String,
 }
 
+/// A server that is not available.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Missing {
+    /// Which.
+    pub server: String,
+    /// Why, in a line.
+    pub error: String,
+}
+
 /// `mcp.call`: one tool, once.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -303,6 +316,9 @@ pub struct ResourcesResult {
     pub resources: Vec<Box<RawValue>>,
     /// Families of them, likewise.
     pub templates: Vec<Box<RawValue>>,
+    /// Servers that are not available, and whose part is missing here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
 }
 
 /// `mcp.read`: one resource.
@@ -327,6 +343,9 @@ pub struct ReadParams {
 pub struct PromptsResult {
     /// As listed, each with its `server`.
     pub prompts: Vec<Box<RawValue>>,
+    /// Servers that are not available, and whose part is missing here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
 }
 
 /// `mcp.prompt`: one prompt, filled in.

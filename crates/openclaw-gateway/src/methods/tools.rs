@@ -89,10 +89,10 @@ pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
         let name: String = params.name.chars().take(64).collect();
         return Err(ErrorShape::invalid(format!("there is no tool `{name}`")));
     };
-    let requires_approval = matches!(tool.standing(), Standing::Ask(_));
     let approval = (params.confirm == Some(true)).then_some(Approval::Once);
     let arguments =
         params.args.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).unwrap_or_default());
+    let requires_approval = matches!(tool.standing_for(&arguments), Standing::Ask(_));
     let who = asked.caller.name();
     let session = params.session_key.as_deref();
     let call = ToolCall { arguments: &arguments, who: &who, session, approval };

@@ -1,0 +1,251 @@
+//! Servers that are connected to, or disconnected from, while the program runs. Nothing of it is written
+//! to the file (M1).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use openclaw_config::{
+    AgentId, Config, ServerConfig, ServerName, Severity, Surroundings, Transport, load_text,
+};
+use openclaw_mcp::server::Server;
+use openclaw_mcp::status::{ServerState, ServerStatus};
+use serde_json::json;
+
+use crate::agents::InService;
+use crate::gateway::Gateway;
+use crate::mcp::{self, Problem, ProblemKind};
+
+/// How many servers an agent may be connected to beside those of the file.
+const MAX_ADDED: usize = 50;
+/// How many servers of one host get a name by themselves.
+const MAX_TWINS: usize = 99;
+/// A longer address is none.
+const MAX_ADDRESS: usize = 4_096;
+
+/// How the servers of the running program differ from those of the configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Connections(Mutex<BTreeMap<AgentId, OfAgent>>);
+
+#[derive(Debug, Default)]
+struct OfAgent {
+    added: BTreeMap<ServerName, ServerConfig>,
+    /// Those that are off, as they were configured then: another entry is another server.
+    off: BTreeMap<ServerName, ServerConfig>,
+}
+
+impl Connections {
+    /// The configuration with what was connected to, and without what was disconnected from. What the
+    /// file has come to say itself is forgotten here.
+    pub(crate) fn applied_to(&self, config: &Config) -> Config {
+        let mut merged = config.clone();
+        let mut all = self.lock();
+        all.retain(|id, _| merged.agents.iter().any(|agent| agent.id == *id));
+        for agent in &mut merged.agents {
+            let Some(of_agent) = all.get_mut(&agent.id) else { continue };
+            let servers = &mut agent.mcp.servers;
+            let held_back = &agent.mcp.held_back;
+            of_agent
+                .added
+                .retain(|name, _| !servers.contains_key(name) && !held_back.contains_key(name));
+            of_agent.off.retain(|name, then| servers.get(name) == Some(then));
+            for name in of_agent.off.keys() {
+                servers.entry(name.clone()).and_modify(|server| server.enabled = false);
+            }
+            servers.extend(of_agent.added.clone());
+        }
+        merged
+    }
+
+    fn add(
+        &self,
+        agent: &AgentId,
+        name: &ServerName,
+        config: ServerConfig,
+    ) -> Result<(), Problem> {
+        let mut all = self.lock();
+        let added = &mut all.entry(agent.clone()).or_default().added;
+        if added.len() >= MAX_ADDED {
+            let message = format!("at most {MAX_ADDED} servers can be connected to this way");
+            return Err(Problem::new(ProblemKind::Invalid, message)
+                .hint("`openclaw mcp connect` writes them to the configuration"));
+        }
+        added.insert(name.clone(), config);
+        Ok(())
+    }
+
+    /// Whether it was disconnected from.
+    pub(crate) fn is_off(&self, agent: &AgentId, name: &str) -> bool {
+        self.lock().get(agent).is_some_and(|it| it.off.contains_key(name))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentId, OfAgent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gateway {
+    /// Connects an agent to the service at an address. One that cannot be reached is not kept; one that
+    /// wants a login is.
+    pub(crate) async fn connect(
+        &self,
+        service: &InService,
+        url: &str,
+        name: Option<&str>,
+    ) -> Result<ServerStatus, Problem> {
+        let agent = &service.config.id;
+        let name = {
+            let _changing = self.changing.lock().await;
+            let in_force = self.in_force.load_full();
+            let merged = self.connections.applied_to(&in_force.config);
+            let (name, config) = self.planned(agent, url, name, &merged)?;
+            self.connections.add(agent, &name, config)?;
+            self.fleet.apply(&self.connections.applied_to(&in_force.config)).await;
+            name
+        };
+        let server = self.server_of(agent, name.as_str())?;
+        match server.ready().await {
+            Ok(_) => Ok(server.status()),
+            Err(_) if server.status().state == ServerState::NeedsAuth => Ok(server.status()),
+            Err(unavailable) => {
+                drop(server);
+                self.disconnect(service, name.as_str()).await?;
+                let problem = Problem::from(unavailable);
+                let message = format!("{}; it is not kept", problem.message);
+                Err(Problem { message, ..problem })
+            }
+        }
+    }
+
+    /// The name and the settings of a new server.
+    fn planned(
+        &self,
+        agent: &AgentId,
+        url: &str,
+        name: Option<&str>,
+        config: &Config,
+    ) -> Result<(ServerName, ServerConfig), Problem> {
+        let invalid = |message: String| Problem::new(ProblemKind::Invalid, message);
+        let suggested = ServerName::from_address(url).filter(|_| url.len() <= MAX_ADDRESS);
+        let Some(suggested) = suggested else {
+            return Err(invalid("this is not the address of a service".to_owned())
+                .hint("write it in full: `https://example.com/mcp`"));
+        };
+        let Some(of_agent) = config.agent(Some(agent.as_str())) else {
+            return Err(invalid(format!("there is no agent `{agent}`")));
+        };
+        let mcp = &of_agent.mcp;
+        let is_there = |server: &ServerConfig| match &server.transport {
+            Transport::Http(http) => server.enabled && http.url.is(url),
+            Transport::Stdio(_) => false,
+        };
+        if let Some((twin, _)) = mcp.servers.iter().find(|(_, server)| is_there(server)) {
+            return Err(invalid(format!("it is there already, as `{twin}`")));
+        }
+        let is_taken =
+            |name: &ServerName| mcp.servers.contains_key(name) || mcp.held_back.contains_key(name);
+        let name = match name {
+            Some(name) => {
+                let name = ServerName::new(name).map_err(|error| {
+                    let problem = invalid(format!("`{name}` is no name for a server: {error}"));
+                    match error.suggestion() {
+                        Some(better) => problem.hint(format!("call it `{better}`")),
+                        None => problem,
+                    }
+                })?;
+                if is_taken(&name) {
+                    return Err(invalid(format!("there is a server `{name}` already"))
+                        .hint("choose another name"));
+                }
+                name
+            }
+            None => free_name(&suggested, is_taken)
+                .ok_or_else(|| invalid("no name is left for it".to_owned()).hint("name it"))?,
+        };
+        let server = settings(&name, url)?;
+        Ok((name, server))
+    }
+
+    /// Ends a server of an agent, for as long as this program runs.
+    pub(crate) async fn disconnect(
+        &self,
+        service: &InService,
+        name: &str,
+    ) -> Result<ServerStatus, Problem> {
+        let agent = &service.config.id;
+        let _changing = self.changing.lock().await;
+        let mut status = self.server_of(agent, name)?.status();
+        let in_force = self.in_force.load_full();
+        {
+            let mut all = self.connections.lock();
+            let of_agent = all.entry(agent.clone()).or_default();
+            let configured = in_force.config.agent(Some(agent.as_str()));
+            match configured.and_then(|it| it.mcp.servers.get_key_value(name)) {
+                Some((name, config)) => drop(of_agent.off.insert(name.clone(), config.clone())),
+                None => drop(of_agent.added.remove(name)),
+            }
+        }
+        self.fleet.apply(&self.connections.applied_to(&in_force.config)).await;
+        status.state = ServerState::Closed;
+        (status.pid, status.session_id, status.uptime_ms) = (None, None, None);
+        Ok(status)
+    }
+
+    /// Connects again to a server that was disconnected from; whether it was.
+    pub(crate) async fn reconnect(&self, service: &InService, name: &str) -> bool {
+        let agent = &service.config.id;
+        let _changing = self.changing.lock().await;
+        let off = self.connections.lock().get_mut(agent).and_then(|it| it.off.remove(name));
+        if off.is_none() {
+            return false;
+        }
+        let in_force = self.in_force.load_full();
+        self.fleet.apply(&self.connections.applied_to(&in_force.config)).await;
+        true
+    }
+
+    /// A server of an agent that runs.
+    pub(crate) fn server_of(&self, agent: &AgentId, name: &str) -> Result<Arc<Server>, Problem> {
+        let Some(tools) = self.fleet.agent(agent.as_str()) else {
+            return Err(Problem::new(ProblemKind::Invalid, format!("there is no agent `{agent}`")));
+        };
+        mcp::server(&tools, name).map(Arc::clone).map_err(|problem| {
+            match self.connections.is_off(agent, name) {
+                true => {
+                    let message = format!("`{name}` was disconnected");
+                    Problem::new(ProblemKind::Unavailable, message)
+                        .hint(format!("`/mcp refresh {name}` connects to it again"))
+                }
+                false => problem,
+            }
+        })
+    }
+}
+
+/// The settings of a server at an address, under the rules for those in a file: https, or this machine.
+fn settings(name: &ServerName, url: &str) -> Result<ServerConfig, Problem> {
+    // What is given is an address, and nothing is to be put into it.
+    let url = url.trim().replace('$', "$$");
+    let text = json!({ "mcp": { "servers": { name.as_str(): { "url": url } } } }).to_string();
+    let surroundings = Surroundings { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("address"), &text, surroundings);
+    let server = loaded.config.and_then(|mut config| {
+        let agent = config.agents.first_mut()?;
+        agent.mcp.servers.remove(name)
+    });
+    server.ok_or_else(|| {
+        let errors = loaded.report.diagnostics().iter();
+        let mut errors = errors.filter(|it| it.severity() == Severity::Error);
+        let message = errors.next().map(|it| it.message().to_owned());
+        let message = message.unwrap_or_else(|| "this address cannot be used".to_owned());
+        Problem::new(ProblemKind::Invalid, message)
+            .hint("an address begins with `https://`, or is one of this machine")
+    })
+}
+
+/// The name itself, or with a number behind it.
+fn free_name(name: &ServerName, is_taken: impl Fn(&ServerName) -> bool) -> Option<ServerName> {
+    let numbered =
+        (2..=MAX_TWINS).filter_map(|number| ServerName::new(format!("{name}-{number}")).ok());
+    std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name))
+}

@@ -1,0 +1,197 @@
+//! The resources that belong into every conversation (B14), kept so that a turn need not wait for them.
+//!
+//! A server that tells when a resource changes is believed for a while; one that does not is asked
+//! again after a minute. A turn waits only a moment: what comes later is there for the next one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::attached::Edition;
+use openclaw_mcp::bridge::Wishes;
+use openclaw_tools::{Content, ModelText, ToolOutcome};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use crate::agents::InService;
+use crate::gateway::Gateway;
+
+/// How long a turn waits.
+const TURN_WAITS: Duration = Duration::from_secs(2);
+/// How long reading may take, beside turns.
+const READING: Duration = Duration::from_secs(60);
+/// How long what was read is believed, of a server that does not tell of changes, and of one that does:
+/// what it tells may be lost.
+const BELIEVED: Duration = Duration::from_secs(60);
+const BELIEVED_AT_MOST: Duration = Duration::from_secs(10 * 60);
+/// How much of a resource a model sees.
+const MAX_CHARS: usize = 20_000;
+/// How many there may be for an agent.
+const MAX_RESOURCES: usize = 50;
+
+/// What was read, by agent, server and address.
+#[derive(Debug, Default)]
+pub(crate) struct Context(Mutex<BTreeMap<Key, Kept>>);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    agent: String,
+    server: String,
+    uri: String,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// What was read last, and when.
+    read: Option<Read>,
+    /// A reading that is under way: since when; it says when it ends.
+    reading: Option<(Instant, watch::Receiver<()>)>,
+}
+
+#[derive(Debug)]
+struct Read {
+    texts: Vec<ModelText>,
+    at: Instant,
+    /// Of a server that tells of changes.
+    edition: Option<Edition>,
+    failed: bool,
+}
+
+impl Context {
+    /// The configuration has changed: nothing that was read holds any more.
+    pub(crate) fn forget(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of a resource; none if nothing is.
+    fn texts(&self, key: &Key) -> Option<Vec<ModelText>> {
+        let kept = self.lock();
+        Some(kept.get(key)?.read.as_ref()?.texts.clone())
+    }
+}
+
+impl Read {
+    fn is_fresh(&self, edition: Option<Edition>) -> bool {
+        let age = self.at.elapsed();
+        match (self.failed, edition) {
+            (true, _) => false,
+            (false, Some(now)) => self.edition == Some(now) && age < BELIEVED_AT_MOST,
+            (false, None) => age < BELIEVED,
+        }
+    }
+}
+
+/// The resources of an agent's configuration, for a turn.
+pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<ModelText> {
+    let Some(agent) = gateway.fleet.agent(service.config.id.as_str()) else { return Vec::new() };
+    let keys: Vec<Key> = service
+        .config
+        .mcp
+        .servers
+        .iter()
+        .filter(|(_, config)| config.enabled)
+        .flat_map(|(server, config)| config.resources.iter().map(move |uri| (server, uri)))
+        .map(|(server, uri)| Key {
+            agent: service.config.id.to_string(),
+            server: server.to_string(),
+            uri: uri.as_str().to_owned(),
+        })
+        .take(MAX_RESOURCES)
+        .collect();
+    let deadline = Instant::now() + TURN_WAITS;
+    let each = join_all(keys.into_iter().map(|key| one(gateway, &agent, key, deadline))).await;
+    each.into_iter().flatten().collect()
+}
+
+async fn one(
+    gateway: &Arc<Gateway>,
+    agent: &Arc<AgentTools>,
+    key: Key,
+    deadline: Instant,
+) -> Vec<ModelText> {
+    if let Some(mut reading) = begin(gateway, agent, &key) {
+        // It ends by being dropped; how it went is kept.
+        let _ = timeout_at(deadline, async { while reading.changed().await.is_ok() {} }).await;
+    }
+    gateway.context.texts(&key).unwrap_or_else(|| vec![not_there(&key)])
+}
+
+fn not_there(Key { server, uri, .. }: &Key) -> ModelText {
+    ModelText::ours(format!(
+        "(The resource {uri} of the MCP server '{server}' is not available at the moment.)"
+    ))
+}
+
+/// Sees to it that a resource is read if it must be; what to wait for, if anything.
+fn begin(
+    gateway: &Arc<Gateway>,
+    agent: &Arc<AgentTools>,
+    key: &Key,
+) -> Option<watch::Receiver<()>> {
+    let edition = edition(agent, key);
+    let (done, reading) = watch::channel(());
+    {
+        let mut all = gateway.context.lock();
+        let kept = all.entry(key.clone()).or_insert(Kept { read: None, reading: None });
+        if kept.read.as_ref().is_some_and(|read| read.is_fresh(edition)) {
+            return None;
+        }
+        if let Some((since, under_way)) = &kept.reading
+            && under_way.has_changed().is_ok()
+        {
+            // Somebody has waited for it already: it takes its time.
+            let is_slow = since.elapsed() >= TURN_WAITS;
+            return (!is_slow).then(|| under_way.clone());
+        }
+        kept.reading = Some((Instant::now(), reading.clone()));
+    }
+    let (gateway_of_task, agent, key) = (Arc::clone(gateway), Arc::clone(agent), key.clone());
+    let ending = gateway.ending.clone();
+    gateway.tasks.spawn(async move {
+        tokio::select! {
+            () = read(&gateway_of_task, &agent, &key) => {}
+            () = ending.cancelled() => {}
+        }
+        drop(done);
+    });
+    Some(reading)
+}
+
+async fn read(gateway: &Gateway, agent: &AgentTools, key: &Key) {
+    let wishes = Wishes { within: Some(READING), max_chars: Some(MAX_CHARS), ..Wishes::default() };
+    // A server that is on its way is waited for before: what it tells counts from then on.
+    if let Some(server) = agent.server(&key.server) {
+        let _ = server.ready().await;
+    }
+    // Before it is read: a change meanwhile must not be missed.
+    let edition = edition(agent, key);
+    let outcome = agent.read_with(&key.server, &key.uri, "context", wishes).await;
+    let (at, failed) = (Instant::now(), outcome.is_error);
+    let texts = if failed { vec![not_there(key)] } else { texts(outcome) };
+    let mut all = gateway.context.lock();
+    if let Some(kept) = all.get_mut(key) {
+        kept.read = Some(Read { texts, at, edition, failed });
+        kept.reading = None;
+    }
+}
+
+fn edition(agent: &AgentTools, key: &Key) -> Option<Edition> {
+    let snapshots = agent.server(&key.server)?.snapshots();
+    let attached = snapshots.borrow().connection.clone();
+    attached?.edition_of(&key.uri)
+}
+
+/// Pictures and sounds do not belong into a prompt.
+fn texts(outcome: ToolOutcome) -> Vec<ModelText> {
+    let texts = outcome.content.into_iter().filter_map(|part| match part {
+        Content::Text(text) => Some(text),
+        Content::Image { .. } | Content::Audio { .. } => None,
+    });
+    texts.collect()
+}

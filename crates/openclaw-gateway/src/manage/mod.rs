@@ -1,0 +1,217 @@
+//! Managing MCP servers while the program runs (M1): one implementation for the command `/mcp`, for the
+//! tool `mcp_manage`, and for callers.
+
+mod order;
+mod text;
+mod tool;
+
+pub(crate) use order::{Order, VERBS, Verb};
+pub(crate) use tool::{ManageTool, NAME};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::server::Server;
+use openclaw_mcp::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use openclaw_protocol::mcp::{AuthAction, AuthResult, RefreshResult, ServersResult, ToolsResult};
+use serde_json::{Value, json};
+
+use crate::agents::InService;
+use crate::gateway::Gateway;
+use crate::mcp::{self, Patience, Problem, ProblemKind, ToolsWanted};
+
+/// How long a list waits for servers that are on their way.
+const LISTS_WAIT: Duration = Duration::from_secs(5);
+
+/// What came of an order.
+pub(crate) enum Done {
+    Servers(ServersResult, Vec<ServerStatus>),
+    Tools(ToolsResult),
+    Status(Box<ServerStatus>),
+    Refreshed(RefreshResult),
+    Connected(Box<ServerStatus>),
+    Disconnected(Box<ServerStatus>),
+    Auth(String, AuthResult),
+}
+
+/// Carries out an order.
+pub(crate) async fn carry_out(
+    gateway: &Gateway,
+    service: &InService,
+    verb: &Verb,
+) -> Result<Done, Problem> {
+    let agent = tools_of(gateway, service)?;
+    Ok(match verb {
+        Verb::Servers => Done::Servers(mcp::servers(&agent), agent.statuses()),
+        Verb::Tools { server } => {
+            if let Some(name) = server {
+                gateway.server_of(&service.config.id, name)?;
+            }
+            let patience = Patience::AtMost(LISTS_WAIT);
+            let is_lazy = |server: &Server| server.config().lazy;
+            let gathered = mcp::gather(&agent, server.as_deref(), patience, is_lazy).await?;
+            Done::Tools(mcp::tools(&agent, &gathered, ToolsWanted::default()))
+        }
+        Verb::Status { server } => Done::Status(Box::new(status(gateway, service, server)?)),
+        Verb::Refresh { server } => {
+            Done::Refreshed(refresh(gateway, service, server.as_deref()).await?)
+        }
+        Verb::Connect { url, name } => {
+            let status = gateway.connect(service, url, name.as_deref()).await?;
+            Done::Connected(Box::new(status))
+        }
+        Verb::ConnectAgain { server } => {
+            Done::Connected(Box::new(connect_again(gateway, service, server).await?))
+        }
+        Verb::Disconnect { server } => {
+            Done::Disconnected(Box::new(gateway.disconnect(service, server).await?))
+        }
+        Verb::Auth { server } => Done::Auth(server.clone(), auth(gateway, service, server, None)?),
+    })
+}
+
+impl Done {
+    /// For programs: what the methods answer.
+    pub(crate) fn json(&self) -> String {
+        let value = match self {
+            Self::Servers(result, _) => json!(result),
+            Self::Tools(result) => json!(result),
+            Self::Status(status) => json!(status),
+            Self::Refreshed(result) => json!(result),
+            Self::Connected(status) => {
+                json!({ "ok": status.state == ServerState::Ready, "server": status })
+            }
+            Self::Disconnected(status) => json!({ "ok": true, "server": status }),
+            Self::Auth(_, result) => json!(result),
+        };
+        format!("{value:#}")
+    }
+}
+
+/// A problem, for people.
+pub(crate) fn problem_text(problem: &Problem) -> String {
+    let clean = |line: &str| clean_line(Untrusted::new(line), 1_000);
+    problem.text().lines().map(clean).collect::<Vec<_>>().join("\n")
+}
+
+/// A problem, for programs.
+pub(crate) fn problem_json(problem: &Problem) -> String {
+    let value: Value = json!({ "ok": false, "error": problem.message, "hint": problem.hint });
+    format!("{value:#}")
+}
+
+fn tools_of(gateway: &Gateway, service: &InService) -> Result<Arc<AgentTools>, Problem> {
+    let id = service.config.id.as_str();
+    let gone = || Problem::new(ProblemKind::Invalid, format!("there is no agent `{id}` any more"));
+    gateway.fleet.agent(id).ok_or_else(gone)
+}
+
+/// All that is to be known about a server, whatever its state.
+pub(crate) fn status(
+    gateway: &Gateway,
+    service: &InService,
+    name: &str,
+) -> Result<ServerStatus, Problem> {
+    let agent = tools_of(gateway, service)?;
+    let status = agent.statuses().into_iter().find(|status| status.name == name);
+    let Some(mut status) = status else { return Err(mcp::unknown(name, &agent.statuses())) };
+    if gateway.connections.is_off(&service.config.id, name) {
+        status.state = ServerState::Closed;
+    }
+    Ok(status)
+}
+
+/// Connects to a server that was disconnected from, or that failed.
+pub(crate) async fn connect_again(
+    gateway: &Gateway,
+    service: &InService,
+    name: &str,
+) -> Result<ServerStatus, Problem> {
+    let was_off = gateway.reconnect(service, name).await;
+    let server = gateway.server_of(&service.config.id, name)?;
+    if was_off || server.status().state == ServerState::Ready {
+        server.ready().await.map(|_| ()).map_err(Problem::from)?;
+    } else {
+        server.refresh().await.map_err(Problem::from)?;
+    }
+    Ok(server.status())
+}
+
+/// Reads the lists of a server, or of all, again. One that was disconnected from is connected to; one
+/// that is not ready is tried anew.
+pub(crate) async fn refresh(
+    gateway: &Gateway,
+    service: &InService,
+    name: Option<&str>,
+) -> Result<RefreshResult, Problem> {
+    if let Some(name) = name {
+        gateway.reconnect(service, name).await;
+    }
+    let servers = match name {
+        Some(name) => vec![gateway.server_of(&service.config.id, name)?],
+        None => tools_of(gateway, service)?.servers().to_vec(),
+    };
+    let each = servers.iter().map(|server| async {
+        let before = server.shelf().inventory();
+        match server.refresh().await {
+            Ok(()) => mcp::refreshed(server, &before),
+            Err(unavailable) => mcp::not_refreshed(server, mcp::words(&unavailable)),
+        }
+    });
+    let servers = join_all(each).await;
+    Ok(RefreshResult { ok: servers.iter().all(|it| it.ok), servers })
+}
+
+/// How a server is logged in to. There is nothing to log in with yet but keys.
+pub(crate) fn auth(
+    gateway: &Gateway,
+    service: &InService,
+    name: &str,
+    action: Option<AuthAction>,
+) -> Result<AuthResult, Problem> {
+    let status = status(gateway, service, name)?;
+    let has_key = status.auth != AuthKind::None;
+    let is_usable = matches!(status.state, ServerState::Ready | ServerState::Idle);
+    let state = match status.state {
+        ServerState::NeedsAuth => "pending",
+        _ if has_key => "authorized",
+        _ => "none",
+    };
+    let told = AuthResult { ok: is_usable, state: state.to_owned(), url: None };
+    match action.unwrap_or(AuthAction::Login) {
+        AuthAction::Status => Ok(told),
+        AuthAction::Login if is_usable => Ok(told),
+        AuthAction::Login if status.transport == TransportKind::Stdio => {
+            let message =
+                format!("`{name}` is a program on this machine: nobody logs in to it from here");
+            Err(Problem::new(ProblemKind::Invalid, message)
+                .hint("what it needs is set as `env` in its entry"))
+        }
+        AuthAction::Login => {
+            let words = match status.state {
+                ServerState::NeedsAuth => "wants a login",
+                _ => "is not connected",
+            };
+            let message =
+                format!("`{name}` {words}; this version logs in with keys, and not in a browser");
+            Err(Problem::new(ProblemKind::NoLogins, message).hint(format!(
+                "set `apiKey` or `headers` in its entry (`secret://…` keeps the key out of the file), \
+                 then `/mcp refresh {name}`"
+            )))
+        }
+        AuthAction::Logout => {
+            let message = format!(
+                "there is no login of `{name}` to be forgotten: {}",
+                match has_key {
+                    true => "its key stands in the configuration",
+                    false => "it has none",
+                }
+            );
+            Err(Problem::new(ProblemKind::NoLogins, message)
+                .hint("take `apiKey` or `headers` out of its entry"))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What somebody wants done with servers, as it is typed.
+
+/// The verbs, what follows them, and what they do.
+pub(crate) const VERBS: [(&str, &str, &str); 8] = [
+    ("servers", "", "all servers, and how they are"),
+    ("tools", "[SERVER]", "what can be called"),
+    ("status", "SERVER", "all about one server"),
+    ("refresh", "[SERVER]", "read the lists again; connect to what is not connected"),
+    ("connect", "URL [--name NAME]", "use a service, until this program ends"),
+    ("disconnect", "SERVER", "stop using a server, until this program ends"),
+    ("auth", "SERVER", "how a server is logged in to"),
+    ("help", "", "this list"),
+];
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Servers,
+    Tools { server: Option<String> },
+    Status { server: String },
+    Refresh { server: Option<String> },
+    Connect { url: String, name: Option<String> },
+    ConnectAgain { server: String },
+    Disconnect { server: String },
+    Auth { server: String },
+}
+
+/// What is to be done, and how to tell what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) verb: Verb,
+    pub(crate) json: bool,
+}
+
+impl Order {
+    /// Reads what follows `/mcp`.
+    ///
+    /// # Errors
+    /// What to say instead: what is wrong, or the help that was asked for.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let mut words: Vec<&str> = text.split_whitespace().collect();
+        let json = words.contains(&"--json");
+        words.retain(|word| *word != "--json");
+        let Some((verb, rest)) = words.split_first() else {
+            return Ok(Self { verb: Verb::Servers, json });
+        };
+        let verb = match *verb {
+            "help" | "--help" | "-h" => return Err(help()),
+            "connect" => connect(rest)?,
+            verb => {
+                let verb = plain(verb, rest)?;
+                if let Some(flag) = rest.iter().find(|word| word.starts_with("--")) {
+                    return Err(format!("There is no `{flag}` here.\n\n{}", help()));
+                }
+                verb
+            }
+        };
+        Ok(Self { verb, json })
+    }
+}
+
+fn plain(verb: &str, rest: &[&str]) -> Result<Verb, String> {
+    let one = || match rest {
+        [] => Ok(None),
+        [name] => Ok(Some((*name).to_owned())),
+        _ => Err(format!("`/mcp {verb}` takes one name.\n\n{}", help())),
+    };
+    let must = || one()?.ok_or_else(|| format!("Which server? Write `/mcp {verb} SERVER`."));
+    Ok(match verb {
+        "servers" | "list" => match one()? {
+            None => Verb::Servers,
+            Some(server) => Verb::Status { server },
+        },
+        "tools" => Verb::Tools { server: one()? },
+        "status" => Verb::Status { server: must()? },
+        "refresh" => Verb::Refresh { server: one()? },
+        "disconnect" => Verb::Disconnect { server: must()? },
+        "auth" | "login" => Verb::Auth { server: must()? },
+        unknown => {
+            let known: Vec<&str> = VERBS.iter().map(|(verb, ..)| *verb).collect();
+            let unknown: String = unknown.chars().take(40).collect();
+            let similar = openclaw_config::nearest(&unknown, &known);
+            let similar = similar.map(|it| format!(" Did you mean `/mcp {it}`?"));
+            let similar = similar.unwrap_or_default();
+            return Err(format!("There is no `/mcp {unknown}`.{similar}\n\n{}", help()));
+        }
+    })
+}
+
+/// `connect URL [--name NAME]`, or the name of a server that is known.
+fn connect(rest: &[&str]) -> Result<Verb, String> {
+    let usage = || "Write `/mcp connect https://example.com/mcp [--name NAME]`.".to_owned();
+    let (mut target, mut name) = (None, None);
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let equals = word.strip_prefix("--name=");
+        match (*word, equals) {
+            (_, Some(given)) => name = Some(given.to_owned()),
+            ("--name", _) => match words.next() {
+                Some(given) => name = Some((*given).to_owned()),
+                None => return Err(usage()),
+            },
+            (word, None) if word.starts_with("--") || target.is_some() => return Err(usage()),
+            (word, None) => target = Some(word.to_owned()),
+        }
+    }
+    match (target, name) {
+        (None, _) => Err(usage()),
+        (Some(server), None) if !server.contains("://") => Ok(Verb::ConnectAgain { server }),
+        (Some(url), name) => Ok(Verb::Connect { url, name }),
+    }
+}
+
+/// What can be typed.
+pub(crate) fn help() -> String {
+    let usage = |verb: &str, what: &str| format!("/mcp {verb} {what}").trim_end().to_owned();
+    let column = VERBS.iter().map(|(verb, what, _)| usage(verb, what).len()).max().unwrap_or(0);
+    let lines =
+        VERBS.iter().map(|(verb, what, about)| format!("  {:column$}  {about}", usage(verb, what)));
+    let lines: Vec<String> = lines.collect();
+    format!("{}\n\n`--json` gives the answer as JSON.", lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verb(text: &str) -> Verb {
+        Order::read(text).unwrap().verb
+    }
+
+    #[test]
+    fn orders_are_read_as_they_are_typed() {
+        let (url, name) = ("https://x.example/mcp".to_owned(), Some("x".to_owned()));
+        assert_eq!(verb(""), Verb::Servers);
+        assert_eq!(verb("  tools  "), Verb::Tools { server: None });
+        assert_eq!(verb("status x"), Verb::Status { server: "x".to_owned() });
+        assert_eq!(verb("connect x"), Verb::ConnectAgain { server: "x".to_owned() });
+        let connect = Verb::Connect { url: url.clone(), name };
+        for text in ["--name x https://x.example/mcp", "https://x.example/mcp --name=x"] {
+            assert_eq!(verb(&format!("connect {text}")), connect);
+        }
+        assert_eq!(verb(&format!("connect {url}")), Verb::Connect { url, name: None });
+        assert!(Order::read("servers --json").unwrap().json);
+    }
+
+    #[test]
+    fn what_makes_no_sense_leads_to_help() {
+        for (text, expected) in [
+            ("sorvers", "Did you mean `/mcp servers`?"),
+            ("\u{1b}[2J", "There is no"),
+            ("status", "Which server?"),
+            ("tools a b", "takes one name"),
+            ("tools --all", "There is no `--all`"),
+            ("connect", "Write `/mcp connect"),
+            ("connect a b", "Write `/mcp connect"),
+            ("connect https://x.example --name", "Write `/mcp connect"),
+            ("help", "/mcp disconnect SERVER"),
+        ] {
+            let words = Order::read(text).unwrap_err();
+            assert!(words.contains(expected), "{text}: {words}");
+        }
+    }
+}

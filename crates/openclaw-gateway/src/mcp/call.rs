@@ -1,0 +1,192 @@
+//! Calling a tool, reading a resource, filling in a prompt: for people and programs, who get all of the
+//! answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::bridge::{Approved, Call, Wishes};
+use openclaw_mcp::catalogue::CatalogueTool;
+use openclaw_mcp::inventory::LeftOut;
+use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
+use openclaw_tools::Approval;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout};
+
+use super::gather::{Patience, gather, ready};
+use super::outcome::outcome;
+use super::problem::{Problem, ProblemKind};
+
+/// How much of a name from outside is shown.
+const NAME_CHARS: usize = 100;
+/// How long servers that are on their way are waited for, if it is not known whose tool is wanted.
+const SEARCH: Duration = Duration::from_secs(30);
+/// Nothing takes longer.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
+/// A person, or a program, may want what no model sees.
+const EVERYTHING: Wishes<'_> =
+    Wishes { watcher: None, within: None, everything: true, max_chars: None };
+
+/// Calls a tool, once. Whoever calls one by hand means it as it is; one that has changed since it was
+/// approved must be approved again.
+///
+/// # Errors
+/// If there is no such tool, its server cannot be used, or it has changed.
+pub async fn call(agent: &AgentTools, params: &CallParams, who: &str) -> Result<Outcome, Problem> {
+    let CallParams { agent_id: _, server, tool, args, session_key, approve, timeout_ms, raw } =
+        params;
+    let all = timeout_ms.map(|ms| Duration::from_millis(ms).min(LONGEST));
+    let started = Instant::now();
+    let finding = find(agent, server.as_deref(), tool);
+    let tool = match all {
+        Some(all) => timeout(all, finding).await.map_err(|_| too_late(all))??,
+        None => finding.await?,
+    };
+    if *approve != Some(true) && tool.is_allowed() && agent.is_changed(&tool) {
+        return Err(changed(&tool));
+    }
+    let nothing = RawValue::from_string("{}".to_owned()).unwrap_or_default();
+    let call = Call {
+        name: tool.spec.name.as_str(),
+        arguments: args.as_deref().unwrap_or(&nothing),
+        who,
+        session: session_key.as_deref(),
+        approved: Some(Approved { fingerprint: *tool.fingerprint(), how: Approval::Once }),
+    };
+    let within = all.map(|all| all.saturating_sub(started.elapsed()));
+    let answer = Box::pin(agent.call_with(call, Wishes { within, ..EVERYTHING })).await;
+    Ok(outcome(answer, raw.unwrap_or(false)))
+}
+
+fn too_late(after: Duration) -> Problem {
+    let after = after.as_millis();
+    let message = format!("nothing was called: the server was not ready after {after} ms");
+    Problem::new(ProblemKind::TimedOut, message).hint("give it longer")
+}
+
+/// The tool that is meant, its server ready: of a server, by either of its names; of any server, by the
+/// name that models use.
+///
+/// # Errors
+/// If there is no such tool, or its server cannot be used.
+pub async fn find(
+    agent: &AgentTools,
+    server: Option<&str>,
+    name: &str,
+) -> Result<Arc<CatalogueTool>, Problem> {
+    if let Some(server) = server {
+        ready(agent, server).await?;
+        let catalogue = agent.catalogue();
+        let by_name = || catalogue.get(name).filter(|it| it.server().name().as_str() == server);
+        let found = catalogue.find(server, name).or_else(by_name);
+        return found.map(Arc::clone).ok_or_else(|| unknown_tool(agent, server, name));
+    }
+    // Where it is known whose it is, no other server is waited for.
+    let known = agent.catalogue().get(name).map(Arc::clone);
+    match known {
+        Some(tool) => drop(ready(agent, tool.server().name().as_str()).await?),
+        None if agent.server(name).is_some() => {
+            let hint =
+                format!("`{name}` is a server: `openclaw mcp tools {name}` shows what it has");
+            return Err(Problem::new(ProblemKind::UnknownTool, "which tool?").hint(hint));
+        }
+        None => {
+            let patience = Patience::AtMost(SEARCH);
+            drop(gather(agent, None, patience, |server| server.config().lazy).await);
+        }
+    }
+    let catalogue = agent.catalogue();
+    if let Some(tool) = catalogue.get(name) {
+        return Ok(Arc::clone(tool));
+    }
+    if let Some((server, dropped)) = agent.left_out(name) {
+        return Err(left_out(&server, &dropped));
+    }
+    let statuses = agent.statuses();
+    let mut known: Vec<&str> = catalogue.all().iter().map(|tool| tool.spec.name.as_str()).collect();
+    known.extend(statuses.iter().map(|status| status.name.as_str()));
+    let hint = match openclaw_config::nearest(name, &known) {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None => "`openclaw mcp tools` shows what there is".to_owned(),
+    };
+    let message = format!("there is no server and no tool `{}`", outside(name));
+    Err(Problem::new(ProblemKind::UnknownTool, message).hint(hint))
+}
+
+fn unknown_tool(agent: &AgentTools, server: &str, name: &str) -> Problem {
+    if let Some((_, dropped)) = agent.left_out(name).filter(|(owner, _)| owner == server) {
+        return left_out(server, &dropped);
+    }
+    let catalogue = agent.catalogue();
+    let of_server = catalogue.all().iter().filter(|it| it.server().name().as_str() == server);
+    let known: Vec<&str> = of_server.map(|tool| tool.listed().name.as_str()).collect();
+    let hint = match openclaw_config::nearest(name, &known) {
+        Some(similar) => format!("did you mean `{}`?", outside(similar)),
+        None => format!("`openclaw mcp tools {server}` shows what it has"),
+    };
+    let message = format!("`{server}` has no tool `{}`", outside(name));
+    Problem::new(ProblemKind::UnknownTool, message).hint(hint)
+}
+
+/// A tool that its server lists, and that cannot be used.
+fn left_out(server: &str, LeftOut { name, reason, .. }: &LeftOut) -> Problem {
+    let name = outside(name);
+    let message = format!("`{name}` of `{server}` cannot be called, and is left out: {reason}");
+    let hint = format!("whoever makes `{server}` must put that right");
+    Problem::new(ProblemKind::Unusable, message).hint(hint)
+}
+
+/// A tool that has changed since it was approved needs another look (B13).
+pub fn changed(tool: &CatalogueTool) -> Problem {
+    let (server, name) = (tool.server().name(), outside(&tool.listed().name));
+    let message = format!(
+        "`{name}` of `{server}` says something else about itself than when it was approved: its \
+         description or its schema has changed"
+    );
+    let hint =
+        format!("look at it with `openclaw mcp tools {server} --schema`; `--approve` approves it");
+    Problem::new(ProblemKind::Changed, message).hint(hint)
+}
+
+fn outside(name: &str) -> String {
+    clean_line(Untrusted::new(name), NAME_CHARS)
+}
+
+/// Reads a resource.
+///
+/// # Errors
+/// If its server cannot be used.
+pub async fn read(agent: &AgentTools, params: &ReadParams, who: &str) -> Result<Outcome, Problem> {
+    let ReadParams { agent_id: _, server, uri, raw } = params;
+    ready(agent, server).await?;
+    let answer = agent.read_with(server, uri, who, EVERYTHING).await;
+    Ok(outcome(answer, raw.unwrap_or(false)))
+}
+
+/// Fills in a prompt.
+///
+/// # Errors
+/// If there is no such prompt, or its server cannot be used.
+pub async fn prompt(
+    agent: &AgentTools,
+    params: &PromptParams,
+    who: &str,
+) -> Result<Outcome, Problem> {
+    let PromptParams { agent_id: _, server, name, args, raw } = params;
+    let inventory = ready(agent, server).await?.shelf().inventory();
+    if !inventory.prompts.iter().any(|prompt| prompt.name == *name) {
+        let known: Vec<&str> = inventory.prompts.iter().map(|it| it.name.as_str()).collect();
+        let hint = match openclaw_config::nearest(name, &known) {
+            Some(similar) => format!("did you mean `{}`?", outside(similar)),
+            None => format!("`openclaw mcp prompts {server}` shows what it has"),
+        };
+        let message = format!("`{server}` has no prompt `{}`", outside(name));
+        return Err(Problem::new(ProblemKind::UnknownTool, message).hint(hint));
+    }
+    let none = BTreeMap::new();
+    let args = args.as_ref().unwrap_or(&none);
+    let answer = agent.prompt_with(server, name, args, who, EVERYTHING).await;
+    Ok(outcome(answer, raw.unwrap_or(false)))
+}

@@ -1,0 +1,162 @@
+//! The servers that something is wanted of; and why one cannot be used.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::inventory::Inventory;
+use openclaw_mcp::server::{Server, Unavailable};
+use openclaw_mcp::status::ServerStatus;
+use openclaw_mcp::supervisor::State;
+use openclaw_protocol::mcp::Missing;
+use tokio::time::timeout;
+
+use super::problem::{Problem, ProblemKind};
+
+/// How long servers are waited for that are on their way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// As long as each may take.
+    All,
+    /// At most so long, where all servers are wanted: the others need not wait for one that hangs.
+    AtMost(Duration),
+}
+
+/// The servers that a list is wanted of.
+#[derive(Debug)]
+pub struct Gathered {
+    /// Those that can be used, and lazy ones of which something is known.
+    pub servers: Vec<Arc<Server>>,
+    /// The others.
+    pub missing: Vec<Missing>,
+}
+
+/// The server of a name that runs; or why there is none.
+///
+/// # Errors
+/// If there is no such server, or it does not run.
+pub fn server<'a>(agent: &'a AgentTools, name: &str) -> Result<&'a Arc<Server>, Problem> {
+    if let Some(server) = agent.server(name) {
+        return Ok(server);
+    }
+    let statuses = agent.statuses();
+    let Some(resting) = statuses.iter().find(|status| status.name == name) else {
+        return Err(unknown(name, &statuses));
+    };
+    Err(match &resting.last_error {
+        Some(trouble) => Problem {
+            kind: ProblemKind::Unavailable,
+            message: format!("`{name}` cannot be started: {}", trouble.message),
+            hint: trouble.hint.clone(),
+            last_lines: trouble.last_lines.clone(),
+        },
+        None => Problem::new(ProblemKind::Unavailable, format!("`{name}` is switched off"))
+            .hint("set `enabled: true` in its entry"),
+    })
+}
+
+/// There is no server of this name among these.
+pub(crate) fn unknown(name: &str, statuses: &[ServerStatus]) -> Problem {
+    let known: Vec<&str> = statuses.iter().map(|status| status.name.as_str()).collect();
+    unknown_server(name, &known)
+}
+
+/// There is no server of this name, and which one may be meant.
+pub(crate) fn unknown_server(name: &str, known: &[&str]) -> Problem {
+    let hint = match openclaw_config::nearest(name, known) {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None if known.is_empty() => "`openclaw mcp add` adds one".to_owned(),
+        None => format!("there are: {}", known.join(", ")),
+    };
+    let name: String = name.chars().take(64).collect();
+    Problem::new(ProblemKind::UnknownServer, format!("there is no server `{name}`")).hint(hint)
+}
+
+/// The server of a name, started and ready.
+pub(crate) async fn ready<'a>(
+    agent: &'a AgentTools,
+    name: &str,
+) -> Result<&'a Arc<Server>, Problem> {
+    let server = server(agent, name)?;
+    match server.ready().await {
+        Ok(_) => Ok(server),
+        Err(unavailable) => Err(unavailable.into()),
+    }
+}
+
+/// One server, or all. Of all, a lazy one of which something is known is not started for it, and one
+/// that is not available is left out.
+///
+/// # Errors
+/// If the one server, or every server, is not available.
+pub async fn gather(
+    agent: &AgentTools,
+    name: Option<&str>,
+    patience: Patience,
+    is_lazy: impl Fn(&Server) -> bool,
+) -> Result<Gathered, Problem> {
+    if let Some(name) = name {
+        let servers = vec![Arc::clone(ready(agent, name).await?)];
+        return Ok(Gathered { servers, missing: Vec::new() });
+    }
+    let is_known =
+        |server: &Server| is_lazy(server) && *server.shelf().inventory() != Inventory::default();
+    let all = agent.servers().iter().map(|server| async {
+        if is_known(server) {
+            return Ok(());
+        }
+        let ready = server.ready();
+        match patience {
+            Patience::All => ready.await.map(|_| ()),
+            Patience::AtMost(limit) => match timeout(limit, ready).await {
+                Ok(ready) => ready.map(|_| ()),
+                Err(_) => Err(Unavailable {
+                    server: server.name().to_string(),
+                    state: State::Connecting,
+                    trouble: None,
+                }),
+            },
+        }
+    });
+    let all = join_all(all.collect::<Vec<_>>()).await;
+    let mut gathered = Gathered { servers: Vec::new(), missing: Vec::new() };
+    for (server, ready) in agent.servers().iter().zip(all) {
+        match ready {
+            Ok(()) => gathered.servers.push(Arc::clone(server)),
+            Err(unavailable) => gathered
+                .missing
+                .push(Missing { error: words(&unavailable), server: unavailable.server }),
+        }
+    }
+    if gathered.servers.is_empty() && !gathered.missing.is_empty() {
+        let reasons: Vec<&str> = gathered.missing.iter().map(|it| it.error.as_str()).collect();
+        let message = format!("no server is available\n{}", reasons.join("\n"));
+        let hint = "`openclaw mcp doctor` looks closer";
+        return Err(Problem::new(ProblemKind::Unavailable, message).hint(hint));
+    }
+    Ok(gathered)
+}
+
+/// Why a server cannot be used, in a line.
+pub fn words(unavailable: &Unavailable) -> String {
+    let reason = match &unavailable.trouble {
+        Some(trouble) => trouble.message.clone(),
+        None => unavailable.reason(),
+    };
+    format!("`{}` is not available: {reason}", unavailable.server)
+}
+
+impl From<Unavailable> for Problem {
+    fn from(unavailable: Unavailable) -> Self {
+        let message = words(&unavailable);
+        let look = format!("`openclaw mcp doctor {}` looks closer", unavailable.server);
+        let trouble = unavailable.trouble.unwrap_or_default();
+        Self {
+            kind: ProblemKind::Unavailable,
+            message,
+            hint: Some(trouble.hint.unwrap_or(look)),
+            last_lines: trouble.last_lines,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What there is: servers, tools, resources, prompts.
+
+use std::sync::Arc;
+
+use openclaw_config::Config;
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::catalogue::CatalogueTool;
+use openclaw_mcp::describe;
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::server::Server;
+use openclaw_mcp::status::{ServerState, ServerStatus};
+use openclaw_protocol::mcp::{
+    Effect, LeftOut, PromptsResult, ResourcesResult, ServersResult, Tool, ToolsResult,
+};
+use openclaw_tools::{self as tools, Decision};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::gather::{Gathered, unknown_server};
+use super::problem::Problem;
+
+/// How much of a name from outside is shown.
+const NAME_CHARS: usize = 64;
+
+/// All servers of an agent, those that do not run among them.
+pub fn servers(agent: &AgentTools) -> ServersResult {
+    let statuses = agent.statuses();
+    let is_well =
+        |status: &ServerStatus| matches!(status.state, ServerState::Ready | ServerState::Idle);
+    let missing = statuses.iter().filter(|status| status.required && !is_well(status));
+    ServersResult {
+        agent: agent.id().to_string(),
+        ready: statuses.iter().filter(|status| is_well(status)).count() as u64,
+        missing: missing.map(|status| status.name.clone()).collect(),
+        servers: statuses.iter().filter_map(|status| to_raw_value(status).ok()).collect(),
+    }
+}
+
+/// How much of tools is wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ToolsWanted {
+    /// With the schema of their arguments.
+    pub schema: bool,
+    /// With all that the server says, as it says it. Otherwise it is cleaned and bounded as for a model.
+    pub raw: bool,
+}
+
+/// The tools of these servers, and what was left out.
+pub fn tools(agent: &AgentTools, of: &Gathered, wanted: ToolsWanted) -> ToolsResult {
+    let catalogue = agent.catalogue();
+    let is_wanted = |tool: &CatalogueTool| {
+        of.servers.iter().any(|server| server.name() == tool.server().name())
+    };
+    let tools = catalogue.all().iter().filter(|tool| is_wanted(tool));
+    let left_out = of.servers.iter().flat_map(|server| left_out(server));
+    ToolsResult {
+        tools: tools.map(|tool| self::tool(agent, tool, wanted)).collect(),
+        left_out: left_out.collect(),
+        missing: of.missing.clone(),
+    }
+}
+
+fn tool(agent: &AgentTools, tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
+    let listed = tool.listed();
+    let schema = || match wanted.raw {
+        true => to_raw_value(&*listed.input_schema).ok(),
+        false => to_raw_value(&*tool.spec.input_schema).ok(),
+    };
+    Tool {
+        name: tool.spec.name.to_string(),
+        server: tool.server().name().to_string(),
+        tool: listed.name.clone(),
+        title: match wanted.raw {
+            true => listed.title.clone(),
+            false => listed.title.as_deref().map(outside),
+        },
+        description: match wanted.raw {
+            true => listed.description.clone(),
+            false => describe::theirs(listed),
+        },
+        effect: match tool.spec.effect {
+            tools::Effect::ReadOnly => Effect::ReadOnly,
+            tools::Effect::Destructive => Effect::Destructive,
+            tools::Effect::Unknown => Effect::Unknown,
+        },
+        denied_by: match &tool.decision {
+            Decision::Denied { by } => Some(by.to_string()),
+            Decision::Allowed => None,
+        },
+        changed: agent.is_changed(tool),
+        unusable: tool.flaw().map(ToString::to_string),
+        input_schema: wanted.schema.then(schema).flatten(),
+    }
+}
+
+/// What a server lists and cannot be used.
+fn left_out(server: &Arc<Server>) -> Vec<LeftOut> {
+    let inventory = server.shelf().inventory();
+    let each = inventory.left_out.iter().map(|it| LeftOut {
+        server: server.name().to_string(),
+        name: outside(&it.name),
+        reason: it.reason.clone(),
+    });
+    each.collect()
+}
+
+fn outside(name: &str) -> String {
+    clean_line(Untrusted::new(name), NAME_CHARS)
+}
+
+/// The resources of these servers.
+pub fn resources(of: &Gathered) -> ResourcesResult {
+    let each = |listed: fn(&Server) -> Vec<Value>| -> Vec<Box<RawValue>> {
+        of.servers.iter().flat_map(|server| owned(server, listed(server))).collect()
+    };
+    ResourcesResult {
+        resources: each(|server| values(&server.shelf().inventory().resources)),
+        templates: each(|server| values(&server.shelf().inventory().templates)),
+        missing: of.missing.clone(),
+    }
+}
+
+/// The prompts of these servers.
+pub fn prompts(of: &Gathered) -> PromptsResult {
+    let each = of
+        .servers
+        .iter()
+        .flat_map(|server| owned(server, values(&server.shelf().inventory().prompts)));
+    PromptsResult { prompts: each.collect(), missing: of.missing.clone() }
+}
+
+/// What a server lists, each with the server's name.
+fn owned(server: &Server, entries: Vec<Value>) -> Vec<Box<RawValue>> {
+    let name = server.name().to_string();
+    let each = entries.into_iter().filter_map(|mut entry| {
+        entry["server"] = json!(name);
+        to_raw_value(&entry).ok()
+    });
+    each.collect()
+}
+
+fn values<T: Serialize>(entries: &[T]) -> Vec<Value> {
+    entries.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect()
+}
+
+/// One tool, whichever server it is of.
+pub fn one_tool(agent: &AgentTools, tool: &CatalogueTool, wanted: ToolsWanted) -> ToolsResult {
+    let tools = vec![self::tool(agent, tool, wanted)];
+    ToolsResult { tools, left_out: Vec::new(), missing: Vec::new() }
+}
+
+/// Whether some agent has a server of this name.
+pub(crate) fn known_anywhere(fleet: &Fleet, config: &Config, name: &str) -> Result<(), Problem> {
+    let agents = config.agents.iter().filter_map(|agent| fleet.agent(agent.id.as_str()));
+    let statuses: Vec<ServerStatus> = agents.flat_map(|agent| agent.statuses()).collect();
+    let mut known: Vec<&str> = statuses.iter().map(|status| status.name.as_str()).collect();
+    known.sort_unstable();
+    known.dedup();
+    match known.contains(&name) {
+        true => Ok(()),
+        false => Err(unknown_server(name, &known)),
+    }
+}

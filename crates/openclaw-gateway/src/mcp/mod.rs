@@ -1,0 +1,18 @@
+//! What is told about an agent's MCP servers, and what they answer: the same to callers, in commands, and
+//! in the shell.
+
+mod call;
+mod gather;
+mod lists;
+mod outcome;
+mod problem;
+mod refresh;
+
+pub use call::{call, changed, find, prompt, read};
+pub(crate) use gather::unknown;
+pub use gather::{Gathered, Patience, gather, server, words};
+pub(crate) use lists::known_anywhere;
+pub use lists::{ToolsWanted, one_tool, prompts, resources, servers, tools};
+pub use outcome::outcome;
+pub use problem::{Problem, ProblemKind};
+pub use refresh::{not_refreshed, refreshed};

@@ -1,0 +1,53 @@
+//! What has changed about a server since its lists were read before.
+
+use std::collections::BTreeMap;
+
+use openclaw_mcp::inventory::Inventory;
+use openclaw_mcp::listing::ListedTool;
+use openclaw_mcp::server::Server;
+use openclaw_protocol::mcp::Refreshed;
+
+/// What a server has, and what is new about its tools.
+pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
+    let after = server.shelf().inventory();
+    let (old, new) = (by_name(before), by_name(&after));
+    let gone = old.keys().filter(|name| !new.contains_key(*name));
+    let (mut added, mut changed) = (Vec::new(), Vec::new());
+    for (name, tool) in &new {
+        match old.get(name) {
+            None => added.push((*name).to_owned()),
+            Some(old) if old != tool => changed.push((*name).to_owned()),
+            Some(_) => {}
+        }
+    }
+    Refreshed {
+        name: server.name().to_string(),
+        ok: true,
+        tools: Some(after.tools.len() as u64),
+        resources: Some((after.resources.len() + after.templates.len()) as u64),
+        prompts: Some(after.prompts.len() as u64),
+        added: Some(added),
+        removed: Some(gone.map(|name| (*name).to_owned()).collect()),
+        changed: Some(changed),
+        error: None,
+    }
+}
+
+/// A server whose lists cannot be read.
+pub fn not_refreshed(server: &Server, reason: String) -> Refreshed {
+    Refreshed {
+        name: server.name().to_string(),
+        ok: false,
+        tools: None,
+        resources: None,
+        prompts: None,
+        added: None,
+        removed: None,
+        changed: None,
+        error: Some(reason),
+    }
+}
+
+fn by_name(inventory: &Inventory) -> BTreeMap<&str, &ListedTool> {
+    inventory.tools.iter().map(|tool| (tool.name.as_str(), &**tool)).collect()
+}
