@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use openclaw_config::import::{self, App, Findings, Machine, Platform};
 use openclaw_config::{Loaded, PROGRAM_VARIABLE, Paths, Surroundings};
@@ -35,6 +36,15 @@ impl Edge {
         openclaw_config::load(file, self.surroundings())
     }
 
+    /// Reads a file again whenever it is called.
+    pub(crate) fn loader(&self, file: &Path) -> Arc<dyn Fn() -> Loaded + Send + Sync> {
+        let (file, home) = (file.to_owned(), self.home.clone());
+        Arc::new(move || {
+            let home = home.as_deref();
+            openclaw_config::load(&file, Surroundings { variable: &config_variable, home })
+        })
+    }
+
     /// Checks a text as if it stood in the file.
     pub(crate) fn load_text(&self, file: &Path, text: &str) -> Loaded {
         openclaw_config::load_text(file, text, self.surroundings())
@@ -51,6 +61,11 @@ impl Edge {
     /// Whether somebody sits at a terminal who can be asked, and sees it.
     pub(crate) fn has_person(&self) -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+
+    /// Whether a line can be edited: somebody types, and sees it.
+    pub(crate) fn can_edit(&self) -> bool {
+        std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && self.can_draw()
     }
 
     /// Whether lines on stderr can be drawn over.

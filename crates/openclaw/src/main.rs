@@ -7,6 +7,7 @@ mod edge;
 mod exit;
 mod logging;
 mod output;
+mod signals;
 
 use clap::Parser as _;
 use openclaw_secrets::Redactor;

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
-const WARNING: Style = AnsiColor::Yellow.on_default().bold();
-const HINT: Style = AnsiColor::Cyan.on_default();
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 pub(crate) const STRONG: Style = Style::new().bold();
@@ -44,6 +44,11 @@ impl Output {
     /// A question, with the cursor left behind it.
     pub(crate) fn prompt(&mut self, text: &str) {
         self.raw(text.as_bytes());
+        self.flush();
+    }
+
+    /// Shows what was written so far.
+    pub(crate) fn flush(&mut self) {
         if self.failed.is_none() {
             self.failed = self.stdout.flush().err();
         }

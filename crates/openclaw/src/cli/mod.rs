@@ -1,5 +1,6 @@
 //! The command line.
 
+mod front;
 mod mcp;
 mod servers;
 
@@ -9,6 +10,9 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use front::{
+    ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand, TurnArgs,
+};
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 pub(crate) use servers::{
     AgentArgs, CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs,
@@ -25,6 +29,10 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "openclaw", version, styles = STYLES, arg_required_else_help = true)]
 #[command(after_help = "Examples:
+  openclaw chat                       Talk to an agent that uses the tools of MCP servers
+  openclaw agent --message 'add 2 and 3'
+  openclaw gateway                    Keep agents and servers running, for all front ends
+  openclaw status                     How everything is, and what to do about it
   openclaw mcp servers                Start all MCP servers, and show how they are
   openclaw mcp call demo add a=5 b=7  Call a tool
   openclaw mcp import                 Add the servers that other programs use
@@ -48,7 +56,13 @@ impl Cli {
     /// goes wrong with those, and better.
     pub(crate) fn usual_log_level(&self) -> &'static str {
         match self.command {
-            Command::Mcp(_) => "error",
+            Command::Mcp(_)
+            | Command::Chat(_)
+            | Command::Agent(_)
+            | Command::Sessions(_)
+            | Command::Status
+            | Command::Doctor => "error",
+            Command::Gateway(_) => "warn,openclaw_gateway=info",
             // Its stderr is for whoever started it; what its library finds odd is not.
             Command::DemoServer => "warn,rmcp=off",
             _ => "warn",
@@ -96,6 +110,34 @@ pub(crate) enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Talk to an agent
+    Chat(ChatArgs),
+    /// Say one thing to an agent, and print what it answers
+    Agent(TurnArgs),
+    /// Conversations: list, show, delete, export them
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  openclaw sessions list
+  openclaw sessions show agent:main:main"
+    )]
+    Sessions(SessionsCommand),
+    /// Keep agents and servers running, for all front ends
+    Gateway(GatewayArgs),
+    /// Tell how everything is: configuration, gateway, model, servers, secrets
+    #[command(after_help = "Examples:
+  openclaw status
+  openclaw status --json | jq '.problems'
+
+Nothing is started. Exit codes: 0 all is well, 1 something is not.")]
+    Status,
+    /// Look closer: also start every server, read the database, look at who may read files
+    #[command(after_help = "Examples:
+  openclaw doctor
+  openclaw doctor --json
+
+Exit codes: 0 all is well, 1 something is not.")]
+    Doctor,
     /// MCP servers: add and remove them, look at them, call their tools
     #[command(
         subcommand,

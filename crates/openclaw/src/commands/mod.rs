@@ -1,10 +1,16 @@
 //! One module for each command.
 
+mod agent;
+mod chat;
 mod config;
 mod demo_server;
+mod gateway;
+mod link;
 mod mcp;
 mod secrets;
+mod sessions;
 mod show;
+mod talk;
 
 use std::path::Path;
 
@@ -39,6 +45,10 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> Exit {
                 show::show(config, agent.as_deref(), output)
             })
         }
+        Command::Chat(args) => chat::chat(args, flag, edge, output),
+        Command::Agent(args) => agent::agent(args, flag, edge, output),
+        Command::Sessions(command) => sessions::sessions(command, flag, edge, output),
+        Command::Gateway(args) => gateway::gateway(args, flag, edge, output),
         Command::Mcp(command) => mcp::run(command, flag, edge, output),
         Command::DemoServer => demo_server::run(output),
         Command::Secrets(SecretsCommand::Check { references }) => {

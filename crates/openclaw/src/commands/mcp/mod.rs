@@ -30,6 +30,8 @@ use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::Output;
 
+pub(super) use host::keep;
+
 /// Runs the verb that was asked for.
 pub(crate) fn run(
     command: &McpCommand,

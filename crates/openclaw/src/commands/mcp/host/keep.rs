@@ -20,17 +20,17 @@ pub(super) fn catalogue(state: &Path) -> PathBuf {
 }
 
 /// Where servers' logs are.
-pub(in crate::commands::mcp) fn logs(state: &Path) -> PathBuf {
+pub(in crate::commands) fn logs(state: &Path) -> PathBuf {
     state.join("logs")
 }
 
-pub(super) fn folders(state: &Path) -> Folders {
+pub(in crate::commands) fn folders(state: &Path) -> Folders {
     Folders { catalogue: Some(catalogue(state)), logs: Some(logs(state)) }
 }
 
 /// What watches over calls. Approvals that cannot be read are a reason to stop: a tool that has changed
 /// would not be noticed. All else is worth a warning.
-pub(super) fn office(
+pub(in crate::commands) fn office(
     state: &Path,
     answers: bool,
     redactor: &Redactor,

@@ -1,8 +1,7 @@
 //! The one place of the program that makes a fleet from the configuration and its surroundings, and
 //! sees to it that nothing of it is left when a command ends, however it ends (L5).
 
-mod interrupt;
-mod keep;
+pub(in crate::commands) mod keep;
 mod progress;
 mod session;
 mod terminal;
@@ -28,7 +27,7 @@ use crate::commands::with_state;
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::Output;
-use interrupt::Interrupts;
+use crate::signals::Signals;
 use progress::Screen;
 use terminal::Terminal;
 
@@ -121,7 +120,7 @@ async fn attend(
     work: impl AsyncFnOnce(&Session, &mut Output) -> Exit,
 ) -> Exit {
     // Before any server starts: none may be left behind from here on.
-    let mut interrupts = match Interrupts::listen() {
+    let mut interrupts = match Signals::listen() {
         Ok(interrupts) => interrupts,
         Err(error) => {
             output.problem(&format!("cannot start: {error}"), None);
@@ -166,13 +165,13 @@ async fn attend(
     };
     let exit = tokio::select! {
         exit = work(&session, output) => exit,
-        () = interrupts.next() => Exit::Interrupted,
+        _ = interrupts.next() => Exit::Interrupted,
     };
     session.screen.clear();
     // Whoever is in a hurry asks twice: then nothing is waited for, and the servers are killed.
     tokio::select! {
         () = fleet.stop() => {}
-        () = interrupts.next() => {}
+        _ = interrupts.next() => {}
     }
     exit
 }

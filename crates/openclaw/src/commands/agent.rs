@@ -1,0 +1,246 @@
+//! `openclaw agent`: one message, one answer.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use openclaw_protocol::Surface;
+use openclaw_protocol::approvals::{Approval, Decision};
+use serde_json::json;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::link::{Need, Role, tell, with_link};
+use super::talk::{
+    Answer, Call, Ending, Lines, Painter, Step, Turn, Whom, Words, approve, settled, whole_stdin,
+};
+use crate::cli::TurnArgs;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::signals::Signals;
+
+/// How long servers may take to start before the turn goes on without them.
+const SERVERS: Duration = Duration::from_secs(20);
+/// How long a turn that was given up may take to end.
+const GOODBYE: Duration = Duration::from_secs(5);
+/// Without a limit of its own a turn may take a day.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often somebody may be asked the same.
+const MAX_TRIES: usize = 3;
+
+pub(crate) fn agent(
+    args: &TurnArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    let from_stdin = args.message == "-";
+    let message = if from_stdin { whole_stdin() } else { Ok(args.message.clone()) };
+    let message = match message {
+        Ok(message) if message.trim().is_empty() => {
+            output.problem("there is no message", Some("`--message TEXT`, or `-` for stdin"));
+            return Exit::Usage;
+        }
+        Ok(message) => message,
+        Err(error) => {
+            output.problem(&format!("stdin cannot be read: {error}"), None);
+            return Exit::Usage;
+        }
+    };
+    let has_person = edge.has_person() && !from_stdin;
+    let role = if has_person { Role::Person } else { Role::Script };
+    with_link(Need::Agents(role), flag, edge, output, async |link, signals, output| {
+        let mut once = Once {
+            surface: &*link.surface,
+            typed: has_person.then(|| None),
+            shows_calls: args.verbose || std::io::stderr().is_terminal(),
+            gave_up: None,
+        };
+        once.run(args, message, signals, output).await
+    })
+}
+
+/// One message, and what comes of it.
+struct Once<'a> {
+    surface: &'a dyn Surface,
+    /// What somebody types, once they were asked; none if nobody is there.
+    typed: Option<Option<Lines>>,
+    shows_calls: bool,
+    /// Why we do not wait any longer.
+    gave_up: Option<Ending>,
+}
+
+impl Once<'_> {
+    async fn run(
+        &mut self,
+        args: &TurnArgs,
+        message: String,
+        signals: &mut Signals,
+        output: &mut Output,
+    ) -> Exit {
+        let limit = args.timeout.map(|limit| Duration::from_millis(limit.get()));
+        let deadline = Instant::now() + limit.unwrap_or(DAY).min(DAY);
+        let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
+        let whom = match Whom::find(self.surface, agent, session, output).await {
+            Ok(whom) => whom,
+            Err(exit) => return exit,
+        };
+        tokio::select! {
+            () = settled(self.surface, Some(&whom.agent), SERVERS) => {}
+            () = sleep_until(deadline) => {}
+            _ = signals.next() => return Exit::Interrupted,
+        }
+        let session = args.session.clone().unwrap_or_else(|| whom.new_session());
+        let words = Words {
+            session: session.clone(),
+            agent: Some(whom.agent),
+            message,
+            timeout: limit,
+        };
+        let mut turn = match Turn::begin(self.surface, words).await {
+            Ok(turn) => turn,
+            Err(error) => return tell(&error, output),
+        };
+        let answer = self.follow(&mut turn, deadline, signals, output).await;
+        let ending = self.gave_up.unwrap_or(answer.ending);
+        self.show(&Answer { ending, ..answer }, &turn.run, &session, args, output);
+        ending.exit()
+    }
+
+    /// Waits for the end. Who interrupts, or the time that is over, ends the turn; then it has a moment.
+    async fn follow(
+        &mut self,
+        turn: &mut Turn<'_>,
+        mut deadline: Instant,
+        signals: &mut Signals,
+        output: &mut Output,
+    ) -> Answer {
+        loop {
+            tokio::select! {
+                biased;
+                step = turn.next() => match step {
+                    Step::Over(answer) => return *answer,
+                    Step::Called(_) => {}
+                    Step::Returned(call) => self.tell_call(&call),
+                    Step::Notice(text) => output.note(&text),
+                    Step::Asked(approval) => self.decide(&approval, turn, signals, output).await,
+                    Step::Leaving(reason) => output.warning(&format!("the gateway ends: {reason}")),
+                    Step::Text(_) | Step::Replaced(_) | Step::Thought | Step::Decided(_)
+                    | Step::Server(_) => {}
+                },
+                _ = signals.next() => {
+                    if self.gave_up.is_some() {
+                        return Answer::given_up(Ending::Cancelled);
+                    }
+                    self.give_up(Ending::Cancelled, turn).await;
+                    deadline = Instant::now() + GOODBYE;
+                }
+                () = sleep_until(deadline) => {
+                    if let Some(ending) = self.gave_up {
+                        return Answer::given_up(ending);
+                    }
+                    self.give_up(Ending::TimedOut, turn).await;
+                    deadline = Instant::now() + GOODBYE;
+                }
+            }
+        }
+    }
+
+    async fn give_up(&mut self, why: Ending, turn: &Turn<'_>) {
+        self.gave_up = Some(why);
+        // That it cannot be told changes nothing: we leave.
+        let _ = timeout(GOODBYE, turn.abort()).await;
+    }
+
+    fn tell_call(&self, call: &Call) {
+        if self.shows_calls {
+            let mut stderr = anstream::stderr().lock();
+            for line in Painter::call(call) {
+                let _ = writeln!(stderr, "{line}");
+            }
+        }
+    }
+
+    /// Asks whoever sits there. A question that is decided elsewhere is not waited for.
+    async fn decide(
+        &mut self,
+        approval: &Approval,
+        turn: &mut Turn<'_>,
+        signals: &mut Signals,
+        output: &mut Output,
+    ) {
+        let Some(typed) = &mut self.typed else { return };
+        let typed = typed.get_or_insert_with(Lines::of_stdin);
+        let decision = tokio::select! {
+            decision = ask(approval, typed) => Some(decision),
+            _ = signals.next() => None,
+            () = until(approval.expires_at_ms) => return,
+        };
+        let interrupted = decision.is_none();
+        let decision = decision.unwrap_or(Decision::Deny);
+        if let Err(error) = approve::respond(self.surface, &approval.id, decision).await {
+            output.warning(&error.to_string());
+        }
+        if interrupted {
+            self.give_up(Ending::Cancelled, turn).await;
+        }
+    }
+
+    fn show(&self, answer: &Answer, run: &str, session: &str, args: &TurnArgs, output: &mut Output) {
+        if output.json {
+            output.value(&json!({
+                "ok": answer.ending == Ending::Done,
+                "sessionKey": session,
+                "runId": run,
+                "text": answer.text,
+                "parts": answer.content,
+                "calls": answer.calls,
+                "usage": answer.usage,
+                "stopReason": answer.stop_reason,
+                "error": answer.trouble(),
+            }));
+            return;
+        }
+        if !answer.text.trim().is_empty() {
+            output.outside(&answer.text);
+        }
+        if let Some(trouble) = answer.trouble() {
+            output.problem(&trouble, None);
+        }
+        if args.session.is_none() && self.shows_calls {
+            output.note(&format!("`--session {session}` goes on with this conversation"));
+        }
+    }
+}
+
+/// Asks on stderr until there is an answer. No answer means no.
+async fn ask(approval: &Approval, typed: &mut Lines) -> Decision {
+    typed.forget();
+    for line in approve::lines(approval) {
+        say(&format!("{line}\n"));
+    }
+    for _ in 0..MAX_TRIES {
+        say(&format!("  {} ", approve::choices(approval)));
+        match typed.next().await {
+            Ok(Some(line)) => match approve::meaning(&line, approval) {
+                Some(decision) => return decision,
+                None => continue,
+            },
+            Ok(None) | Err(_) => break,
+        }
+    }
+    Decision::Deny
+}
+
+fn say(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes());
+    let _ = stderr.flush();
+}
+
+/// Until a time in milliseconds since 1970.
+async fn until(time_ms: u64) {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let left = Duration::from_millis(time_ms).saturating_sub(now.unwrap_or_default());
+    tokio::time::sleep(left.min(DAY)).await;
+}

@@ -1,0 +1,144 @@
+//! Completion: slash commands, and the names of servers and tools behind them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use openclaw_content::{Untrusted, clean_line};
+use reedline::{Completer, CompletionResult, Span, Suggestion};
+
+use super::commands::LOCAL;
+
+/// What can follow `/mcp`.
+const MCP_VERBS: [(&str, &str); 7] = [
+    ("servers", "How the servers are"),
+    ("tools", "What they can do"),
+    ("status", "All about one server"),
+    ("connect", "Connect to one by its address"),
+    ("disconnect", "Let go of one, until the next start"),
+    ("auth", "Log in to one"),
+    ("refresh", "Read lists again"),
+];
+/// How much of a description is shown.
+const DESCRIPTION_CHARS: usize = 80;
+
+/// A word that can be completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    word: String,
+    about: String,
+}
+
+impl Entry {
+    pub(super) fn new(word: impl Into<String>, about: &str) -> Self {
+        let about = clean_line(Untrusted::new(about), DESCRIPTION_CHARS);
+        Self { word: word.into(), about }
+    }
+}
+
+/// The words that are known now.
+#[derive(Debug, Default)]
+pub(super) struct Vocabulary(Mutex<Words>);
+
+#[derive(Debug, Default)]
+struct Words {
+    commands: Vec<Entry>,
+    servers: Vec<Entry>,
+    tools: Vec<Entry>,
+}
+
+impl Vocabulary {
+    pub(super) fn learn(
+        &self,
+        commands: impl Iterator<Item = Entry>,
+        servers: impl Iterator<Item = String>,
+        tools: impl Iterator<Item = Entry>,
+    ) {
+        let local = LOCAL.iter().map(|(word, _, about)| Entry::new(*word, about));
+        let mut all: Vec<Entry> = local.collect();
+        for command in commands {
+            if !all.iter().any(|known| known.word == command.word) {
+                all.push(command);
+            }
+        }
+        let servers = servers.map(|name| Entry::new(name, "")).collect();
+        let words = Words { commands: all, servers, tools: tools.collect() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    }
+
+    /// What the last word of this text may become, and where that word begins.
+    fn candidates(&self, text: &str) -> (usize, Vec<Entry>) {
+        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = text.rfind(char::is_whitespace).map_or(0, |at| {
+            at + text[at..].chars().next().map_or(1, char::len_utf8)
+        });
+        let (before, last) = text.split_at(start);
+        let before: Vec<&str> = before.split_whitespace().collect();
+        let verbs = || MCP_VERBS.map(|(word, about)| Entry::new(word, about)).to_vec();
+        let all = match before.as_slice() {
+            [] if last.starts_with('/') => words.commands.clone(),
+            ["/call"] => words.tools.clone(),
+            ["/mcp"] => verbs(),
+            ["/mcp", "connect"] => Vec::new(),
+            ["/mcp", _] => words.servers.clone(),
+            _ => Vec::new(),
+        };
+        (start, all.into_iter().filter(|entry| entry.word.starts_with(last)).collect())
+    }
+}
+
+/// Completes what is typed.
+pub(super) struct Completion(pub(super) Arc<Vocabulary>);
+
+impl Completer for Completion {
+    fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
+        let text = line.get(..pos).unwrap_or(line);
+        let (start, entries) = self.0.candidates(text);
+        let suggestions: Vec<Suggestion> = entries
+            .into_iter()
+            .map(|entry| Suggestion {
+                value: entry.word,
+                description: (!entry.about.is_empty()).then_some(entry.about),
+                span: Span { start, end: text.len() },
+                append_whitespace: true,
+                ..Suggestion::default()
+            })
+            .collect();
+        CompletionResult::fresh(suggestions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed(text: &str) -> Vec<String> {
+        let vocabulary = Vocabulary::default();
+        vocabulary.learn(
+            [Entry::new("/mcp", "Servers"), Entry::new("/mcp__demo__greet", "Greets")].into_iter(),
+            ["demo", "github"].map(ToOwned::to_owned).into_iter(),
+            [Entry::new("mcp_demo_add", "Adds"), Entry::new("mcp_demo_now", "")].into_iter(),
+        );
+        vocabulary.candidates(text).1.into_iter().map(|entry| entry.word).collect()
+    }
+
+    #[test]
+    fn a_slash_begins_a_command() {
+        assert_eq!(completed("/mcp"), ["/mcp", "/mcp__demo__greet"]);
+        assert!(completed("/").contains(&"/help".to_owned()));
+        assert_eq!(completed("hello /m"), [""; 0]);
+    }
+
+    #[test]
+    fn behind_a_command_its_words_are_known() {
+        assert_eq!(completed("/call mcp_demo_n"), ["mcp_demo_now"]);
+        assert_eq!(completed("/mcp st"), ["status"]);
+        assert_eq!(completed("/mcp status g"), ["github"]);
+        assert_eq!(completed("/mcp connect g"), [""; 0]);
+        assert_eq!(completed("/call mcp_demo_add {"), [""; 0]);
+    }
+
+    #[test]
+    fn letters_of_any_size_are_no_trouble() {
+        assert_eq!(completed("/mcp\u{2003}st"), ["status"]);
+        assert_eq!(completed("é"), [""; 0]);
+    }
+}

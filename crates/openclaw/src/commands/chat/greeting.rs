@@ -1,0 +1,73 @@
+//! What a chat found: the configuration, the model, the servers.
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::config::{GetParams, GetResult};
+use openclaw_protocol::{AskError, Method};
+
+use super::Chat;
+use crate::commands::link::look;
+use crate::commands::talk::Server;
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG};
+
+/// How much of a path, a name or a reason is shown.
+const LINE_CHARS: usize = 200;
+
+/// Says hello.
+pub(super) async fn show(chat: &Chat<'_>, servers: &[Server], output: &mut Output) {
+    let place = if chat.is_remote { "through the running gateway" } else { "in this process" };
+    let version = env!("CARGO_PKG_VERSION");
+    output.line(format_args!("{STRONG}OpenClaw {version}{STRONG:#} {FAINT}{place}{FAINT:#}"));
+    if let Some(words) = config(chat).await {
+        output.line(format_args!("  {FAINT}config{FAINT:#}   {words}"));
+    }
+    output.line(format_args!("  {FAINT}model{FAINT:#}    {}", model(chat)));
+    output.line(format_args!("  {FAINT}session{FAINT:#}  {}", line(&chat.session)));
+    for (at, server) in servers.iter().enumerate() {
+        let label = if at == 0 { "servers" } else { "" };
+        output.line(format_args!("  {FAINT}{label:7}{FAINT:#}  {}", server_line(server)));
+    }
+    if servers.is_empty() {
+        let words = "none; `openclaw mcp add` adds one";
+        output.line(format_args!("  {FAINT}servers{FAINT:#}  {words}"));
+    }
+    let words = "/help lists commands; Ctrl-C ends a turn, Ctrl-D leaves.";
+    output.line(format_args!("{FAINT}{words}{FAINT:#}"));
+}
+
+async fn config(chat: &Chat<'_>) -> Option<String> {
+    let answer: Result<GetResult, AskError> =
+        look(chat.surface, Method::ConfigGet, &GetParams::default()).await;
+    let found = answer.ok()?;
+    let path = line(&found.path);
+    Some(match found.exists {
+        true => path,
+        false => format!("built-in default {FAINT}({path} does not exist){FAINT:#}"),
+    })
+}
+
+/// The model, in a line.
+pub(super) fn model(chat: &Chat<'_>) -> String {
+    if chat.whom.is_offline() {
+        return format!("offline {FAINT}(a stand-in without a network; /model tells more){FAINT:#}");
+    }
+    line(&chat.whom.model)
+}
+
+/// A server, in a line.
+pub(super) fn server_line(server: &Server) -> String {
+    let (mark, style) = if server.is_ready() {
+        ("✓", GOOD)
+    } else if server.is_starting() || server.is_resting() {
+        ("·", FAINT)
+    } else {
+        ("✗", BAD)
+    };
+    let (name, words) = (line(&server.name), line(&server.words()));
+    let hint = server.last_error.as_ref().and_then(|trouble| trouble.hint.as_deref());
+    let hint = hint.filter(|_| style == BAD).map(|hint| format!(" {FAINT}({}){FAINT:#}", line(hint)));
+    format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}  {words}{}", hint.unwrap_or_default())
+}
+
+fn line(text: &str) -> String {
+    clean_line(Untrusted::new(text), LINE_CHARS)
+}

@@ -1,0 +1,68 @@
+//! `openclaw chat`: a conversation at the terminal, or line by line through a pipe.
+
+mod commands;
+mod complete;
+mod editor;
+mod greeting;
+mod interactive;
+mod invoke;
+mod piped;
+mod speak;
+mod watch;
+
+use std::path::Path;
+
+use openclaw_protocol::Surface;
+
+use super::link::{Need, Role, with_link};
+use super::talk::Whom;
+use crate::cli::ChatArgs;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// A conversation.
+struct Chat<'a> {
+    surface: &'a dyn Surface,
+    /// Whether the gateway is another process.
+    is_remote: bool,
+    whom: Whom,
+    session: String,
+}
+
+pub(crate) fn chat(
+    args: &ChatArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    if output.json {
+        let hint = "`openclaw agent --message TEXT --json` is for programs";
+        output.problem("a chat is for people, and has no JSON", Some(hint));
+        return Exit::Usage;
+    }
+    let can_edit = edge.can_edit();
+    let role = if can_edit { Role::Person } else { Role::Script };
+    let history = match edge.paths(flag) {
+        Ok(paths) => paths.state.join("chat-history"),
+        Err(error) => {
+            output.problem(&error, None);
+            return Exit::Config;
+        }
+    };
+    with_link(Need::Agents(role), flag, edge, output, async |link, signals, output| {
+        let surface = &*link.surface;
+        let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
+        let whom = match Whom::find(surface, agent, session, output).await {
+            Ok(whom) => whom,
+            Err(exit) => return exit,
+        };
+        let session = args.session.clone().unwrap_or_else(|| whom.main.clone());
+        let mut chat = Chat { surface, is_remote: link.is_remote, whom, session };
+        if can_edit {
+            Box::pin(interactive::run(&mut chat, &history, signals, output)).await
+        } else {
+            Box::pin(piped::run(&mut chat, signals, output)).await
+        }
+    })
+}

@@ -1,0 +1,254 @@
+//! One turn of a chat: it is shown as it comes, somebody is asked about calls, Ctrl-C ends it.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use openclaw_protocol::approvals::{Approval, Decision};
+use tokio::time::timeout;
+
+use super::Chat;
+use super::editor::{Ask, Editor, Typed};
+use crate::commands::talk::{
+    Answer, Ending, Server, Step, Turn, View, Words, approve, servers, settled,
+};
+use crate::output::{FAINT, Output};
+use crate::signals::{Signals, Wish};
+
+/// How long servers may take to start before a turn goes on without them.
+const SERVERS: Duration = Duration::from_secs(20);
+/// How often somebody may be asked the same.
+const MAX_TRIES: usize = 5;
+/// How long the gateway may take to hear that a turn was given up.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// What came of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spoken {
+    /// It is over.
+    Over(Ending),
+    /// The program is to end.
+    Leave,
+}
+
+/// Says something, and shows what comes of it. Without an editor nobody can be asked.
+pub(super) async fn speak(
+    chat: &Chat<'_>,
+    message: String,
+    editor: Option<&mut Editor>,
+    signals: &mut Signals,
+    output: &mut Output,
+) -> Spoken {
+    let mut view = View::new(editor.is_some());
+    if let Some(spoken) = wait_for_servers(chat, &mut view, signals, output).await {
+        return spoken;
+    }
+    view.thinking(output);
+    let words = Words {
+        session: chat.session.clone(),
+        agent: Some(chat.whom.agent.clone()),
+        message,
+        timeout: None,
+    };
+    let begun = tokio::select! {
+        begun = Turn::begin(chat.surface, words) => begun,
+        wish = signals.next() => return interrupted(wish, &mut view, output),
+    };
+    let turn = match begun {
+        Ok(turn) => turn,
+        Err(error) => {
+            view.over(&Answer::failed(error.to_string()), output);
+            return Spoken::Over(Ending::Failed);
+        }
+    };
+    let (held, decided) = (VecDeque::new(), BTreeSet::new());
+    let mut speaker = Speaker { turn, view, editor, held, decided, is_ending: false };
+    speaker.follow(chat, signals, output).await
+}
+
+/// Tools that come too late would be missing. Ctrl-C does without them.
+async fn wait_for_servers(
+    chat: &Chat<'_>,
+    view: &mut View,
+    signals: &mut Signals,
+    output: &mut Output,
+) -> Option<Spoken> {
+    let agent = Some(chat.whom.agent.as_str());
+    let servers = servers(chat.surface, agent).await.unwrap_or_default();
+    let starting = servers.iter().filter(|server| server.is_starting());
+    let starting: Vec<&str> = starting.map(|Server { name, .. }| name.as_str()).collect();
+    if starting.is_empty() {
+        return None;
+    }
+    view.draft(&format!("… waiting for {} (Ctrl-C: not)", starting.join(", ")), output);
+    tokio::select! {
+        () = settled(chat.surface, agent, SERVERS) => None,
+        wish = signals.next() => match wish {
+            Wish::Interrupt => None,
+            Wish::End | Wish::HangUp => Some(Spoken::Leave),
+        },
+    }
+}
+
+fn interrupted(wish: Wish, view: &mut View, output: &mut Output) -> Spoken {
+    view.new_line(output);
+    match wish {
+        Wish::Interrupt => Spoken::Over(Ending::Cancelled),
+        Wish::End | Wish::HangUp => Spoken::Leave,
+    }
+}
+
+/// A turn under way.
+struct Speaker<'a, 'e> {
+    turn: Turn<'a>,
+    view: View,
+    editor: Option<&'e mut Editor>,
+    /// What happened while somebody was being asked.
+    held: VecDeque<Step>,
+    /// Questions that need no answer any more.
+    decided: BTreeSet<String>,
+    /// Whether the gateway was asked to end the turn.
+    is_ending: bool,
+}
+
+impl Speaker<'_, '_> {
+    async fn follow(
+        &mut self,
+        chat: &Chat<'_>,
+        signals: &mut Signals,
+        output: &mut Output,
+    ) -> Spoken {
+        loop {
+            let step = match self.held.pop_front() {
+                Some(step) => step,
+                None => tokio::select! {
+                    biased;
+                    wish = signals.next() => {
+                        if self.end(wish, output).await {
+                            return Spoken::Leave;
+                        }
+                        continue;
+                    }
+                    step = self.turn.next() => step,
+                },
+            };
+            match step {
+                Step::Text(text) => self.view.text(&text, output),
+                Step::Replaced(text) => self.view.replaced(&text, output),
+                Step::Thought => self.view.thinking(output),
+                Step::Called(call) => self.view.called(&call, output),
+                Step::Returned(call) => self.view.returned(&call, output),
+                Step::Notice(text) => self.view.notice(&text, output),
+                Step::Asked(approval) => {
+                    if self.ask(&approval, chat, signals, output).await {
+                        return Spoken::Leave;
+                    }
+                }
+                Step::Decided(id) => drop(self.decided.insert(id)),
+                Step::Server(_) => {}
+                Step::Leaving(reason) => {
+                    self.view.notice(&format!("the gateway ends: {reason}"), output);
+                }
+                Step::Over(answer) => {
+                    self.view.over(&answer, output);
+                    return Spoken::Over(answer.ending);
+                }
+            }
+        }
+    }
+
+    /// Asks the gateway to end the turn; whether the program is to end, too. Whoever presses Ctrl-C a
+    /// second time does not want to wait.
+    async fn end(&mut self, wish: Wish, output: &mut Output) -> bool {
+        let is_last = wish != Wish::Interrupt || self.is_ending;
+        if !self.is_ending {
+            self.is_ending = true;
+            self.view.line(&format!("{FAINT}cancelling; Ctrl-C again leaves{FAINT:#}"), output);
+            // That it cannot be told changes nothing: it is not waited for any longer.
+            let _ = timeout(GOODBYE, self.turn.abort()).await;
+        }
+        is_last
+    }
+
+    /// Asks somebody about a call; whether the program is to end.
+    async fn ask(
+        &mut self,
+        approval: &Approval,
+        chat: &Chat<'_>,
+        signals: &mut Signals,
+        output: &mut Output,
+    ) -> bool {
+        if self.editor.is_none() || self.is_ending || self.decided.contains(&approval.id) {
+            return false;
+        }
+        for line in approve::lines(approval) {
+            self.view.line(&line, output);
+        }
+        for _ in 0..MAX_TRIES {
+            let decision = match self.answer(approval, signals).await {
+                Heard::Typed(Typed::Line(line)) => match approve::meaning(&line, approval) {
+                    Some(decision) => decision,
+                    None => continue,
+                },
+                Heard::Typed(Typed::Interrupt) => {
+                    self.respond(chat, approval, Decision::Deny, output).await;
+                    return self.end(Wish::Interrupt, output).await;
+                }
+                Heard::Typed(Typed::End) => Decision::Deny,
+                Heard::Typed(Typed::GivenUp | Typed::Failed(_)) | Heard::NotAsked => return false,
+                Heard::Wish(wish) => return self.end(wish, output).await,
+            };
+            self.respond(chat, approval, decision, output).await;
+            return false;
+        }
+        self.respond(chat, approval, Decision::Deny, output).await;
+        false
+    }
+
+    /// One answer to a question. What happens meanwhile is kept; a question that was decided elsewhere
+    /// is taken back.
+    async fn answer(&mut self, approval: &Approval, signals: &mut Signals) -> Heard {
+        let Some(editor) = self.editor.as_deref_mut() else { return Heard::NotAsked };
+        editor.begin(Ask::Choice(approve::choices(approval)));
+        loop {
+            let step = tokio::select! {
+                biased;
+                typed = editor.typed() => return Heard::Typed(typed),
+                wish = signals.next() => {
+                    editor.give_up().await;
+                    return Heard::Wish(wish);
+                }
+                step = self.turn.next() => step,
+            };
+            let is_settled = match &step {
+                Step::Decided(id) => *id == approval.id,
+                Step::Over(_) => true,
+                _ => false,
+            };
+            self.held.push_back(step);
+            if is_settled {
+                editor.give_up().await;
+                return Heard::NotAsked;
+            }
+        }
+    }
+
+    async fn respond(
+        &mut self,
+        chat: &Chat<'_>,
+        approval: &Approval,
+        decision: Decision,
+        output: &mut Output,
+    ) {
+        if let Err(error) = approve::respond(chat.surface, &approval.id, decision).await {
+            self.view.notice(&error.to_string(), output);
+        }
+    }
+}
+
+/// What came of a question.
+enum Heard {
+    Typed(Typed),
+    Wish(Wish),
+    /// It needs no answer any more.
+    NotAsked,
+}

@@ -1,0 +1,96 @@
+//! Watching the servers while somebody types.
+
+use std::sync::Arc;
+
+use openclaw_protocol::agents::{CommandsParams, CommandsResult};
+use openclaw_protocol::tools::{CatalogParams, CatalogResult};
+use openclaw_protocol::{AskError, EventReceiver, Heard, Method, names};
+
+use super::Chat;
+use super::complete::{Entry, Vocabulary};
+use super::greeting::server_line;
+use crate::commands::link::look;
+use crate::commands::talk::{Server, servers};
+
+/// What has become of the gateway.
+pub(super) enum Change {
+    /// Something about a server.
+    Servers,
+    /// It is gone.
+    Gone,
+}
+
+/// The servers as they were told last.
+pub(super) struct Watch {
+    events: EventReceiver,
+    told: Vec<Server>,
+    vocabulary: Arc<Vocabulary>,
+}
+
+impl Watch {
+    /// Begins to watch. The servers that there are need not be told again.
+    pub(super) async fn begin(chat: &Chat<'_>, vocabulary: Arc<Vocabulary>) -> Self {
+        // First of all: a change must not be missed.
+        let events = chat.surface.events();
+        let told = servers(chat.surface, Some(&chat.whom.agent)).await.unwrap_or_default();
+        let watch = Self { events, told, vocabulary };
+        watch.learn(chat).await;
+        watch
+    }
+
+    pub(super) fn servers(&self) -> &[Server] {
+        &self.told
+    }
+
+    /// Waits until something may have changed. Safe to cancel.
+    pub(super) async fn changed(&mut self) -> Change {
+        loop {
+            match self.events.next().await {
+                None => return Change::Gone,
+                Some(Heard::Lagged(_)) => return Change::Servers,
+                Some(Heard::Event(event)) if event.event == names::MCP_SERVER => {
+                    return Change::Servers;
+                }
+                Some(Heard::Event(_)) => {}
+            }
+        }
+    }
+
+    /// Lines about the servers that are no longer as they were told.
+    pub(super) async fn news(&mut self, chat: &Chat<'_>) -> Vec<String> {
+        let Ok(now) = servers(chat.surface, Some(&chat.whom.agent)).await else { return Vec::new() };
+        let is_news = |server: &&Server| {
+            let before = self.told.iter().find(|told| told.name == server.name);
+            before.is_none_or(|told| told.state != server.state || told.tools != server.tools)
+        };
+        let lines: Vec<String> = now.iter().filter(is_news).map(server_line).collect();
+        self.told = now;
+        if !lines.is_empty() {
+            self.learn(chat).await;
+        }
+        lines
+    }
+
+    /// What can be completed.
+    async fn learn(&self, chat: &Chat<'_>) {
+        let agent_id = Some(chat.whom.agent.clone());
+        let params = CommandsParams {
+            agent_id: agent_id.clone(),
+            include_args: Some(true),
+            ..CommandsParams::default()
+        };
+        let commands: Result<CommandsResult, AskError> =
+            look(chat.surface, Method::CommandsList, &params).await;
+        let commands = commands.map(|answer| answer.commands).unwrap_or_default();
+        let params = CatalogParams { agent_id, include_plugins: Some(true) };
+        let tools: Result<CatalogResult, AskError> =
+            look(chat.surface, Method::ToolsCatalog, &params).await;
+        let groups = tools.map(|answer| answer.groups).unwrap_or_default();
+        let tools = groups.into_iter().flat_map(|group| group.tools);
+        self.vocabulary.learn(
+            commands.into_iter().map(|it| Entry::new(format!("/{}", it.name), &it.description)),
+            self.told.iter().map(|server| server.name.clone()),
+            tools.map(|tool| Entry::new(tool.id, &tool.description)),
+        );
+    }
+}

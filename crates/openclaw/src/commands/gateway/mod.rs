@@ -1,0 +1,39 @@
+//! `openclaw gateway run | status | stop`.
+
+mod run;
+mod status;
+mod stop;
+
+use std::path::Path;
+
+use crate::cli::{GatewayArgs, GatewayCommand};
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::Output;
+
+pub(crate) use status::{Standing, standing};
+
+/// Runs the verb that was asked for; without one, the gateway.
+pub(crate) fn gateway(
+    args: &GatewayArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    match &args.command {
+        None => run::run(&args.run, flag, edge, output),
+        Some(GatewayCommand::Run(args)) => run::run(args, flag, edge, output),
+        Some(GatewayCommand::Status) => status::status(flag, edge, output),
+        Some(GatewayCommand::Stop) => stop::stop(flag, edge, output),
+    }
+}
+
+/// "3 s", "5 min", "2 h", "4 days"
+fn duration_words(milliseconds: u64) -> String {
+    match milliseconds / 1_000 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}

@@ -1,0 +1,180 @@
+//! `openclaw gateway status`: whether one runs, and how it is.
+
+use std::path::Path;
+
+use openclaw_gateway::state::Running;
+use openclaw_protocol::Method;
+use openclaw_protocol::client::ConnectError;
+use openclaw_protocol::health::{StatusParams, StatusResult};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::duration_words;
+use crate::commands::link::{knock, look, run};
+use crate::commands::talk::Server;
+use crate::commands::with_paths;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::{BAD, GOOD, Output, plural, printable};
+
+/// How the gateway of a state folder is.
+pub(crate) enum Standing {
+    /// None runs.
+    None,
+    /// One runs, and does not answer as it should.
+    Unwell(Running, String, Option<String>),
+    Well(Box<Well>),
+}
+
+/// A gateway that runs.
+pub(crate) struct Well {
+    pub(crate) running: Running,
+    pub(crate) status: StatusResult,
+    pub(crate) servers: Vec<Server>,
+    /// Its agents, as it tells of them.
+    pub(crate) agents: Vec<Agent>,
+    /// The file that it has read.
+    pub(crate) config: Option<String>,
+}
+
+/// An agent, as a gateway's status tells of it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Agent {
+    pub(crate) id: String,
+    pub(crate) model: String,
+    pub(crate) model_origin: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Mcp {
+    servers: Vec<Value>,
+}
+
+/// Looks for a gateway, and asks it how it is.
+pub(crate) async fn standing(state: &Path) -> Standing {
+    let Some((running, called)) = knock(state).await else { return Standing::None };
+    let client = match called {
+        Ok(client) => client,
+        Err(error) => {
+            let hint = advice(&error, &running);
+            return Standing::Unwell(running, error.to_string(), hint);
+        }
+    };
+    match look::<_, StatusResult>(&client, Method::Status, &StatusParams::default()).await {
+        Ok(status) => {
+            let mcp: Mcp = read(status.mcp.as_deref());
+            let servers = mcp.servers.into_iter();
+            let servers = servers.filter_map(|server| serde_json::from_value(server).ok()).collect();
+            let agents = read(status.agents.as_deref());
+            let config = client.hello().snapshot.config_path.clone();
+            Standing::Well(Box::new(Well { running, status, servers, agents, config }))
+        }
+        Err(error) => Standing::Unwell(running, error.to_string(), None),
+    }
+}
+
+fn read<T: Default + serde::de::DeserializeOwned>(raw: Option<&serde_json::value::RawValue>) -> T {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
+fn advice(error: &ConnectError, running: &Running) -> Option<String> {
+    match error {
+        ConnectError::ProtocolMismatch(_) => {
+            Some("it is of another version: stop it, and start it anew".to_owned())
+        }
+        ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
+            Some(format!("it may hang; process {} can be ended", running.pid))
+        }
+        _ => None,
+    }
+}
+
+impl Standing {
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Self::None => json!({ "running": false }),
+            Self::Unwell(running, error, hint) => json!({
+                "running": true,
+                "ok": false,
+                "url": running.url,
+                "pid": running.pid,
+                "version": running.version,
+                "error": error,
+                "hint": hint,
+            }),
+            Self::Well(well) => json!({
+                "running": true,
+                "ok": true,
+                "url": well.running.url,
+                "pid": well.running.pid,
+                "version": well.running.version,
+                "uptimeMs": well.status.uptime_ms,
+                "connections": well.status.connections,
+                "config": well.config,
+                "servers": well.servers.iter().map(|server| {
+                    json!({ "name": server.name, "state": server.state, "tools": server.tools })
+                }).collect::<Vec<_>>(),
+            }),
+        }
+    }
+
+    /// How it is, in a line.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::None => "none runs; front ends do its work themselves".to_owned(),
+            Self::Unwell(running, error, _) => {
+                format!("process {} at {} does not answer: {error}", running.pid, running.url)
+            }
+            Self::Well(well) => {
+                let Running { url, pid, version, .. } = &well.running;
+                let uptime = well.status.uptime_ms.map(duration_words);
+                let uptime = uptime.map(|time| format!(", up for {time}")).unwrap_or_default();
+                // We are one of them.
+                let others = well.status.connections.unwrap_or(1).saturating_sub(1);
+                let others = plural(usize::try_from(others).unwrap_or(usize::MAX), "other client");
+                format!("runs at {url} (process {pid}, version {version}{uptime}), {others}")
+            }
+        }
+    }
+}
+
+pub(super) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+    with_paths(flag, edge, output, |paths, output| {
+        run(output, async |output| {
+            let standing = standing(&paths.state).await;
+            let exit = match &standing {
+                Standing::None => Exit::Unavailable,
+                Standing::Unwell(..) => Exit::Failed,
+                Standing::Well(_) => Exit::Ok,
+            };
+            if output.json {
+                output.value(&standing.to_json());
+                return exit;
+            }
+            show(&standing, output);
+            exit
+        })
+    })
+}
+
+fn show(standing: &Standing, output: &mut Output) {
+    match standing {
+        Standing::None => {
+            output.line("No gateway runs. `openclaw gateway` starts one.");
+        }
+        Standing::Unwell(_, _, hint) => {
+            output.problem(&format!("the gateway: {}", standing.words()), hint.as_deref());
+        }
+        Standing::Well(well) => {
+            output.line(format_args!("{GOOD}✓{GOOD:#} the gateway {}", standing.words()));
+            for server in &well.servers {
+                let style = if server.is_ready() || server.is_resting() { GOOD } else { BAD };
+                let mark = if server.is_ready() { "✓" } else { "·" };
+                let words = printable(&server.words()).into_owned();
+                output.line(format_args!("  {style}{mark}{style:#} {}  {words}", server.name));
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The gateway in this process: made from the configuration and its surroundings.
+
+use std::error::Error;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{Config, Paths};
+use openclaw_gateway::socket::Caller;
+use openclaw_gateway::{Gateway, Setup};
+use openclaw_mcp::client::Host;
+use openclaw_mcp::dial::Surroundings;
+use openclaw_mcp::fleet;
+use openclaw_mcp::guard::Guard;
+use openclaw_protocol::Surface;
+use openclaw_protocol::client::Options;
+use openclaw_secrets::Resolver;
+
+use super::Role;
+use crate::commands::mcp::keep;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// A gateway of this process, and our end of it.
+pub(super) struct Local {
+    gateway: Arc<Gateway>,
+    surface: Arc<dyn Surface>,
+}
+
+impl Local {
+    pub(super) async fn start(
+        config: Config,
+        role: Role,
+        paths: &Paths,
+        edge: &Edge,
+        output: &mut Output,
+    ) -> Result<Self, Exit> {
+        let gateway = Gateway::start(setup(config, paths, edge, output)?).await;
+        let gateway = gateway.map_err(|error| {
+            tell_start(&error, output);
+            Exit::Failed
+        })?;
+        gateway.notes().iter().for_each(|note| output.warning(note));
+        let surface = gateway.caller(caller(role));
+        Ok(Self { gateway, surface })
+    }
+
+    pub(super) fn surface(&self) -> Arc<dyn Surface> {
+        Arc::clone(&self.surface)
+    }
+
+    /// Ends it, with its servers.
+    pub(super) async fn stop(self, grace: Duration) {
+        drop(self.surface);
+        self.gateway.stop(grace).await;
+    }
+}
+
+/// What a gateway is started with. What cannot be used is told.
+pub(crate) fn setup(
+    config: Config,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<Setup, Exit> {
+    let office = keep::office(&paths.state, true, &edge.redactor, output)?;
+    let environment = edge.environment();
+    let resolver =
+        Resolver::new(config.secrets.clone(), environment.clone(), edge.redactor.clone());
+    let surroundings = Surroundings {
+        resolver,
+        environment: environment.clone(),
+        guard: edge.guard_command().map_or_else(Guard::none, Guard::new),
+        // Servers' questions have no place in the protocol yet: nobody is there to answer them.
+        host: Host { person: None, lender: None, roots: Vec::new() },
+    };
+    let folders = keep::folders(&paths.state);
+    Ok(Setup {
+        config,
+        config_file: paths.config.clone(),
+        load: edge.loader(&paths.config),
+        state: paths.state.clone(),
+        fleet: fleet::Setup { surroundings, folders, office, tries_again: true },
+        environment,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+/// Tells why a gateway cannot start.
+pub(crate) fn tell_start(error: &dyn Error, output: &mut Output) {
+    let mut words = error.to_string();
+    if let Some(cause) = error.source() {
+        words.push_str(&format!(": {cause}"));
+    }
+    output.problem(&words, Some("`openclaw doctor` looks closer"));
+}
+
+/// Who the program itself is, to its own gateway.
+pub(crate) fn ourselves() -> Caller {
+    caller(Role::Person)
+}
+
+fn caller(role: Role) -> Caller {
+    let options = Options::new("", None, env!("CARGO_PKG_VERSION"));
+    Caller {
+        client: options.client,
+        role: options.role,
+        scopes: role.scopes(options.scopes),
+        caps: options.caps,
+        commands: Vec::new(),
+        remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        connection: "this process".to_owned(),
+    }
+}

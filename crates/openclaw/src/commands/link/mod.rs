@@ -1,0 +1,216 @@
+//! A front end's way to the gateway: over the socket if one runs, otherwise in this process (G5).
+
+mod local;
+mod remote;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{Config, Paths};
+use openclaw_protocol::{AskError, ErrorCode, ErrorShape, Method, Scope, Surface, ask, detail};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use super::{tell_if_missing, with_paths};
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::signals::{Signals, Wish};
+use local::Local;
+pub(crate) use local::{ourselves, setup, tell_start};
+pub(crate) use remote::knock;
+
+/// How long a look at something may take.
+const LOOK: Duration = Duration::from_secs(30);
+/// How long work that was given up has, when a front end leaves.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What a front end needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// To look at what is stored: no server is started for it.
+    Records,
+    /// All that an agent has.
+    Agents(Role),
+}
+
+/// What a front end is to the agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Somebody sits there, who can be asked about calls.
+    Person,
+    /// Nobody does: were it asked, a call would wait in vain.
+    Script,
+}
+
+impl Role {
+    /// What it may do, of all that there is.
+    fn scopes(self, mut all: Vec<String>) -> Vec<String> {
+        if self == Self::Script {
+            // An administrator may do everything, and so can be asked, too.
+            let asked = [Scope::Admin.name(), Scope::Approvals.name()];
+            all.retain(|scope| !asked.contains(&Some(scope.as_str())));
+        }
+        all
+    }
+}
+
+impl Need {
+    fn role(self) -> Role {
+        match self {
+            Self::Records => Role::Person,
+            Self::Agents(role) => role,
+        }
+    }
+}
+
+/// A way to the gateway.
+pub(crate) struct Link {
+    pub(crate) surface: Arc<dyn Surface>,
+    /// Whether the gateway is another process.
+    pub(crate) is_remote: bool,
+}
+
+impl Link {
+    /// Asks for something that is known at once.
+    pub(crate) async fn look<P: Serialize + Sync, R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &P,
+    ) -> Result<R, AskError> {
+        look(&*self.surface, method, params).await
+    }
+}
+
+/// Asks for something that is known at once.
+pub(crate) async fn look<P: Serialize + Sync, R: DeserializeOwned>(
+    surface: &dyn Surface,
+    method: Method,
+    params: &P,
+) -> Result<R, AskError> {
+    timeout(LOOK, ask(surface, method, params)).await.unwrap_or_else(|_| {
+        let message = format!("the gateway did not answer `{method}` in time");
+        Err(ErrorShape::unavailable(message).with_detail(detail::TIMED_OUT).into())
+    })
+}
+
+/// Runs what a front end does, and ends what was started for it.
+pub(crate) fn with_link(
+    need: Need,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+    work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> Exit,
+) -> Exit {
+    with_paths(flag, edge, output, |paths, output| {
+        run(output, async |output| attend(need, paths, edge, output, work).await)
+    })
+}
+
+/// The same for work that may simply be dropped when somebody interrupts it.
+pub(crate) fn with_records(
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+    work: impl AsyncFnOnce(&Link, &mut Output) -> Exit,
+) -> Exit {
+    with_link(Need::Records, flag, edge, output, async |link, signals, output| {
+        tokio::select! {
+            exit = work(link, output) => exit,
+            _ = signals.next() => Exit::Interrupted,
+        }
+    })
+}
+
+/// Runs something that waits, on this thread.
+pub(crate) fn run(output: &mut Output, work: impl AsyncFnOnce(&mut Output) -> Exit) -> Exit {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return cannot_start(&error, output),
+    };
+    let exit = runtime.block_on(Box::pin(work(output)));
+    // A thread that waits for a key must not keep the program from ending.
+    runtime.shutdown_background();
+    exit
+}
+
+pub(crate) fn cannot_start(error: &std::io::Error, output: &mut Output) -> Exit {
+    output.problem(&format!("cannot start: {error}"), None);
+    Exit::Failed
+}
+
+async fn attend(
+    need: Need,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+    work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> Exit,
+) -> Exit {
+    // Before anything starts: nothing may be left behind from here on.
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return cannot_start(&error, output),
+    };
+    if let Some(client) = remote::find(paths, need.role(), output).await {
+        let link = Link { surface: Arc::new(client), is_remote: true };
+        return work(&link, &mut signals, output).await;
+    }
+    let loaded = edge.load(&paths.config);
+    let Some(config) = loaded.config else {
+        output.refuse(&loaded.report);
+        return Exit::Config;
+    };
+    tell_if_missing(paths, &config, output);
+    let local = match Local::start(reduced(config, need), need.role(), paths, edge, output).await {
+        Ok(local) => local,
+        Err(exit) => return exit,
+    };
+    let link = Link { surface: local.surface(), is_remote: false };
+    let exit = work(&link, &mut signals, output).await;
+    drop(link);
+    // Whoever is in a hurry asks twice: then nothing is waited for, and the servers are killed.
+    tokio::select! {
+        () = local.stop(GRACE) => {}
+        () = asked_to_end(&mut signals) => {}
+    }
+    exit
+}
+
+async fn asked_to_end(signals: &mut Signals) {
+    while signals.next().await == Wish::HangUp {}
+}
+
+/// The configuration as the front end needs it.
+fn reduced(mut config: Config, need: Need) -> Config {
+    if need == Need::Records {
+        let servers = config.agents.iter_mut().flat_map(|agent| agent.mcp.servers.values_mut());
+        servers.for_each(|server| server.lazy = true);
+    }
+    config
+}
+
+/// Tells what the gateway says no to.
+pub(crate) fn tell(error: &AskError, output: &mut Output) -> Exit {
+    let (hint, exit) = match error {
+        AskError::Refused(shape) => match (&shape.code, shape.detail().as_deref()) {
+            (_, Some(detail::CONNECTION_LOST)) => {
+                (Some("`openclaw gateway status` tells whether it still runs"), Exit::Unavailable)
+            }
+            (_, Some(detail::TIMED_OUT)) => (None, Exit::TimedOut),
+            (_, Some(detail::UNKNOWN_AGENT_ID)) => {
+                (Some("`openclaw config show` lists the agents"), Exit::Usage)
+            }
+            (ErrorCode::Forbidden, _) => (None, Exit::Denied),
+            (ErrorCode::InvalidRequest, _) => (None, Exit::Usage),
+            _ => (None, Exit::Failed),
+        },
+        AskError::Params { .. } | AskError::Answer { .. } => {
+            (Some("is the gateway of another version? `openclaw gateway status`"), Exit::Failed)
+        }
+    };
+    output.problem(&error.to_string(), hint);
+    exit
+}

@@ -1,0 +1,109 @@
+//! A conversation as a file: JSON for programs, Markdown for people.
+
+use std::fmt::Write as _;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::{find, history};
+use crate::cli::ExportFormat;
+use crate::commands::link::{Link, tell};
+use crate::commands::talk::{Call, Message, Part};
+use crate::exit::Exit;
+use crate::output::Output;
+
+pub(super) async fn export(
+    link: &Link,
+    key: &str,
+    format: ExportFormat,
+    output: &mut Output,
+) -> Exit {
+    let row = match find(link, key, output).await {
+        Ok(row) => row,
+        Err(exit) => return exit,
+    };
+    let messages = match history::read(link, key, None).await {
+        Ok(messages) => messages,
+        Err(error) => return tell(&error, output),
+    };
+    match format {
+        ExportFormat::Json => output.value(&json!({ "session": row, "messages": messages })),
+        ExportFormat::Md => output.outside(&markdown(key, &messages)),
+    }
+    Exit::Ok
+}
+
+fn markdown(key: &str, messages: &[Box<RawValue>]) -> String {
+    let mut text = format!("# {key}\n");
+    for raw in messages {
+        let read: Option<Value> = serde_json::from_str(raw.get()).ok();
+        let Some(message) = read.as_ref().and_then(Message::of) else { continue };
+        for (at, part) in message.parts.iter().enumerate() {
+            if at == 0 && !matches!(part, Part::Result { .. }) {
+                let _ = writeln!(text, "\n## {}", message.role);
+            }
+            write_part(part, &mut text);
+        }
+    }
+    text
+}
+
+fn write_part(part: &Part, text: &mut String) {
+    let _ = match part {
+        Part::Text(said) => writeln!(text, "\n{said}"),
+        Part::Thought(_) => Ok(()),
+        Part::Call { name, args } => {
+            writeln!(text, "\nCall of `{name}`:\n\n{}", fenced("json", &format!("{args:#}")))
+        }
+        Part::Result { name, text: said, is_error } => {
+            let call = Call { text: Some(said.clone()), ..Call::default() };
+            let name = name.as_deref().unwrap_or("the tool");
+            let verb = if *is_error { "failed" } else { "answered" };
+            writeln!(text, "\n`{name}` {verb}:\n\n{}", fenced("", call.result().trim_end()))
+        }
+        Part::Media { mime_type, bytes } => writeln!(text, "\n[{mime_type}, about {bytes} bytes]"),
+        Part::Other(kind) => writeln!(text, "\n[{kind}]"),
+    };
+}
+
+/// A block that its content cannot end: its fence is longer than any in there.
+fn fenced(kind: &str, content: &str) -> String {
+    let mut longest = 2;
+    let mut run = 0;
+    for c in content.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest + 1);
+    format!("{fence}{kind}\n{content}\n{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(value: &Value) -> Box<RawValue> {
+        serde_json::value::to_raw_value(value).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_conversation_becomes_markdown_that_its_content_cannot_break() {
+        let messages = [
+            raw(&json!({ "role": "user", "content": [{ "type": "text", "text": "Show it" }] })),
+            raw(&json!({ "role": "assistant", "content": [
+                { "type": "toolCall", "name": "cat", "arguments": { "a": 1 } },
+            ]})),
+            raw(&json!({ "role": "toolResult", "content": [
+                { "type": "toolResult", "name": "cat", "content": [
+                    { "type": "text", "text": "```\nhi\n```" },
+                ]},
+            ]})),
+        ];
+        let text = markdown("agent:main:main", &messages);
+        assert_eq!(
+            text,
+            "# agent:main:main\n\n## user\n\nShow it\n\n## assistant\n\nCall of `cat`:\n\n\
+             ```json\n{\n  \"a\": 1\n}\n```\n\n`cat` answered:\n\n````\n```\nhi\n```\n````\n"
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! All that was said in a conversation, read page by page.
+
+use openclaw_protocol::chat::{HistoryParams, HistoryResult};
+use openclaw_protocol::{AskError, Method};
+use serde_json::value::RawValue;
+
+use crate::commands::link::Link;
+
+/// How many messages are read at once; no gateway gives more.
+const PAGE: u64 = 1_000;
+/// Longer conversations are not read.
+const MAX_MESSAGES: u64 = 1_000_000;
+
+/// The messages of a conversation, oldest first: all, or the last so many.
+pub(super) async fn read(
+    link: &Link,
+    key: &str,
+    last: Option<u64>,
+) -> Result<Vec<Box<RawValue>>, AskError> {
+    let wanted = last.unwrap_or(MAX_MESSAGES).min(MAX_MESSAGES);
+    // The latest page comes first.
+    let mut pages: Vec<Vec<Box<RawValue>>> = Vec::new();
+    let mut offset = 0;
+    while offset < wanted {
+        let limit = PAGE.min(wanted - offset);
+        let params = HistoryParams {
+            session_key: key.to_owned(),
+            limit: u32::try_from(limit).ok(),
+            offset: Some(offset),
+            ..HistoryParams::default()
+        };
+        let page: HistoryResult = link.look(Method::ChatHistory, &params).await?;
+        let count = u64::try_from(page.messages.len()).unwrap_or(u64::MAX);
+        pages.push(page.messages);
+        if count < limit {
+            break;
+        }
+        offset += limit;
+    }
+    Ok(pages.into_iter().rev().flatten().collect())
+}

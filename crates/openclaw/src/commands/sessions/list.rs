@@ -1,0 +1,83 @@
+//! The conversations that there are, the latest first.
+
+use comfy_table::{Attribute, Cell};
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::sessions::{ListParams, ListResult, Row, SortBy};
+use openclaw_protocol::{AskError, Method};
+use serde_json::json;
+
+use super::ago;
+use crate::commands::link::{Link, look, tell};
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// How much of a title is shown.
+const TITLE_CHARS: usize = 60;
+
+pub(super) async fn list(
+    link: &Link,
+    agent: Option<&str>,
+    search: Option<&str>,
+    limit: u64,
+    output: &mut Output,
+) -> Exit {
+    let params = ListParams { search: search.map(ToOwned::to_owned), ..params(agent, limit) };
+    let answer: Result<ListResult, AskError> = link.look(Method::SessionsList, &params).await;
+    let listed = match answer {
+        Ok(listed) => listed,
+        Err(error) => return tell(&error, output),
+    };
+    if output.json {
+        output.value(&json!({ "count": listed.count, "sessions": listed.sessions }));
+    } else if listed.sessions.is_empty() {
+        output.line("There are no conversations. `openclaw chat` begins one.");
+    } else {
+        output.table(rows(&listed.sessions));
+    }
+    Exit::Ok
+}
+
+fn params(agent: Option<&str>, limit: u64) -> ListParams {
+    ListParams {
+        limit: Some(limit),
+        sort_by: Some(SortBy::UpdatedAt),
+        include_derived_titles: Some(true),
+        include_last_message: Some(true),
+        agent_id: agent.map(ToOwned::to_owned),
+        ..ListParams::default()
+    }
+}
+
+/// The latest conversations of an agent, as lines of a table.
+pub(crate) async fn latest(
+    surface: &dyn openclaw_protocol::Surface,
+    agent: &str,
+    limit: u64,
+) -> Result<Vec<Row>, AskError> {
+    let params = params(Some(agent), limit);
+    let answer: ListResult = look(surface, Method::SessionsList, &params).await?;
+    Ok(answer.sessions)
+}
+
+/// Conversations as lines of a table: the key, when, and what it is about.
+pub(crate) fn rows(sessions: &[Row]) -> Vec<Vec<Cell>> {
+    sessions.iter().map(row).collect()
+}
+
+fn row(session: &Row) -> Vec<Cell> {
+    let line = |text: &str| clean_line(Untrusted::new(text), TITLE_CHARS);
+    let titles = [&session.label, &session.derived_title, &session.last_message_preview];
+    let title = titles.into_iter().flatten().find(|title| !title.trim().is_empty());
+    vec![
+        Cell::new(line(&session.key)).add_attribute(Attribute::Bold),
+        Cell::new(updated(session).map(ago).unwrap_or_default()),
+        Cell::new(title.map(|title| line(title)).unwrap_or_default()),
+    ]
+}
+
+/// When it changed last, in milliseconds since 1970.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
+pub(super) fn updated(session: &Row) -> Option<u64> {
+    let time = session.updated_at.or(session.last_interaction_at)?;
+    (time >= 0.0).then_some(time as u64)
+}

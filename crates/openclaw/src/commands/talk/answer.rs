@@ -1,0 +1,110 @@
+//! What came of a turn.
+
+use openclaw_protocol::chat::ErrorKind;
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::parts::Message;
+use crate::exit::Exit;
+
+/// What came of a turn.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) ending: Ending,
+    /// What the model said last, part by part, as it came.
+    pub(crate) content: Value,
+    /// All that was said in it.
+    pub(crate) text: String,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) usage: Option<Value>,
+    pub(crate) stop_reason: Option<String>,
+    /// What went wrong, for people.
+    pub(crate) error: Option<String>,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The model has said all.
+    Done,
+    /// It was given up; what there is may be of use.
+    Short,
+    /// Somebody ended it.
+    Cancelled,
+    TimedOut,
+    Failed,
+}
+
+impl Ending {
+    pub(super) fn of_stop(reason: Option<&str>) -> Self {
+        match reason {
+            Some("cancelled") => Self::Cancelled,
+            Some("too-many-rounds" | "going-in-circles" | "cut-off") => Self::Short,
+            Some("refused") => Self::Failed,
+            _ => Self::Done,
+        }
+    }
+
+    pub(super) fn of_error(kind: Option<ErrorKind>) -> Self {
+        match kind {
+            Some(ErrorKind::Timeout) => Self::TimedOut,
+            _ => Self::Failed,
+        }
+    }
+
+    pub(crate) fn exit(self) -> Exit {
+        match self {
+            Self::Done => Exit::Ok,
+            Self::Short | Self::Failed => Exit::Failed,
+            Self::Cancelled => Exit::Interrupted,
+            Self::TimedOut => Exit::TimedOut,
+        }
+    }
+}
+
+impl Answer {
+    pub(super) fn new(ending: Ending, message: Option<&Value>) -> Self {
+        let read = message.and_then(Message::of).unwrap_or_default();
+        Self {
+            ending,
+            content: message.and_then(|it| it.get("content")).cloned().unwrap_or(json!([])),
+            text: read.text(),
+            calls: Vec::new(),
+            usage: None,
+            stop_reason: None,
+            error: None,
+        }
+    }
+
+    /// A turn whose end was not waited for.
+    pub(crate) fn given_up(ending: Ending) -> Self {
+        Self::new(ending, None)
+    }
+
+    /// A turn of which nothing is known but why it failed.
+    pub(crate) fn failed(error: String) -> Self {
+        Self { error: Some(error), ..Self::new(Ending::Failed, None) }
+    }
+
+    /// Why there is no whole answer, for people; none if there is one.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let words = match (self.ending, self.stop_reason.as_deref()) {
+            (Ending::Done, _) => return None,
+            (Ending::Cancelled, _) => "cancelled",
+            (Ending::TimedOut, _) => "it took too long",
+            (Ending::Short, Some("too-many-rounds")) => {
+                "the agent gave up: it asked the model too many times (`maxRounds`)"
+            }
+            (Ending::Short, Some("going-in-circles")) => {
+                "the agent gave up: the model repeats the same calls"
+            }
+            (Ending::Short, _) => "the answer was cut off: the model's limit is reached",
+            (Ending::Failed, Some("refused")) => "the model would not answer",
+            (Ending::Failed, _) => "the turn failed",
+        };
+        Some(match &self.error {
+            Some(error) => error.clone(),
+            None => words.to_owned(),
+        })
+    }
+}

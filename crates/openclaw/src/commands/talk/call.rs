@@ -1,0 +1,193 @@
+//! A tool call, for people: what was called, with what, and what came of it, in as few lines as will do.
+
+use std::fmt::Write as _;
+
+use openclaw_content::{Untrusted, clean_line, unwrap};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The end of a text from outside, as models see it.
+const END: &str = "<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"";
+/// How much of a name, of one argument, of all of them, and of a result on one line is shown.
+const NAME_CHARS: usize = 80;
+const ARGUMENT_CHARS: usize = 40;
+const ARGUMENTS_CHARS: usize = 120;
+const RESULT_CHARS: usize = 100;
+/// How many lines of a result are shown, and how much of each.
+const RESULT_LINES: usize = 3;
+const LINE_CHARS: usize = 160;
+
+/// A tool call: as it starts, as it ends, or both.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Call {
+    #[serde(rename = "toolCallId")]
+    pub(crate) id: String,
+    pub(crate) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) args: Option<Value>,
+    pub(crate) is_error: bool,
+    /// What came back, as the model sees it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) duration_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) failure: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) findings: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kept_in: Option<String>,
+}
+
+impl Call {
+    /// What is known when it has ended, together with what was known when it started.
+    pub(super) fn ended(self, started: &Self) -> Self {
+        Self {
+            label: self.label.or_else(|| started.label.clone()),
+            args: self.args.or_else(|| started.args.clone()),
+            ..self
+        }
+    }
+
+    /// `add(a=2, b=3)`
+    pub(crate) fn asked(&self) -> String {
+        let args = self.args.as_ref().map(glimpse).unwrap_or_default();
+        format!("{}({args})", clean_line(Untrusted::new(&self.name), NAME_CHARS))
+    }
+
+    /// What came back, without what is meant for models.
+    pub(crate) fn result(&self) -> String {
+        bare(self.text.as_deref().unwrap_or_default())
+    }
+
+    /// `1.2 ms`, `340 ms`, `2.5 s`
+    pub(crate) fn took(&self) -> Option<String> {
+        let milliseconds = self.duration_ms?;
+        Some(match milliseconds {
+            long if long >= 1_000.0 => format!("{:.1} s", long / 1_000.0),
+            some if some >= 10.0 => format!("{some:.0} ms"),
+            short => format!("{short:.1} ms"),
+        })
+    }
+
+    /// What is suspicious in the result.
+    pub(crate) fn suspicions(&self) -> Vec<String> {
+        let name = |finding: &Value| {
+            let kind = finding.get("kind").and_then(Value::as_str).or_else(|| finding.as_str());
+            kind.map_or_else(|| finding.to_string(), ToOwned::to_owned)
+        };
+        let names = self.findings.iter().map(name);
+        names.map(|name| clean_line(Untrusted::new(&name), NAME_CHARS)).collect()
+    }
+}
+
+/// Arguments in short: `a=2, b="two"`.
+pub(crate) fn glimpse(args: &Value) -> String {
+    // Models write them as text, which need not be JSON.
+    let parsed = args.as_str().and_then(|text| serde_json::from_str(text).ok());
+    let args = parsed.as_ref().unwrap_or(args);
+    let line = |text: &str, room| clean_line(Untrusted::new(text), room);
+    let Value::Object(fields) = args else {
+        return if args.is_null() { String::new() } else { line(&args.to_string(), ARGUMENTS_CHARS) };
+    };
+    let mut shown = String::new();
+    for (at, (name, value)) in fields.iter().enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        let (name, value) = (line(name, ARGUMENT_CHARS), line(&value.to_string(), ARGUMENT_CHARS));
+        let _ = write!(shown, "{comma}{name}={value}");
+        if shown.chars().count() > ARGUMENTS_CHARS {
+            return line(&shown, ARGUMENTS_CHARS);
+        }
+    }
+    shown
+}
+
+/// A text without the boundaries around what comes from outside.
+fn bare(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(END) {
+        let Some(length) = rest.get(at..).and_then(|end| end.find(">>>")) else { break };
+        let (part, after) = rest.split_at(at + length + ">>>".len());
+        shown.push_str(unwrap(part.trim_start()).map_or(part, |inner| inner.expose()));
+        rest = after;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// A result in short: one line beside the call, or a few below it, and how many are left out.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) beside: Option<String>,
+    pub(crate) below: Vec<String>,
+    pub(crate) left_out: usize,
+}
+
+/// Cuts a result to what people want to see of it.
+pub(crate) fn cut_result(text: &str) -> Shown {
+    let lines: Vec<&str> = text.trim().lines().collect();
+    let line = |text: &str, room| clean_line(Untrusted::new(text), room);
+    match lines.as_slice() {
+        [] => Shown { beside: None, below: Vec::new(), left_out: 0 },
+        [only] if only.chars().count() <= RESULT_CHARS => {
+            Shown { beside: Some(line(only, RESULT_CHARS)), below: Vec::new(), left_out: 0 }
+        }
+        lines => Shown {
+            beside: None,
+            below: lines.iter().take(RESULT_LINES).map(|text| line(text, LINE_CHARS)).collect(),
+            left_out: lines.len().saturating_sub(RESULT_LINES),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_content::{Source, wrap};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_shown_in_one_line_that_commands_nothing() {
+        assert_eq!(glimpse(&json!({ "a": 2, "b": "two" })), r#"a=2, b="two""#);
+        assert_eq!(glimpse(&json!(r#"{"a":2}"#)), "a=2");
+        assert_eq!(glimpse(&json!("{ not json")), r#""{ not json""#);
+        assert_eq!(glimpse(&Value::Null), "");
+        assert!(!glimpse(&json!({ "\u{1b}[2J": "\u{202e}" })).contains(['\u{1b}', '\u{202e}']));
+        let long = glimpse(&json!({ "a": "x".repeat(90), "b": "y".repeat(90), "c": "z".repeat(90) }));
+        assert!(long.chars().count() <= ARGUMENTS_CHARS + 4, "{long}");
+    }
+
+    #[test]
+    fn boundaries_are_for_models_and_not_for_people() {
+        let wrapped = |text| {
+            let source = Source::McpTool { server: "demo", tool: "echo" };
+            wrap(Untrusted::new(text), &source).map(|it| it.as_str().to_owned()).unwrap_or_default()
+        };
+        assert_eq!(bare(&wrapped("five")), "five");
+        let two = format!("{}\nand {}", wrapped("one"), "two");
+        assert_eq!(bare(&two), "one\nand two");
+        assert_eq!(bare("plain"), "plain");
+    }
+
+    #[test]
+    fn a_long_result_is_cut_and_says_so() {
+        let short = cut_result("5\n");
+        assert_eq!(short.beside.as_deref(), Some("5"));
+        let long = cut_result("1\n2\n3\n4\n5");
+        assert_eq!((long.below.len(), long.left_out), (3, 2));
+        assert_eq!(cut_result("  \n"), Shown { beside: None, below: Vec::new(), left_out: 0 });
+    }
+
+    #[test]
+    fn durations_are_as_exact_as_people_want_them() {
+        let took = |ms| Call { duration_ms: Some(ms), ..Call::default() }.took();
+        assert_eq!(took(1.23).as_deref(), Some("1.2 ms"));
+        assert_eq!(took(340.4).as_deref(), Some("340 ms"));
+        assert_eq!(took(2_540.0).as_deref(), Some("2.5 s"));
+    }
+}

@@ -1,0 +1,41 @@
+//! When the end of a turn was not heard: what was said is read back.
+
+use openclaw_protocol::chat::{HistoryParams, HistoryResult, SendParams, SendStatus};
+use openclaw_protocol::{AskError, Method, Surface};
+use serde_json::Value;
+
+use super::answer::{Answer, Ending};
+use crate::commands::link::look;
+
+/// How far back the answer may be.
+const LAST: u32 = 20;
+
+/// The answer of a turn that is over, from the history.
+pub(super) async fn answer(
+    surface: &dyn Surface,
+    sent: &SendParams,
+    status: SendStatus,
+) -> Answer {
+    if status == SendStatus::Error {
+        return Answer::failed("the turn failed, and why was not heard".to_owned());
+    }
+    let params = HistoryParams {
+        session_key: sent.session_key.clone(),
+        agent_id: sent.agent_id.clone(),
+        limit: Some(LAST),
+        ..HistoryParams::default()
+    };
+    let history: Result<HistoryResult, AskError> =
+        look(surface, Method::ChatHistory, &params).await;
+    let messages = match history {
+        Ok(history) => history.messages,
+        Err(error) => return Answer::failed(error.to_string()),
+    };
+    let read = |raw: &str| serde_json::from_str::<Value>(raw).ok();
+    let said = messages.iter().rev().filter_map(|raw| read(raw.get()));
+    let last = said.into_iter().find(|message| message["role"] == "assistant");
+    match last {
+        Some(message) => Answer::new(Ending::Done, Some(&message)),
+        None => Answer::failed("the answer was not heard, and is not in the history".to_owned()),
+    }
+}

@@ -1,0 +1,36 @@
+//! One turn of a conversation, seen from a front end: what is said, what happens, and how it is shown.
+
+mod answer;
+pub(crate) mod approve;
+mod call;
+mod catch_up;
+mod lines;
+mod parts;
+mod servers;
+mod step;
+mod turn;
+mod view;
+mod whom;
+
+pub(crate) use answer::{Answer, Ending};
+pub(crate) use call::{Call, cut_result, glimpse};
+pub(crate) use lines::{Lines, whole_stdin};
+pub(crate) use parts::{Message, Part};
+pub(crate) use servers::{Server, servers, settled};
+pub(crate) use step::Step;
+pub(crate) use turn::{Turn, Words};
+pub(crate) use view::{Painter, View};
+pub(crate) use whom::Whom;
+
+/// A key that nobody has used: for messages, and for sessions.
+pub(crate) fn fresh_key() -> String {
+    let mut bytes = [0; 16];
+    // Without random numbers the time must do: the key need not be secret.
+    if getrandom::fill(&mut bytes).is_err() {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        bytes = since.unwrap_or_default().as_nanos().to_be_bytes();
+    }
+    let hex = |range: &[u8]| range.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let parts = [&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]];
+    parts.map(hex).join("-")
+}

@@ -1,0 +1,147 @@
+//! Messages as they are stored and sent: `{role, content: [{type, …}], timestamp}`.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One message of a conversation.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Message {
+    pub(crate) role: String,
+    pub(crate) parts: Vec<Part>,
+    /// Of a tool's result: which tool.
+    pub(crate) tool: Option<String>,
+    pub(crate) is_error: bool,
+    /// When, in milliseconds since 1970.
+    pub(crate) timestamp: Option<u64>,
+}
+
+/// Part of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Part {
+    Text(String),
+    Thought(String),
+    Call { name: String, args: Value },
+    Result { name: Option<String>, text: String, is_error: bool },
+    /// A picture or a recording.
+    Media { mime_type: String, bytes: usize },
+    /// Something that we do not know.
+    Other(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawMessage {
+    #[serde(default)]
+    role: String,
+    #[serde(default)]
+    content: Value,
+    #[serde(alias = "toolName", alias = "name")]
+    tool: Option<String>,
+    #[serde(default)]
+    is_error: bool,
+    timestamp: Option<Value>,
+}
+
+impl Message {
+    /// Reads one; none if it is no message at all.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        let raw = RawMessage::deserialize(value).ok()?;
+        let parts = match &raw.content {
+            Value::String(text) => vec![Part::Text(text.clone())],
+            Value::Array(parts) => parts.iter().map(Part::of).collect(),
+            _ => Vec::new(),
+        };
+        let timestamp = raw.timestamp.as_ref().and_then(milliseconds);
+        Some(Self { role: raw.role, parts, tool: raw.tool, is_error: raw.is_error, timestamp })
+    }
+
+    /// All that is said in it.
+    pub(crate) fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn milliseconds(timestamp: &Value) -> Option<u64> {
+    let whole = timestamp.as_u64();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
+    whole.or_else(|| timestamp.as_f64().filter(|time| *time >= 0.0).map(|time| time as u64))
+}
+
+impl Part {
+    fn of(value: &Value) -> Self {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+        let kind = text("type").unwrap_or_default();
+        match kind.as_str() {
+            "text" => Self::Text(text("text").unwrap_or_default()),
+            "thinking" | "reasoning" => {
+                Self::Thought(text("thinking").or_else(|| text("text")).unwrap_or_default())
+            }
+            "toolCall" | "toolUse" | "tool_use" | "tool_call" => {
+                let args = ["arguments", "args", "input"].into_iter();
+                let args = args.find_map(|key| value.get(key)).cloned().unwrap_or_default();
+                Self::Call { name: text("name").unwrap_or_default(), args: parsed(args) }
+            }
+            "toolResult" | "tool_result" => {
+                let said = value.get("content").map(|content| {
+                    let message = serde_json::json!({ "content": content });
+                    Message::of(&message).unwrap_or_default().text()
+                });
+                Self::Result {
+                    name: text("name").or_else(|| text("toolName")),
+                    text: text("text").or(said).unwrap_or_default(),
+                    is_error: value.get("isError").and_then(Value::as_bool).unwrap_or(false),
+                }
+            }
+            "image" | "audio" => Self::Media {
+                mime_type: text("mimeType").unwrap_or(kind),
+                bytes: value.get("data").and_then(Value::as_str).map_or(0, str::len) / 4 * 3,
+            },
+            _ => Self::Other(kind),
+        }
+    }
+}
+
+/// Models write arguments as text.
+fn parsed(args: Value) -> Value {
+    match &args {
+        Value::String(text) => serde_json::from_str(text).unwrap_or(args),
+        _ => args,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_read_whatever_its_parts_are() {
+        let message = json!({ "role": "assistant", "timestamp": 5, "content": [
+            { "type": "text", "text": "Look:" },
+            { "type": "toolCall", "id": "1", "name": "add", "arguments": "{\"a\":1}" },
+            { "type": "image", "mimeType": "image/png", "data": "AAAA" },
+            { "type": "hologram" },
+        ]});
+        let message = Message::of(&message).unwrap_or_default();
+        assert_eq!(message.text(), "Look:");
+        assert_eq!(message.timestamp, Some(5));
+        let expected = [
+            Part::Text("Look:".to_owned()),
+            Part::Call { name: "add".to_owned(), args: json!({ "a": 1 }) },
+            Part::Media { mime_type: "image/png".to_owned(), bytes: 3 },
+            Part::Other("hologram".to_owned()),
+        ];
+        assert_eq!(message.parts, expected);
+    }
+
+    #[test]
+    fn content_may_be_a_plain_text() {
+        let message = Message::of(&json!({ "role": "user", "content": "Hello" }));
+        assert_eq!(message.unwrap_or_default().text(), "Hello");
+    }
+}

@@ -1,0 +1,138 @@
+//! Events of the gateway as steps of one turn.
+
+use openclaw_protocol::approvals::{Approval, ResolvedEvent};
+use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState};
+use openclaw_protocol::mcp::ServerEvent;
+use openclaw_protocol::{Event, Shutdown, names};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::answer::{Answer, Ending};
+use super::call::Call;
+use super::parts::Message;
+
+/// Something that happened in a turn, or that concerns it.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    /// More of the answer.
+    Text(String),
+    /// The answer so far is not what was said before.
+    Replaced(String),
+    /// More of what the model thinks.
+    Thought,
+    /// A tool is called.
+    Called(Call),
+    /// A call has ended; only its id and what came of it are known.
+    Returned(Call),
+    /// Something that people should know.
+    Notice(String),
+    /// Somebody must decide.
+    Asked(Box<Approval>),
+    /// Somebody has decided, or nobody can any more.
+    Decided(String),
+    /// A server has changed.
+    Server(ServerEvent),
+    /// The gateway ends.
+    Leaving(String),
+    /// The turn is over.
+    Over(Box<Answer>),
+}
+
+/// Whose events are of interest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Concern<'a> {
+    pub(crate) run: &'a str,
+    pub(crate) session: &'a str,
+}
+
+impl Step {
+    /// What an event means to a turn; none if nothing. An event that cannot be read is none: a newer
+    /// gateway may tell more than we know.
+    pub(crate) fn of(event: &Event, concern: Concern<'_>) -> Option<Self> {
+        match &*event.event {
+            names::CHAT => {
+                let chat: ChatEvent = read(event)?;
+                (chat.run_id == concern.run).then(|| of_chat(chat.state)).flatten()
+            }
+            names::AGENT => {
+                let agent: AgentEvent = read(event)?;
+                (agent.run_id == concern.run).then(|| of_agent(agent)).flatten()
+            }
+            names::APPROVAL_REQUESTED => {
+                let approval: Approval = read(event)?;
+                let is_ours = approval.run_id.as_deref() == Some(concern.run)
+                    || approval.session_key.as_deref() == Some(concern.session);
+                is_ours.then(|| Self::Asked(Box::new(approval)))
+            }
+            names::APPROVAL_RESOLVED => {
+                read::<ResolvedEvent>(event).map(|resolved| Self::Decided(resolved.id))
+            }
+            names::MCP_SERVER => read(event).map(Self::Server),
+            names::SHUTDOWN => read::<Shutdown>(event).map(|event| Self::Leaving(event.reason)),
+            _ => None,
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
+    serde_json::from_str(event.payload.get()).ok()
+}
+
+fn of_chat(state: ChatState) -> Option<Step> {
+    let over = |answer| Some(Step::Over(Box::new(answer)));
+    match state {
+        ChatState::Status { .. } => None,
+        ChatState::Delta { message, replace: Some(true), .. } => {
+            Some(Step::Replaced(Message::of(message.as_ref()?)?.text()))
+        }
+        ChatState::Delta { delta_text, .. } => {
+            (!delta_text.is_empty()).then_some(Step::Text(delta_text))
+        }
+        ChatState::Final { message, usage, stop_reason } => {
+            let ending = Ending::of_stop(stop_reason.as_deref());
+            over(Answer { stop_reason, usage, ..Answer::new(ending, message.as_ref()) })
+        }
+        ChatState::Aborted { message, error_message, stop_reason } => {
+            let answer = Answer::new(Ending::Cancelled, message.as_ref());
+            over(Answer { stop_reason, error: error_message, ..answer })
+        }
+        ChatState::Error { message, error_message, error_kind, usage, stop_reason, .. } => {
+            let answer = Answer::new(Ending::of_error(error_kind), message.as_ref());
+            over(Answer { stop_reason, usage, error: error_message, ..answer })
+        }
+    }
+}
+
+/// The stream `tool`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolData {
+    phase: String,
+    #[serde(flatten)]
+    call: Call,
+}
+
+#[derive(Deserialize)]
+struct NoticeData {
+    text: String,
+}
+
+fn of_agent(event: AgentEvent) -> Option<Step> {
+    fn data<T: DeserializeOwned>(data: Value) -> Option<T> {
+        serde_json::from_value(data).ok()
+    }
+    match event.stream.as_str() {
+        "tool" => {
+            let ToolData { phase, call } = data(event.data)?;
+            match phase.as_str() {
+                "start" => Some(Step::Called(call)),
+                "result" => Some(Step::Returned(call)),
+                _ => None,
+            }
+        }
+        "reasoning" => Some(Step::Thought),
+        "notice" => data::<NoticeData>(event.data).map(|notice| Step::Notice(notice.text)),
+        _ => None,
+    }
+}

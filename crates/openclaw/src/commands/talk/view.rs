@@ -1,0 +1,201 @@
+//! A turn on the screen: the answer as it comes, and every call in a line or a few.
+
+use std::io::IsTerminal as _;
+
+use openclaw_content::{Untrusted, clean_line};
+
+use super::answer::{Answer, Ending};
+use super::call::{Call, Shown, cut_result};
+use super::parts::{Message, Part};
+use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable};
+
+/// How much of one of our own notices is shown.
+const NOTICE_CHARS: usize = 400;
+/// How much of a tool's name is shown.
+const NAME_CHARS: usize = 80;
+
+/// Calls as lines.
+pub(crate) struct Painter;
+
+impl Painter {
+    /// A call that has ended: what was called, and what came of it.
+    pub(crate) fn call(call: &Call) -> Vec<String> {
+        Self::with_head(call, &call.asked())
+    }
+
+    /// The same where it was said before with what it was called.
+    pub(crate) fn result(call: &Call) -> Vec<String> {
+        Self::with_head(call, &clean_line(Untrusted::new(&call.name), NAME_CHARS))
+    }
+
+    fn with_head(call: &Call, head: &str) -> Vec<String> {
+        let took = call.took().map(|took| format!(" {FAINT}· {took}{FAINT:#}"));
+        let took = took.unwrap_or_default();
+        let Shown { beside, below, left_out } = cut_result(&call.result());
+        let style = if call.is_error { BAD } else { FAINT };
+        let mark = if call.is_error { "✗" } else { "⚙" };
+        let beside = match (beside, call.is_error, call.failure.as_deref()) {
+            (Some(text), true, _) => format!(" {BAD}failed: {text}{BAD:#}"),
+            (None, true, Some(failure)) => format!(" {BAD}failed ({failure}){BAD:#}"),
+            (None, true, None) => format!(" {BAD}failed{BAD:#}"),
+            (Some(text), false, _) => format!(" → {text}"),
+            (None, false, _) => String::new(),
+        };
+        let mut lines = vec![format!("{style}{mark}{style:#} {STRONG}{head}{STRONG:#}{beside}{took}")];
+        lines.extend(below.iter().map(|line| format!("  {style}│{style:#} {line}")));
+        if left_out > 0 {
+            lines.push(format!("  {FAINT}│ … {} more{FAINT:#}", plural(left_out, "line")));
+        }
+        if let Some(file) = &call.kept_in {
+            let file = clean_line(Untrusted::new(file), NOTICE_CHARS);
+            lines.push(format!("  {FAINT}all of it is in {file}{FAINT:#}"));
+        }
+        let suspicions = call.suspicions();
+        if !suspicions.is_empty() {
+            let suspicions = suspicions.join(", ");
+            lines.push(format!("  {WARNING}⚠ suspicious: {suspicions}{WARNING:#}"));
+        }
+        lines
+    }
+}
+
+/// A turn on stdout.
+pub(crate) struct View {
+    /// Whether stdout is a terminal, which must not be commanded.
+    is_terminal: bool,
+    /// Whether lines can be taken away again.
+    can_draw: bool,
+    /// A line stands there that will be taken away.
+    has_draft: bool,
+    is_at_line_start: bool,
+    /// What was said since the last call.
+    said: String,
+}
+
+impl View {
+    pub(crate) fn new(can_draw: bool) -> Self {
+        Self {
+            is_terminal: std::io::stdout().is_terminal(),
+            can_draw,
+            has_draft: false,
+            is_at_line_start: true,
+            said: String::new(),
+        }
+    }
+
+    /// Something takes a moment.
+    pub(crate) fn draft(&mut self, text: &str, output: &mut Output) {
+        if self.can_draw {
+            self.new_line(output);
+            let room = usize::from(output.width()).saturating_sub(2);
+            let text = clean_line(Untrusted::new(text), room);
+            output.prompt(&format!("{FAINT}{text}{FAINT:#}"));
+            self.has_draft = true;
+        }
+    }
+
+    /// The model thinks.
+    pub(crate) fn thinking(&mut self, output: &mut Output) {
+        if self.is_at_line_start && !self.has_draft {
+            self.draft("…", output);
+        }
+    }
+
+    /// More of the answer.
+    pub(crate) fn text(&mut self, text: &str, output: &mut Output) {
+        self.clear_draft(output);
+        self.said.push_str(text);
+        if self.is_terminal {
+            // What is left of a line break that was cut in two is harmless.
+            let text = text.replace('\r', "").replace('\t', "    ");
+            output.prompt(&printable(&text));
+        } else {
+            output.prompt(text);
+        }
+        if !text.is_empty() {
+            self.is_at_line_start = text.ends_with('\n');
+        }
+    }
+
+    /// What was said before does not hold.
+    pub(crate) fn replaced(&mut self, text: &str, output: &mut Output) {
+        if !self.said.is_empty() {
+            self.line(&format!("{FAINT}(said anew){FAINT:#}"), output);
+            self.said.clear();
+        }
+        self.text(text, output);
+    }
+
+    pub(crate) fn called(&mut self, call: &Call, output: &mut Output) {
+        self.said.clear();
+        self.draft(&format!("⚙ {} …", call.asked()), output);
+    }
+
+    pub(crate) fn returned(&mut self, call: &Call, output: &mut Output) {
+        self.said.clear();
+        for line in Painter::call(call) {
+            self.line(&line, output);
+        }
+    }
+
+    pub(crate) fn notice(&mut self, text: &str, output: &mut Output) {
+        let text = clean_line(Untrusted::new(text), NOTICE_CHARS);
+        self.line(&format!("{FAINT}· {text}{FAINT:#}"), output);
+    }
+
+    /// A line of its own.
+    pub(crate) fn line(&mut self, line: &str, output: &mut Output) {
+        self.new_line(output);
+        output.line(line);
+        output.flush();
+    }
+
+    /// The turn is over: what was not heard of the answer, and what went wrong.
+    pub(crate) fn over(&mut self, answer: &Answer, output: &mut Output) {
+        self.clear_draft(output);
+        let (heard, whole) = (self.said.trim_end(), answer.text.as_str());
+        match whole.strip_prefix(heard) {
+            Some(rest) if !rest.trim().is_empty() => {
+                let rest = rest.to_owned();
+                self.text(&rest, output);
+            }
+            // What was said before the calls may be part of it.
+            _ if whole.trim().is_empty() || whole.ends_with(heard) => {}
+            _ => {
+                let whole = whole.to_owned();
+                self.line(&format!("{FAINT}(not all was heard; the whole answer:){FAINT:#}"), output);
+                self.text(&whole, output);
+            }
+        }
+        self.new_line(output);
+        let content = serde_json::json!({ "content": answer.content });
+        for part in Message::of(&content).unwrap_or_default().parts {
+            if let Part::Media { mime_type, bytes } = part {
+                let mime_type = clean_line(Untrusted::new(&mime_type), 40);
+                let words = format!("[{mime_type}, about {bytes} bytes]");
+                self.line(&format!("{FAINT}{words}{FAINT:#}"), output);
+            }
+        }
+        if let Some(trouble) = answer.trouble() {
+            let style = if answer.ending == Ending::Cancelled { FAINT } else { BAD };
+            let trouble = printable(&trouble).into_owned();
+            self.line(&format!("{style}✗ {trouble}{style:#}"), output);
+        }
+        output.flush();
+    }
+
+    /// Begins a new line unless one has just begun.
+    pub(crate) fn new_line(&mut self, output: &mut Output) {
+        self.clear_draft(output);
+        if !self.is_at_line_start {
+            output.line("");
+            self.is_at_line_start = true;
+        }
+    }
+
+    fn clear_draft(&mut self, output: &mut Output) {
+        if std::mem::take(&mut self.has_draft) {
+            output.prompt("\r\x1b[2K");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Whom a front end talks to: an agent, its model, and a conversation.
+
+use openclaw_protocol::agents::{Agent, ListParams, ListResult};
+use openclaw_protocol::{AskError, Method, Surface};
+
+use super::fresh_key;
+use crate::commands::link::{look, tell};
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// The built-in model.
+const OFFLINE: &str = "offline";
+
+/// Whom a front end talks to.
+#[derive(Debug, Clone)]
+pub(crate) struct Whom {
+    pub(crate) agent: String,
+    /// The key of the agent's main conversation.
+    pub(crate) main: String,
+    pub(crate) model: String,
+    pub(crate) fallbacks: Vec<String>,
+}
+
+impl Whom {
+    /// Asks the gateway for an agent; one that is not there is told.
+    pub(crate) async fn find(
+        surface: &dyn Surface,
+        asked: Option<&str>,
+        session: Option<&str>,
+        output: &mut Output,
+    ) -> Result<Self, Exit> {
+        let answer: Result<ListResult, AskError> =
+            look(surface, Method::AgentsList, &ListParams::default()).await;
+        let known = answer.map_err(|error| tell(&error, output))?;
+        let of_session = session.and_then(agent_of);
+        let id = asked.or(of_session).unwrap_or(&known.default_id).to_owned();
+        let Some(agent) = known.agents.iter().find(|agent| agent.id == id) else {
+            let names: Vec<&str> = known.agents.iter().map(|agent| agent.id.as_str()).collect();
+            let hint = match openclaw_config::nearest(&id, &names) {
+                Some(similar) => format!("did you mean `{similar}`?"),
+                None => format!("there are: {}", names.join(", ")),
+            };
+            output.problem(&format!("there is no agent `{id}`"), Some(&hint));
+            return Err(Exit::Usage);
+        };
+        if let (Some(asked), Some(other)) = (asked, of_session.filter(|it| asked != Some(it))) {
+            let message = format!("that conversation is of the agent `{other}`, and not of `{asked}`");
+            output.problem(&message, Some("leave out one of `--agent` and `--session`"));
+            return Err(Exit::Usage);
+        }
+        Ok(Self::new(agent, &known.main_key))
+    }
+
+    fn new(agent: &Agent, main_key: &str) -> Self {
+        let model = agent.model.clone();
+        let primary = model.as_ref().and_then(|model| model.primary.clone());
+        Self {
+            agent: agent.id.clone(),
+            main: format!("agent:{}:{main_key}", agent.id),
+            model: primary.unwrap_or_else(|| OFFLINE.to_owned()),
+            fallbacks: model.and_then(|model| model.fallbacks).unwrap_or_default(),
+        }
+    }
+
+    /// Whether nobody thinks but the built-in stand-in.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.model == OFFLINE
+    }
+
+    /// The key of a conversation that is not there yet.
+    pub(crate) fn new_session(&self) -> String {
+        let key: String = fresh_key().chars().filter(|c| *c != '-').take(12).collect();
+        format!("agent:{}:{key}", self.agent)
+    }
+}
+
+/// The agent in the key of a conversation: `agent:ID:…`.
+fn agent_of(session: &str) -> Option<&str> {
+    let (agent, rest) = session.strip_prefix("agent:")?.split_once(':')?;
+    (!agent.is_empty() && !rest.is_empty()).then_some(agent)
+}
