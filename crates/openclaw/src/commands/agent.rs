@@ -91,12 +91,8 @@ impl Once<'_> {
             _ = signals.next() => return Exit::Interrupted,
         }
         let session = args.session.clone().unwrap_or_else(|| whom.new_session());
-        let words = Words {
-            session: session.clone(),
-            agent: Some(whom.agent),
-            message,
-            timeout: limit,
-        };
+        let words =
+            Words { session: session.clone(), agent: Some(whom.agent), message, timeout: limit };
         let mut turn = match Turn::begin(self.surface, words).await {
             Ok(turn) => turn,
             Err(error) => return tell(&error, output),
@@ -125,8 +121,7 @@ impl Once<'_> {
                     Step::Notice(text) => output.note(&text),
                     Step::Asked(approval) => self.decide(&approval, turn, signals, output).await,
                     Step::Leaving(reason) => output.warning(&format!("the gateway ends: {reason}")),
-                    Step::Text(_) | Step::Replaced(_) | Step::Thought | Step::Decided(_)
-                    | Step::Server(_) => {}
+                    Step::Text(_) | Step::Replaced(_) | Step::Thought | Step::Decided(_) => {}
                 },
                 _ = signals.next() => {
                     if self.gave_up.is_some() {
@@ -186,7 +181,14 @@ impl Once<'_> {
         }
     }
 
-    fn show(&self, answer: &Answer, run: &str, session: &str, args: &TurnArgs, output: &mut Output) {
+    fn show(
+        &self,
+        answer: &Answer,
+        run: &str,
+        session: &str,
+        args: &TurnArgs,
+        output: &mut Output,
+    ) {
         if output.json {
             output.value(&json!({
                 "ok": answer.ending == Ending::Done,

@@ -2,6 +2,7 @@
 
 mod agent;
 mod chat;
+mod check;
 mod config;
 mod demo_server;
 mod gateway;
@@ -10,6 +11,7 @@ mod mcp;
 mod secrets;
 mod sessions;
 mod show;
+mod status;
 mod talk;
 
 use std::path::Path;
@@ -49,6 +51,8 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> Exit {
         Command::Agent(args) => agent::agent(args, flag, edge, output),
         Command::Sessions(command) => sessions::sessions(command, flag, edge, output),
         Command::Gateway(args) => gateway::gateway(args, flag, edge, output),
+        Command::Status => status::status(flag, edge, output),
+        Command::Doctor => status::doctor(flag, edge, output),
         Command::Mcp(command) => mcp::run(command, flag, edge, output),
         Command::DemoServer => demo_server::run(output),
         Command::Secrets(SecretsCommand::Check { references }) => {

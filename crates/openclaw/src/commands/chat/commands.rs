@@ -116,7 +116,8 @@ async fn help(chat: &Chat<'_>, output: &mut Output) {
         Ok(answer) => answer.commands,
         Err(error) => return output.warning(&error.to_string()),
     };
-    let is_known = |name: &str| LOCAL.iter().any(|(word, _, _)| word.strip_prefix('/') == Some(name));
+    let is_known =
+        |name: &str| LOCAL.iter().any(|(word, _, _)| word.strip_prefix('/') == Some(name));
     for command in commands.iter().filter(|command| !is_known(&command.name)) {
         let args = command.args.iter().flatten().map(|arg| match arg.required {
             Some(true) => arg.name.clone(),

@@ -67,9 +67,9 @@ impl Vocabulary {
     /// What the last word of this text may become, and where that word begins.
     fn candidates(&self, text: &str) -> (usize, Vec<Entry>) {
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = text.rfind(char::is_whitespace).map_or(0, |at| {
-            at + text[at..].chars().next().map_or(1, char::len_utf8)
-        });
+        let start = text
+            .rfind(char::is_whitespace)
+            .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
         let (before, last) = text.split_at(start);
         let before: Vec<&str> = before.split_whitespace().collect();
         let verbs = || MCP_VERBS.map(|(word, about)| Entry::new(word, about)).to_vec();

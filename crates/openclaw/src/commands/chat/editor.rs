@@ -138,11 +138,7 @@ impl Editors {
     }
 }
 
-fn for_messages(
-    history: &Path,
-    vocabulary: Arc<Vocabulary>,
-    give_up: Arc<AtomicBool>,
-) -> Reedline {
+fn for_messages(history: &Path, vocabulary: Arc<Vocabulary>, give_up: Arc<AtomicBool>) -> Reedline {
     let mut keys = default_emacs_keybindings();
     keys.add_binding(
         KeyModifiers::NONE,
@@ -225,10 +221,7 @@ impl Prompt for Mark {
         "… ".into()
     }
 
-    fn render_prompt_history_search_indicator(
-        &self,
-        search: PromptHistorySearch,
-    ) -> Cow<'_, str> {
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
         format!("search `{}`: ", search.term).into()
     }
 }

@@ -48,7 +48,9 @@ async fn config(chat: &Chat<'_>) -> Option<String> {
 /// The model, in a line.
 pub(super) fn model(chat: &Chat<'_>) -> String {
     if chat.whom.is_offline() {
-        return format!("offline {FAINT}(a stand-in without a network; /model tells more){FAINT:#}");
+        return format!(
+            "offline {FAINT}(a stand-in without a network; /model tells more){FAINT:#}"
+        );
     }
     line(&chat.whom.model)
 }
@@ -64,7 +66,8 @@ pub(super) fn server_line(server: &Server) -> String {
     };
     let (name, words) = (line(&server.name), line(&server.words()));
     let hint = server.last_error.as_ref().and_then(|trouble| trouble.hint.as_deref());
-    let hint = hint.filter(|_| style == BAD).map(|hint| format!(" {FAINT}({}){FAINT:#}", line(hint)));
+    let hint =
+        hint.filter(|_| style == BAD).map(|hint| format!(" {FAINT}({}){FAINT:#}", line(hint)));
     format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}  {words}{}", hint.unwrap_or_default())
 }
 

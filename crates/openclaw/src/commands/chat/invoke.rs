@@ -28,7 +28,9 @@ pub(super) async fn invoke(
             serde_json::value::to_raw_value(&value).unwrap_or_default()
         }
         _ => {
-            output.warning("write `/call TOOL {\"name\": \"value\"}`: the arguments are a JSON object");
+            output.warning(
+                "write `/call TOOL {\"name\": \"value\"}`: the arguments are a JSON object",
+            );
             return Spoken::Over(Ending::Failed);
         }
     };

@@ -30,12 +30,7 @@ struct Chat<'a> {
     session: String,
 }
 
-pub(crate) fn chat(
-    args: &ChatArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> Exit {
+pub(crate) fn chat(args: &ChatArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
     if output.json {
         let hint = "`openclaw agent --message TEXT --json` is for programs";
         output.problem("a chat is for people, and has no JSON", Some(hint));

@@ -144,7 +144,6 @@ impl Speaker<'_, '_> {
                     }
                 }
                 Step::Decided(id) => drop(self.decided.insert(id)),
-                Step::Server(_) => {}
                 Step::Leaving(reason) => {
                     self.view.notice(&format!("the gateway ends: {reason}"), output);
                 }

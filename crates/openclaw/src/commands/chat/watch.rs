@@ -58,7 +58,9 @@ impl Watch {
 
     /// Lines about the servers that are no longer as they were told.
     pub(super) async fn news(&mut self, chat: &Chat<'_>) -> Vec<String> {
-        let Ok(now) = servers(chat.surface, Some(&chat.whom.agent)).await else { return Vec::new() };
+        let Ok(now) = servers(chat.surface, Some(&chat.whom.agent)).await else {
+            return Vec::new();
+        };
         let is_news = |server: &&Server| {
             let before = self.told.iter().find(|told| told.name == server.name);
             before.is_none_or(|told| told.state != server.state || told.tools != server.tools)

@@ -11,7 +11,7 @@ use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) use status::{Standing, standing};
+pub(crate) use status::{Agent, Standing, standing};
 
 /// Runs the verb that was asked for; without one, the gateway.
 pub(crate) fn gateway(

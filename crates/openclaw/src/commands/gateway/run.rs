@@ -132,7 +132,8 @@ async fn stop(served: Served, grace: Duration, signals: &mut Signals, output: &m
 fn refuse(error: &ServeError, output: &mut Output) -> Exit {
     match error {
         ServeError::Claimed(ClaimError::Taken(_)) => {
-            let hint = "`openclaw gateway stop` ends it; another OPENCLAW_STATE_DIR has room for another";
+            let hint =
+                "`openclaw gateway stop` ends it; another OPENCLAW_STATE_DIR has room for another";
             output.problem(&error.to_string(), Some(hint));
             Exit::Unavailable
         }

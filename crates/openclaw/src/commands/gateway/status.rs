@@ -66,7 +66,8 @@ pub(crate) async fn standing(state: &Path) -> Standing {
         Ok(status) => {
             let mcp: Mcp = read(status.mcp.as_deref());
             let servers = mcp.servers.into_iter();
-            let servers = servers.filter_map(|server| serde_json::from_value(server).ok()).collect();
+            let servers =
+                servers.filter_map(|server| serde_json::from_value(server).ok()).collect();
             let agents = read(status.agents.as_deref());
             let config = client.hello().snapshot.config_path.clone();
             Standing::Well(Box::new(Well { running, status, servers, agents, config }))

@@ -184,7 +184,7 @@ async fn asked_to_end(signals: &mut Signals) {
 }
 
 /// The configuration as the front end needs it.
-fn reduced(mut config: Config, need: Need) -> Config {
+pub(crate) fn reduced(mut config: Config, need: Need) -> Config {
     if need == Need::Records {
         let servers = config.agents.iter_mut().flat_map(|agent| agent.mcp.servers.values_mut());
         servers.for_each(|server| server.lazy = true);

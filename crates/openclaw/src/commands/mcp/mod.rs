@@ -30,6 +30,7 @@ use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::Output;
 
+pub(super) use doctor::findings;
 pub(super) use host::keep;
 
 /// Runs the verb that was asked for.

@@ -37,9 +37,7 @@ pub(crate) fn sessions(
             show(link, key, last.map(std::num::NonZeroU64::get), output).await
         }
         SessionsCommand::Delete { key, yes } => delete(link, key, *yes, edge, output).await,
-        SessionsCommand::Export { key, format } => {
-            export::export(link, key, *format, output).await
-        }
+        SessionsCommand::Export { key, format } => export::export(link, key, *format, output).await,
     })
 }
 

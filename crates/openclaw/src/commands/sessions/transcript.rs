@@ -66,11 +66,7 @@ fn show_message(message: &Message, output: &mut Output) {
 }
 
 fn result(name: &str, text: &str, is_error: bool, output: &mut Output) {
-    let call = Call {
-        name: name.to_owned(),
-        text: Some(text.to_owned()),
-        is_error,
-        ..Call::default()
-    };
+    let call =
+        Call { name: name.to_owned(), text: Some(text.to_owned()), is_error, ..Call::default() };
     Painter::result(&call).iter().for_each(|line| output.line(line));
 }

@@ -1,9 +1,7 @@
 //! Calls that wait for somebody's word: the question, and what an answer means (B9).
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::approvals::{
-    Approval, Decision, RespondParams, RespondResult, Severity,
-};
+use openclaw_protocol::approvals::{Approval, Decision, RespondParams, RespondResult, Severity};
 use openclaw_protocol::{AskError, ErrorCode, Method, Surface};
 use serde_json::Value;
 

@@ -91,7 +91,11 @@ pub(crate) fn glimpse(args: &Value) -> String {
     let args = parsed.as_ref().unwrap_or(args);
     let line = |text: &str, room| clean_line(Untrusted::new(text), room);
     let Value::Object(fields) = args else {
-        return if args.is_null() { String::new() } else { line(&args.to_string(), ARGUMENTS_CHARS) };
+        return if args.is_null() {
+            String::new()
+        } else {
+            line(&args.to_string(), ARGUMENTS_CHARS)
+        };
     };
     let mut shown = String::new();
     for (at, (name, value)) in fields.iter().enumerate() {
@@ -158,7 +162,8 @@ mod tests {
         assert_eq!(glimpse(&json!("{ not json")), r#""{ not json""#);
         assert_eq!(glimpse(&Value::Null), "");
         assert!(!glimpse(&json!({ "\u{1b}[2J": "\u{202e}" })).contains(['\u{1b}', '\u{202e}']));
-        let long = glimpse(&json!({ "a": "x".repeat(90), "b": "y".repeat(90), "c": "z".repeat(90) }));
+        let long =
+            glimpse(&json!({ "a": "x".repeat(90), "b": "y".repeat(90), "c": "z".repeat(90) }));
         assert!(long.chars().count() <= ARGUMENTS_CHARS + 4, "{long}");
     }
 

@@ -11,11 +11,7 @@ use crate::commands::link::look;
 const LAST: u32 = 20;
 
 /// The answer of a turn that is over, from the history.
-pub(super) async fn answer(
-    surface: &dyn Surface,
-    sent: &SendParams,
-    status: SendStatus,
-) -> Answer {
+pub(super) async fn answer(surface: &dyn Surface, sent: &SendParams, status: SendStatus) -> Answer {
     if status == SendStatus::Error {
         return Answer::failed("the turn failed, and why was not heard".to_owned());
     }

@@ -46,7 +46,8 @@ fn read() -> io::Result<Option<String>> {
         let message = format!("a line is longer than {} MiB", MAX_LINE / 1024 / 1024);
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
-    Ok((length > 0).then(|| String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned()))
+    Ok((length > 0)
+        .then(|| String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned()))
 }
 
 /// All of stdin, as one text.

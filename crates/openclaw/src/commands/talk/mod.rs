@@ -13,7 +13,7 @@ mod view;
 mod whom;
 
 pub(crate) use answer::{Answer, Ending};
-pub(crate) use call::{Call, cut_result, glimpse};
+pub(crate) use call::Call;
 pub(crate) use lines::{Lines, whole_stdin};
 pub(crate) use parts::{Message, Part};
 pub(crate) use servers::{Server, servers, settled};

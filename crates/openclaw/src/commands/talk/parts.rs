@@ -1,4 +1,4 @@
-//! Messages as they are stored and sent: `{role, content: [{type, …}], timestamp}`.
+//! Messages as they are stored and sent: `{role, content: [{type, …}]}`.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,8 +11,6 @@ pub(crate) struct Message {
     /// Of a tool's result: which tool.
     pub(crate) tool: Option<String>,
     pub(crate) is_error: bool,
-    /// When, in milliseconds since 1970.
-    pub(crate) timestamp: Option<u64>,
 }
 
 /// Part of a message.
@@ -20,10 +18,20 @@ pub(crate) struct Message {
 pub(crate) enum Part {
     Text(String),
     Thought(String),
-    Call { name: String, args: Value },
-    Result { name: Option<String>, text: String, is_error: bool },
+    Call {
+        name: String,
+        args: Value,
+    },
+    Result {
+        name: Option<String>,
+        text: String,
+        is_error: bool,
+    },
     /// A picture or a recording.
-    Media { mime_type: String, bytes: usize },
+    Media {
+        mime_type: String,
+        bytes: usize,
+    },
     /// Something that we do not know.
     Other(String),
 }
@@ -39,7 +47,6 @@ struct RawMessage {
     tool: Option<String>,
     #[serde(default)]
     is_error: bool,
-    timestamp: Option<Value>,
 }
 
 impl Message {
@@ -51,8 +58,7 @@ impl Message {
             Value::Array(parts) => parts.iter().map(Part::of).collect(),
             _ => Vec::new(),
         };
-        let timestamp = raw.timestamp.as_ref().and_then(milliseconds);
-        Some(Self { role: raw.role, parts, tool: raw.tool, is_error: raw.is_error, timestamp })
+        Some(Self { role: raw.role, parts, tool: raw.tool, is_error: raw.is_error })
     }
 
     /// All that is said in it.
@@ -65,12 +71,6 @@ impl Message {
     }
 }
 
-fn milliseconds(timestamp: &Value) -> Option<u64> {
-    let whole = timestamp.as_u64();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
-    whole.or_else(|| timestamp.as_f64().filter(|time| *time >= 0.0).map(|time| time as u64))
-}
-
 impl Part {
     fn of(value: &Value) -> Self {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
@@ -81,8 +81,9 @@ impl Part {
                 Self::Thought(text("thinking").or_else(|| text("text")).unwrap_or_default())
             }
             "toolCall" | "toolUse" | "tool_use" | "tool_call" => {
-                let args = ["arguments", "args", "input"].into_iter();
-                let args = args.find_map(|key| value.get(key)).cloned().unwrap_or_default();
+                let keys = ["arguments", "args", "input"];
+                let args = keys.into_iter().find_map(|key| value.get(key));
+                let args = args.cloned().unwrap_or_default();
                 Self::Call { name: text("name").unwrap_or_default(), args: parsed(args) }
             }
             "toolResult" | "tool_result" => {
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_message_is_read_whatever_its_parts_are() {
-        let message = json!({ "role": "assistant", "timestamp": 5, "content": [
+        let message = json!({ "role": "assistant", "content": [
             { "type": "text", "text": "Look:" },
             { "type": "toolCall", "id": "1", "name": "add", "arguments": "{\"a\":1}" },
             { "type": "image", "mimeType": "image/png", "data": "AAAA" },
@@ -129,7 +130,6 @@ mod tests {
         ]});
         let message = Message::of(&message).unwrap_or_default();
         assert_eq!(message.text(), "Look:");
-        assert_eq!(message.timestamp, Some(5));
         let expected = [
             Part::Text("Look:".to_owned()),
             Part::Call { name: "add".to_owned(), args: json!({ "a": 1 }) },

@@ -2,7 +2,6 @@
 
 use openclaw_protocol::approvals::{Approval, ResolvedEvent};
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState};
-use openclaw_protocol::mcp::ServerEvent;
 use openclaw_protocol::{Event, Shutdown, names};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -31,8 +30,6 @@ pub(crate) enum Step {
     Asked(Box<Approval>),
     /// Somebody has decided, or nobody can any more.
     Decided(String),
-    /// A server has changed.
-    Server(ServerEvent),
     /// The gateway ends.
     Leaving(String),
     /// The turn is over.
@@ -68,7 +65,6 @@ impl Step {
             names::APPROVAL_RESOLVED => {
                 read::<ResolvedEvent>(event).map(|resolved| Self::Decided(resolved.id))
             }
-            names::MCP_SERVER => read(event).map(Self::Server),
             names::SHUTDOWN => read::<Shutdown>(event).map(|event| Self::Leaving(event.reason)),
             _ => None,
         }

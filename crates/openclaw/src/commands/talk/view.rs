@@ -41,7 +41,8 @@ impl Painter {
             (Some(text), false, _) => format!(" → {text}"),
             (None, false, _) => String::new(),
         };
-        let mut lines = vec![format!("{style}{mark}{style:#} {STRONG}{head}{STRONG:#}{beside}{took}")];
+        let mut lines =
+            vec![format!("{style}{mark}{style:#} {STRONG}{head}{STRONG:#}{beside}{took}")];
         lines.extend(below.iter().map(|line| format!("  {style}│{style:#} {line}")));
         if left_out > 0 {
             lines.push(format!("  {FAINT}│ … {} more{FAINT:#}", plural(left_out, "line")));
@@ -163,7 +164,10 @@ impl View {
             _ if whole.trim().is_empty() || whole.ends_with(heard) => {}
             _ => {
                 let whole = whole.to_owned();
-                self.line(&format!("{FAINT}(not all was heard; the whole answer:){FAINT:#}"), output);
+                self.line(
+                    &format!("{FAINT}(not all was heard; the whole answer:){FAINT:#}"),
+                    output,
+                );
                 self.text(&whole, output);
             }
         }

@@ -44,7 +44,8 @@ impl Whom {
             return Err(Exit::Usage);
         };
         if let (Some(asked), Some(other)) = (asked, of_session.filter(|it| asked != Some(it))) {
-            let message = format!("that conversation is of the agent `{other}`, and not of `{asked}`");
+            let message =
+                format!("that conversation is of the agent `{other}`, and not of `{asked}`");
             output.problem(&message, Some("leave out one of `--agent` and `--session`"));
             return Err(Exit::Usage);
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use openclaw_config::StdioServer;
 use openclaw_secrets::Environment;
 
-use super::Check;
+use crate::commands::check::Check;
 
 /// Looks for the program and the folder that it runs in.
 pub(super) fn checks(server: &StdioServer, environment: &Environment) -> Vec<Check> {

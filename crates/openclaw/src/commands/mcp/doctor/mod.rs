@@ -8,74 +8,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use openclaw_config::{HttpFlavour, Transport};
+use openclaw_config::{Config, HttpFlavour, Paths, Transport};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::Server;
 use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_secrets::{Environment, SecretRef};
 use serde_json::{Value, json};
 
-use super::host::{Need, Session, unknown_server, with_session};
+use super::host::{Need, Session, run, unknown_server, with_session};
 use crate::cli::DoctorArgs;
+use crate::commands::check::{Check, Finding, is_well};
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, lines_of, plural, printable};
+use crate::output::{Output, plural};
 
 /// How much of what a server says about itself is shown.
 const PROGRAM_CHARS: usize = 120;
-
-/// One thing that was looked at.
-#[derive(Debug)]
-struct Check {
-    verdict: Verdict,
-    what: String,
-    /// What to do about it.
-    advice: Option<String>,
-    /// What the server wrote last.
-    last_lines: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Good,
-    Bad,
-    /// Worth knowing, and no fault.
-    Note,
-}
-
-impl Check {
-    fn new(verdict: Verdict, what: impl Into<String>) -> Self {
-        Self { verdict, what: what.into(), advice: None, last_lines: Vec::new() }
-    }
-
-    fn good(what: impl Into<String>) -> Self {
-        Self::new(Verdict::Good, what)
-    }
-
-    fn note(what: impl Into<String>) -> Self {
-        Self::new(Verdict::Note, what)
-    }
-
-    fn bad(what: impl Into<String>, advice: Option<String>) -> Self {
-        Self { advice, ..Self::new(Verdict::Bad, what) }
-    }
-}
-
-/// What was found out about one server.
-struct Finding {
-    server: String,
-    checks: Vec<Check>,
-}
-
-impl Finding {
-    fn is_well(&self) -> bool {
-        is_well(&self.checks)
-    }
-}
-
-fn is_well(checks: &[Check]) -> bool {
-    checks.iter().all(|check| check.verdict != Verdict::Bad)
-}
 
 pub(super) fn doctor(
     args: &DoctorArgs,
@@ -93,15 +41,39 @@ pub(super) fn doctor(
                 return unknown_server(name, &session.names(), output);
             }
         }
-        let servers: Vec<Arc<Server>> = statuses
-            .iter()
-            .filter_map(|status| session.tools.server(&status.name).map(Arc::clone))
-            .collect();
-        let examined =
-            join_all(statuses.iter().map(|status| examine(status, session, &environment)));
-        let findings = session.watching(&servers, examined).await;
-        show(&findings, output)
+        show(&examine_all(&statuses, session, &environment).await, output)
     })
+}
+
+/// What is to be found out about all servers of an agent, for a doctor who looks at everything.
+pub(in crate::commands) fn findings(
+    config: &Config,
+    agent: &str,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<Vec<Finding>, Exit> {
+    let need = Need { agent: Some(agent), ..Need::default() };
+    let environment = edge.environment();
+    let mut findings = Vec::new();
+    let exit = run(config, paths, need, edge, output, async |session, _| {
+        findings = examine_all(&session.tools.statuses(), session, &environment).await;
+        Exit::Ok
+    });
+    if exit == Exit::Ok { Ok(findings) } else { Err(exit) }
+}
+
+async fn examine_all(
+    statuses: &[ServerStatus],
+    session: &Session,
+    environment: &Environment,
+) -> Vec<Finding> {
+    let servers: Vec<Arc<Server>> = statuses
+        .iter()
+        .filter_map(|status| session.tools.server(&status.name).map(Arc::clone))
+        .collect();
+    let examined = join_all(statuses.iter().map(|status| examine(status, session, environment)));
+    session.watching(&servers, examined).await
 }
 
 /// What can be found out about a server, cheap things first. What would only repeat a fault that was
@@ -123,7 +95,7 @@ async fn examine(status: &ServerStatus, session: &Session, environment: &Environ
         }
         None => vec![resting(status)],
     };
-    Finding { server: name.to_owned(), checks }
+    Finding { about: name.to_owned(), checks }
 }
 
 fn resting(status: &ServerStatus) -> Check {
@@ -199,7 +171,7 @@ fn show(findings: &[Finding], output: &mut Output) -> Exit {
     let well = findings.iter().filter(|finding| finding.is_well()).count();
     let exit = if well == findings.len() { Exit::Ok } else { Exit::Failed };
     if output.json {
-        let servers: Vec<Value> = findings.iter().map(to_json).collect();
+        let servers: Vec<Value> = findings.iter().map(Finding::to_json).collect();
         output.value(&json!({ "ok": exit == Exit::Ok, "servers": servers }));
         return exit;
     }
@@ -208,50 +180,10 @@ fn show(findings: &[Finding], output: &mut Output) -> Exit {
         return exit;
     }
     for finding in findings {
-        output.line(format_args!("{STRONG}{}{STRONG:#}", finding.server));
-        finding.checks.iter().for_each(|check| show_check(check, output));
+        finding.show(output);
         output.line("");
     }
     let are = if findings.len() == 1 { "is" } else { "are" };
     output.line(format_args!("{well} of {} {are} well", plural(findings.len(), "server")));
     exit
-}
-
-fn show_check(check: &Check, output: &mut Output) {
-    let (mark, style) = match check.verdict {
-        Verdict::Good => ("✓", GOOD),
-        Verdict::Bad => ("✗", BAD),
-        Verdict::Note => ("·", FAINT),
-    };
-    let room = usize::from(output.width()).saturating_sub(6).max(20);
-    for (at, line) in lines_of(&printable(&check.what), room).iter().enumerate() {
-        let mark = if at == 0 { mark } else { " " };
-        output.line(format_args!("  {style}{mark}{style:#} {line}"));
-    }
-    for line in &check.last_lines {
-        output.line(format_args!("    {FAINT}| {}{FAINT:#}", printable(line)));
-    }
-    if let Some(advice) = &check.advice {
-        for (at, line) in lines_of(&printable(advice), room.saturating_sub(2)).iter().enumerate() {
-            let mark = if at == 0 { "→" } else { " " };
-            output.line(format_args!("    {mark} {line}"));
-        }
-    }
-}
-
-fn to_json(finding: &Finding) -> Value {
-    let checks = finding.checks.iter().map(|check| {
-        json!({
-            "verdict": match check.verdict {
-                Verdict::Good => "good",
-                Verdict::Bad => "bad",
-                Verdict::Note => "note",
-            },
-            "what": check.what,
-            "advice": check.advice,
-            "lastLines": check.last_lines,
-        })
-    });
-    let checks: Vec<Value> = checks.collect();
-    json!({ "name": finding.server, "ok": finding.is_well(), "checks": checks })
 }

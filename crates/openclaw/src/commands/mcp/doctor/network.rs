@@ -8,7 +8,7 @@ use openclaw_secrets::Environment;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-use super::Check;
+use crate::commands::check::Check;
 
 /// How long each step may take.
 const PATIENCE: Duration = Duration::from_secs(5);

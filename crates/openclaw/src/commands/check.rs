@@ -1,0 +1,117 @@
+//! What was looked at, how it is, and what to do about it.
+
+use serde_json::{Value, json};
+
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG, lines_of, printable};
+
+/// One thing that was looked at.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) verdict: Verdict,
+    pub(crate) what: String,
+    /// What to do about it.
+    pub(crate) advice: Option<String>,
+    /// What the server wrote last.
+    pub(crate) last_lines: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Good,
+    Bad,
+    /// Worth knowing, and no fault.
+    Note,
+}
+
+impl Check {
+    fn new(verdict: Verdict, what: impl Into<String>) -> Self {
+        Self { verdict, what: what.into(), advice: None, last_lines: Vec::new() }
+    }
+
+    pub(crate) fn good(what: impl Into<String>) -> Self {
+        Self::new(Verdict::Good, what)
+    }
+
+    pub(crate) fn note(what: impl Into<String>) -> Self {
+        Self::new(Verdict::Note, what)
+    }
+
+    pub(crate) fn bad(what: impl Into<String>, advice: Option<String>) -> Self {
+        Self { advice, ..Self::new(Verdict::Bad, what) }
+    }
+
+    fn show(&self, output: &mut Output) {
+        let (mark, style) = match self.verdict {
+            Verdict::Good => ("✓", GOOD),
+            Verdict::Bad => ("✗", BAD),
+            Verdict::Note => ("·", FAINT),
+        };
+        let room = usize::from(output.width()).saturating_sub(6).max(20);
+        for (at, line) in lines_of(&printable(&self.what), room).iter().enumerate() {
+            let mark = if at == 0 { mark } else { " " };
+            output.line(format_args!("  {style}{mark}{style:#} {line}"));
+        }
+        for line in &self.last_lines {
+            output.line(format_args!("    {FAINT}| {}{FAINT:#}", printable(line)));
+        }
+        if let Some(advice) = &self.advice {
+            let lines = lines_of(&printable(advice), room.saturating_sub(2));
+            for (at, line) in lines.iter().enumerate() {
+                let mark = if at == 0 { "→" } else { " " };
+                output.line(format_args!("    {mark} {line}"));
+            }
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "verdict": match self.verdict {
+                Verdict::Good => "good",
+                Verdict::Bad => "bad",
+                Verdict::Note => "note",
+            },
+            "what": self.what,
+            "advice": self.advice,
+            "lastLines": self.last_lines,
+        })
+    }
+}
+
+/// Whether nothing is bad.
+pub(crate) fn is_well(checks: &[Check]) -> bool {
+    checks.iter().all(|check| check.verdict != Verdict::Bad)
+}
+
+/// What was found out about one thing: a server, or a part of the program.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) about: String,
+    pub(crate) checks: Vec<Check>,
+}
+
+impl Finding {
+    pub(crate) fn new(about: impl Into<String>, checks: Vec<Check>) -> Self {
+        Self { about: about.into(), checks }
+    }
+
+    pub(crate) fn is_well(&self) -> bool {
+        is_well(&self.checks)
+    }
+
+    pub(crate) fn show(&self, output: &mut Output) {
+        output.line(format_args!("{STRONG}{}{STRONG:#}", self.about));
+        self.checks.iter().for_each(|check| check.show(output));
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let checks: Vec<Value> = self.checks.iter().map(Check::to_json).collect();
+        json!({ "name": self.about, "ok": self.is_well(), "checks": checks })
+    }
+
+    /// What is bad, and what to do about it.
+    pub(crate) fn problems(&self) -> Vec<Value> {
+        let bad = self.checks.iter().filter(|check| check.verdict == Verdict::Bad);
+        bad.map(|check| json!({ "about": self.about, "what": check.what, "advice": check.advice }))
+            .collect()
+    }
+}

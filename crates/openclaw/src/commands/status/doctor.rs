@@ -1,0 +1,129 @@
+//! `openclaw doctor`: what `status` tells, and what only trying it tells.
+
+use std::path::Path;
+
+use openclaw_config::{Config, Paths, Report, ServerConfig, ServerName};
+use openclaw_sessions::{ListFilter, SessionStore as _, SqliteStore};
+use serde_json::Value;
+
+use super::{files, look, show};
+use crate::commands::check::{Check, Finding};
+use crate::commands::gateway::standing;
+use crate::commands::link::run;
+use crate::commands::{mcp, with_paths};
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::{Output, plural};
+
+pub(crate) fn doctor(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+    with_paths(flag, edge, output, |paths, output| {
+        let loaded = edge.load(&paths.config);
+        let mut seen = None;
+        let exit = run(output, async |_| {
+            let standing = standing(&paths.state).await;
+            let mut findings = Box::pin(look(paths, &loaded, &standing, edge)).await;
+            findings.push(Finding::new("Conversations", database(paths).await));
+            findings.push(Finding::new("Permissions", permissions(loaded.config.as_ref(), paths)));
+            seen = Some((standing, findings));
+            Exit::Ok
+        });
+        let Some((standing, mut findings)) = seen else { return exit };
+        if let Some(first) = findings.first_mut() {
+            first.checks.extend(diagnostics(&loaded.report));
+        }
+        if let Some(config) = &loaded.config {
+            // What was configured is looked at closer below.
+            findings.retain(|finding| finding.about != "Servers");
+            match servers(config, paths, edge, output) {
+                Ok(servers) => findings.extend(servers),
+                Err(exit) => return exit,
+            }
+        }
+        show(&findings, &standing, paths, output)
+    })
+}
+
+/// What is wrong or odd in the configuration.
+fn diagnostics(report: &Report) -> Vec<Check> {
+    let told = serde_json::to_value(report.to_json()).unwrap_or_default();
+    let told = told.as_array().into_iter().flatten();
+    told.filter_map(|it| {
+        let text = |key: &str| it.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+        let message = text("message")?;
+        match text("severity")?.as_str() {
+            "error" => Some(Check::bad(message, text("help"))),
+            "warning" => Some(Check::note(message)),
+            _ => None,
+        }
+    })
+    .collect()
+}
+
+/// Starts every server of every agent, once each.
+fn servers(
+    config: &Config,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<Vec<Finding>, Exit> {
+    let mut all = Vec::new();
+    for (at, agent) in config.agents.iter().enumerate() {
+        let mut agent = agent.clone();
+        let before = config.agents.get(..at).unwrap_or_default();
+        let is_new = |name: &ServerName, server: &ServerConfig| {
+            !before.iter().any(|other| other.mcp.servers.get(name) == Some(server))
+        };
+        agent.mcp.servers.retain(|name, server| is_new(name, server));
+        agent.mcp.held_back.retain(|name, held_back| {
+            !before.iter().any(|other| other.mcp.held_back.get(name) == Some(held_back))
+        });
+        let id = agent.id.to_string();
+        let only = Config { agents: vec![agent], ..config.clone() };
+        let findings = mcp::findings(&only, &id, paths, edge, output)?;
+        all.extend(findings.into_iter().map(|finding| {
+            let of = if at == 0 { String::new() } else { format!(" (agent {id})") };
+            Finding::new(format!("Server {}{of}", finding.about), finding.checks)
+        }));
+    }
+    Ok(all)
+}
+
+/// Whether conversations can be read and written.
+async fn database(paths: &Paths) -> Vec<Check> {
+    let file = paths.state.join("sessions.db");
+    if !file.exists() {
+        return vec![Check::note("there are none yet")];
+    }
+    let opened = match SqliteStore::open(&file).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            let words = format!("{error}{}", cause.unwrap_or_default());
+            let advice = format!("look at {}: is it yours, and is the disk full?", file.display());
+            return vec![Check::bad(words, Some(advice))];
+        }
+    };
+    let mut checks: Vec<Check> =
+        opened.note.into_iter().map(|note| Check::bad(note, None)).collect();
+    checks.push(match opened.store.list(ListFilter::default()).await {
+        Ok(listed) => Check::good(format!("{} can be read", plural(listed.len(), "conversation"))),
+        Err(error) => Check::bad(error.to_string(), None),
+    });
+    opened.store.close().await;
+    checks
+}
+
+fn permissions(config: Option<&Config>, paths: &Paths) -> Vec<Check> {
+    let mut checks = files::permissions(&paths.state);
+    let plain = config.into_iter().flat_map(|config| &config.agents);
+    let plain: Vec<&str> = plain
+        .flat_map(|agent| agent.mcp.plaintext_credentials.iter().map(|name| name.as_str()))
+        .collect();
+    if !plain.is_empty() {
+        let advice =
+            "keep them elsewhere, and write `secret://env/NAME` or `secret://keychain/NAME`";
+        let words = format!("credentials stand in the configuration: {}", plain.join(", "));
+        checks.push(Check { advice: Some(advice.to_owned()), ..Check::note(words) });
+    }
+    checks
+}

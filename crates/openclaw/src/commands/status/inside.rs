@@ -1,0 +1,41 @@
+//! What only a gateway knows, where none runs: one is made for the moment, without servers.
+
+use std::time::Duration;
+
+use openclaw_config::{Config, Paths};
+use openclaw_gateway::Gateway;
+use openclaw_protocol::Method;
+use openclaw_protocol::health::{StatusParams, StatusResult};
+
+use crate::commands::check::Check;
+use crate::commands::gateway::Agent;
+use crate::commands::link::{Need, look, ourselves, reduced, setup};
+use crate::edge::Edge;
+use crate::output::Output;
+
+/// The agents, and what they think with.
+pub(super) async fn agents(
+    config: &Config,
+    paths: &Paths,
+    edge: &Edge,
+) -> Result<Vec<Agent>, Check> {
+    let failed = |words: String| {
+        let advice = "`openclaw doctor` looks closer".to_owned();
+        Check::bad(format!("agents cannot start: {words}"), Some(advice))
+    };
+    let config = reduced(config.clone(), Need::Records);
+    // What is to be said is said by the check.
+    let setup = setup(config, paths, edge, &mut Output::new(false))
+        .map_err(|_| failed("approvals of tools cannot be read".to_owned()))?;
+    let gateway = Gateway::start(setup).await.map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        failed(format!("{error}{}", cause.unwrap_or_default()))
+    })?;
+    let surface = gateway.caller(ourselves());
+    let answer = look::<_, StatusResult>(&*surface, Method::Status, &StatusParams::default()).await;
+    drop(surface);
+    gateway.stop(Duration::ZERO).await;
+    let status = answer.map_err(|error| failed(error.to_string()))?;
+    let agents = status.agents.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    Ok(agents.unwrap_or_default())
+}

@@ -1,0 +1,31 @@
+//! Where a model's key comes from. What it is, is never shown.
+
+use openclaw_config::Config;
+use openclaw_models::ProviderSettings;
+
+use crate::commands::check::Check;
+use crate::edge::Edge;
+
+/// Where the key of a model comes from.
+pub(super) fn source(model: &str, config: &Config, edge: &Edge) -> Check {
+    let Some((provider, _)) = model.split_once('/') else {
+        return Check::good("it needs no key");
+    };
+    let written = config.models.iter().find(|(id, _)| id.as_str() == provider);
+    let template = written.and_then(|(_, settings)| settings.api_key.as_ref());
+    if let Some(template) = template {
+        let references: Vec<String> = template.references().map(ToString::to_string).collect();
+        return match references.is_empty() {
+            true => Check::good("its key stands in the configuration"),
+            false => Check::good(format!("its key is {}", references.join(", "))),
+        };
+    }
+    let Some(variable) = ProviderSettings::usual_variable(provider) else {
+        return Check::good("no key is configured for it");
+    };
+    if edge.environment().get(variable).is_some_and(|value| !value.is_empty()) {
+        return Check::good(format!("its key is in ${variable}"));
+    }
+    let advice = format!("set ${variable}, or `models.providers.{provider}.apiKey`");
+    Check::bad("it has no key", Some(advice))
+}

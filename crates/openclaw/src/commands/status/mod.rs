@@ -1,0 +1,144 @@
+//! `openclaw status` and `openclaw doctor`: how everything is, and what to do about it (M4).
+
+mod doctor;
+mod files;
+mod inside;
+mod keys;
+mod secrets;
+mod servers;
+
+use std::path::Path;
+
+use openclaw_config::{Config, Loaded, Paths, Severity};
+use serde_json::{Value, json};
+
+use super::check::{Check, Finding};
+use super::gateway::{Standing, standing};
+use super::link::run;
+use super::with_paths;
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::{Output, plural, summary};
+
+pub(crate) use doctor::doctor;
+
+pub(crate) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+    with_paths(flag, edge, output, |paths, output| {
+        run(output, async |output| {
+            let loaded = edge.load(&paths.config);
+            let standing = standing(&paths.state).await;
+            let findings = Box::pin(look(paths, &loaded, &standing, edge)).await;
+            show(&findings, &standing, paths, output)
+        })
+    })
+}
+
+/// What can be found out without starting anything.
+async fn look(paths: &Paths, loaded: &Loaded, standing: &Standing, edge: &Edge) -> Vec<Finding> {
+    let mut findings = vec![configuration(paths, loaded), gateway(standing, paths)];
+    if let Some(config) = &loaded.config {
+        findings.push(models(config, paths, standing, edge).await);
+        findings.push(Finding::new("Servers", servers::checks(config, standing)));
+        findings.push(Finding::new("Secrets", secrets::checks(config, edge).await));
+    }
+    findings.push(Finding::new("State", files::sizes(&paths.state)));
+    findings
+}
+
+fn configuration(paths: &Paths, loaded: &Loaded) -> Finding {
+    let file = paths.config.display();
+    let report = &loaded.report;
+    let check = match &loaded.config {
+        None => Check::bad(
+            format!("{file} has errors: {}", summary(report)),
+            Some("`openclaw config validate` shows them all".to_owned()),
+        ),
+        Some(config) if config.file.is_none() => {
+            Check::good(format!("{file} does not exist; the built-in default is used"))
+        }
+        Some(config) => {
+            let agents = plural(config.agents.len(), "agent");
+            Check::good(format!("{file}: {agents}, {}", summary(report)))
+        }
+    };
+    let mut checks = vec![check];
+    if loaded.config.is_some() && report.count(Severity::Warning) > 0 {
+        checks.push(Check::note("`openclaw config validate` shows the warnings"));
+    }
+    Finding::new("Configuration", checks)
+}
+
+fn gateway(standing: &Standing, paths: &Paths) -> Finding {
+    let words = standing.words();
+    let checks = match standing {
+        Standing::None => vec![Check::note(words)],
+        Standing::Unwell(_, _, hint) => vec![Check::bad(words, hint.clone())],
+        Standing::Well(well) => {
+            let mut checks = vec![Check::good(words)];
+            let ours = env!("CARGO_PKG_VERSION");
+            if well.running.version != ours {
+                let advice = "stop it, and start it anew";
+                let words = format!("it is of version {}, this is {ours}", well.running.version);
+                checks.push(Check::bad(words, Some(advice.to_owned())));
+            }
+            let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let theirs = well.config.as_deref().map(Path::new);
+            if let Some(theirs) = theirs.filter(|theirs| whole(theirs) != whole(&paths.config)) {
+                checks.push(Check::note(format!("it uses {}", theirs.display())));
+            }
+            checks
+        }
+    };
+    Finding::new("Gateway", checks)
+}
+
+/// The model of each agent, and where its key comes from.
+async fn models(config: &Config, paths: &Paths, standing: &Standing, edge: &Edge) -> Finding {
+    let agents = match standing {
+        Standing::Well(well) => Ok(well.agents.clone()),
+        _ => inside::agents(config, paths, edge).await,
+    };
+    let checks = match agents {
+        Ok(agents) => {
+            let checks = agents.iter().map(|agent| {
+                let key = keys::source(&agent.model, config, edge);
+                let Check { verdict, what, advice, last_lines } = key;
+                let what =
+                    format!("{}: {} ({}); {what}", agent.id, agent.model, agent.model_origin);
+                Check { verdict, what, advice, last_lines }
+            });
+            checks.collect()
+        }
+        Err(problem) => vec![problem],
+    };
+    Finding::new("Models", checks)
+}
+
+fn show(findings: &[Finding], standing: &Standing, paths: &Paths, output: &mut Output) -> Exit {
+    let problems: Vec<Value> = findings.iter().flat_map(Finding::problems).collect();
+    let exit = if problems.is_empty() { Exit::Ok } else { Exit::Failed };
+    if output.json {
+        let sections: Vec<Value> = findings.iter().map(Finding::to_json).collect();
+        output.value(&json!({
+            "ok": problems.is_empty(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "config": paths.config.to_string_lossy(),
+            "stateDir": paths.state.to_string_lossy(),
+            "gateway": standing.to_json(),
+            "sections": sections,
+            "problems": problems,
+        }));
+        return exit;
+    }
+    output.line(format_args!("OpenClaw {}", env!("CARGO_PKG_VERSION")));
+    for finding in findings {
+        output.line("");
+        finding.show(output);
+    }
+    output.line("");
+    output.line(match problems.len() {
+        0 => "All is well.".to_owned(),
+        count => format!("{}; see → for what to do.", plural(count, "problem")),
+    });
+    exit
+}

@@ -1,0 +1,54 @@
+//! Secrets: whether they resolve, and whether there is a keychain. Values are never shown.
+
+use std::time::Duration;
+
+use openclaw_config::Config;
+use openclaw_secrets::{ResolveErrorKind, Resolver, SecretRef};
+use tokio::time::timeout;
+
+use crate::commands::check::Check;
+use crate::edge::Edge;
+use crate::output::plural;
+
+/// How long a keychain may take to say that it is there.
+const KEYCHAIN: Duration = Duration::from_secs(3);
+/// An entry that nobody has: whether there is a keychain shows in what it answers.
+const PROBE: &str = "secret://keychain/openclaw-probe";
+
+pub(super) async fn checks(config: &Config, edge: &Edge) -> Vec<Check> {
+    let resolver = Resolver::new(config.secrets.clone(), edge.environment(), edge.redactor.clone());
+    let references = config.secret_references();
+    let mut checks = Vec::new();
+    if references.is_empty() {
+        checks.push(Check::note("the configuration refers to none"));
+    } else {
+        let checked = resolver.check_all(references.keys()).await;
+        let resolved = checked.iter().filter(|it| it.error.is_none()).count();
+        if resolved > 0 {
+            let words = plural(resolved, "secret");
+            let verb = if resolved == 1 { "resolves" } else { "resolve" };
+            checks.push(Check::good(format!("{words} {verb}")));
+        }
+        for error in checked.iter().filter_map(|it| it.error.as_ref()) {
+            checks.push(Check::bad(error.to_string(), error.hint().map(str::to_owned)));
+        }
+    }
+    checks.push(keychain(&resolver).await);
+    checks
+}
+
+async fn keychain(resolver: &Resolver) -> Check {
+    if !cfg!(feature = "keychain") {
+        return Check::note("this program was built without the keychain");
+    }
+    let Ok(probe) = PROBE.parse::<SecretRef>() else { return Check::note("no keychain") };
+    let Ok(answer) = timeout(KEYCHAIN, resolver.check_all([&probe])).await else {
+        return Check::note("the keychain does not answer");
+    };
+    let kind = answer.first().and_then(|it| it.error.as_ref()).map(|error| error.kind());
+    match kind {
+        None | Some(ResolveErrorKind::NotFound) => Check::good("there is a keychain"),
+        Some(ResolveErrorKind::Denied) => Check::note("the keychain is locked"),
+        Some(_) => Check::note("there is no keychain here; `secret://file/…` works without one"),
+    }
+}

@@ -1,0 +1,56 @@
+//! The servers: as the gateway has them, or as they are configured.
+
+use openclaw_config::Config;
+
+use crate::commands::check::Check;
+use crate::commands::gateway::Standing;
+
+pub(super) fn checks(config: &Config, standing: &Standing) -> Vec<Check> {
+    let mut checks = match standing {
+        Standing::Well(well) => running(&well.servers),
+        _ => configured(config),
+    };
+    for agent in &config.agents {
+        for (name, held_back) in &agent.mcp.held_back {
+            let unset = held_back.unset_variables.join(", ");
+            let advice = "set them, or take them out of the server's entry".to_owned();
+            let words = format!("{name} will not start: not set are {unset}");
+            checks.push(Check::bad(words, Some(advice)));
+        }
+    }
+    if checks.is_empty() {
+        checks.push(Check::note("there are none; `openclaw mcp add` adds one"));
+    }
+    checks
+}
+
+fn running(servers: &[crate::commands::talk::Server]) -> Vec<Check> {
+    let check = |server: &crate::commands::talk::Server| {
+        let words = format!("{}: {}", server.name, server.words());
+        if server.is_ready() {
+            return Check::good(words);
+        }
+        if server.is_starting() || server.is_resting() {
+            return Check::note(words);
+        }
+        let hint = server.last_error.as_ref().and_then(|trouble| trouble.hint.clone());
+        let look = || format!("`openclaw mcp doctor {}` looks closer", server.name);
+        Check::bad(words, Some(hint.unwrap_or_else(look)))
+    };
+    servers.iter().map(check).collect()
+}
+
+fn configured(config: &Config) -> Vec<Check> {
+    let mut names: Vec<(&str, bool)> = Vec::new();
+    for (name, server) in config.agents.iter().flat_map(|agent| &agent.mcp.servers) {
+        match names.iter_mut().find(|(known, _)| *known == name.as_str()) {
+            Some((_, enabled)) => *enabled |= server.enabled,
+            None => names.push((name.as_str(), server.enabled)),
+        }
+    }
+    let check = |(name, enabled): &(&str, bool)| match enabled {
+        true => Check::note(format!("{name}: configured; `openclaw mcp servers` tries it")),
+        false => Check::note(format!("{name}: switched off")),
+    };
+    names.iter().map(check).collect()
+}
