@@ -19,6 +19,8 @@ use super::complete::{Completion, Vocabulary};
 use crate::output::colour_wanted;
 
 const MENU: &str = "completion";
+/// What stands before a message.
+const MARK: &str = "› ";
 /// How many lines are remembered.
 const HISTORY: usize = 2_000;
 /// How many lines may wait to be printed above the prompt.
@@ -125,7 +127,7 @@ struct Editors {
 impl Editors {
     fn read(&mut self, ask: Ask) -> Typed {
         let signal = match ask {
-            Ask::Message => self.message.read_line(&Mark("› ".to_owned())),
+            Ask::Message => self.message.read_line(&Mark(MARK.to_owned())),
             Ask::Choice(words) => self.choice.read_line(&Mark(format!("  {words} "))),
         };
         match signal {
@@ -151,7 +153,7 @@ fn for_messages(history: &Path, vocabulary: Arc<Vocabulary>, give_up: Arc<Atomic
     let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line.clone());
     keys.add_binding(KeyModifiers::SHIFT, KeyCode::Enter, new_line);
-    let menu = Box::new(ColumnarMenu::default().with_name(MENU));
+    let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(MARK));
     let editor = Reedline::create()
         .with_ansi_colors(colour_wanted())
         .with_completer(Box::new(Completion(vocabulary)))
