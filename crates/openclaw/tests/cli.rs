@@ -6,10 +6,11 @@
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 /// These talk to servers, which leave things in the state folder.
-const WITH_SERVERS: [&str; 6] = [
+const WITH_SERVERS: [&str; 7] = [
     "crates/openclaw/tests/cmd/servers.md",
     "crates/openclaw/tests/cmd/call.md",
     "docs/agent.md",
+    "crates/openclaw/tests/cmd/front.md",
     "docs/quick-start.md",
     "docs/servers.md",
     "docs/troubleshooting.md",

@@ -66,8 +66,8 @@ impl Watch {
             before.is_none_or(|told| told.state != server.state || told.tools != server.tools)
         };
         let lines: Vec<String> = now.iter().filter(is_news).map(server_line).collect();
-        self.told = now;
         if !lines.is_empty() {
+            self.told = now;
             self.learn(chat).await;
         }
         lines

@@ -135,3 +135,7 @@ async fn recheck(surface: &dyn Surface, sent: &SendParams) -> Option<Answer> {
         Err(error) => Some(Answer::failed(error.to_string())),
     }
 }
+
+#[cfg(test)]
+#[path = "turn_tests.rs"]
+mod tests;

@@ -1,0 +1,186 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use openclaw_protocol::{ErrorShape, Event, EventSender, names};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::commands::talk::Ending;
+
+/// A gateway that plays what it was told when a message comes.
+#[derive(Debug)]
+struct Scripted {
+    events: Mutex<Option<EventSender>>,
+    script: Vec<(&'static str, Value)>,
+    /// What `chat.send` answers, one after the other.
+    statuses: Mutex<VecDeque<&'static str>>,
+    /// Whether the gateway is gone after the script.
+    leaves: bool,
+}
+
+impl Scripted {
+    fn new(capacity: usize, script: Vec<(&'static str, Value)>) -> Self {
+        Self {
+            events: Mutex::new(Some(EventSender::new(capacity))),
+            script,
+            statuses: Mutex::new(["started"].into()),
+            leaves: false,
+        }
+    }
+
+    fn send(&self) -> Value {
+        let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = statuses.pop_front().unwrap();
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if status == "started" {
+            for (name, payload) in &self.script {
+                events.as_ref().unwrap().tell(Event::new(name, payload).unwrap());
+            }
+        }
+        if self.leaves {
+            *events = None;
+        }
+        json!({ "runId": "run", "status": status })
+    }
+}
+
+impl Surface for Scripted {
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        _: Option<Box<RawValue>>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
+        let said = json!([{ "type": "text", "text": "from the history" }]);
+        let answer = match method {
+            "chat.send" => self.send(),
+            "chat.history" => {
+                let message = json!({ "role": "assistant", "content": said });
+                json!({ "sessionKey": "key", "messages": [message] })
+            }
+            other => return Box::pin(async move { Err(ErrorShape::unknown_method(other)) }),
+        };
+        Box::pin(async move { Ok(to_raw_value(&answer).unwrap()) })
+    }
+
+    fn events(&self) -> EventReceiver {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.as_ref().unwrap().listen()
+    }
+}
+
+fn chat(run: &str, state: Value) -> (&'static str, Value) {
+    let mut event = json!({ "runId": run, "sessionKey": "key", "seq": 1 });
+    event.as_object_mut().unwrap().extend(state.as_object().unwrap().clone());
+    (names::CHAT, event)
+}
+
+fn tool(data: Value) -> (&'static str, Value) {
+    (names::AGENT, json!({ "runId": "run", "seq": 1, "stream": "tool", "ts": 1, "data": data }))
+}
+
+fn delta(text: &str) -> Value {
+    json!({ "state": "delta", "deltaText": text })
+}
+
+fn last(text: &str) -> Value {
+    let message = json!({ "role": "assistant", "content": [{ "type": "text", "text": text }] });
+    json!({ "state": "final", "message": message, "stopReason": "done" })
+}
+
+async fn begin(surface: &Scripted) -> Turn<'_> {
+    let words = Words {
+        session: "key".to_owned(),
+        agent: None,
+        message: "hello".to_owned(),
+        timeout: None,
+    };
+    Turn::begin(surface, words).await.unwrap()
+}
+
+async fn answer(turn: &mut Turn<'_>) -> Answer {
+    loop {
+        if let Step::Over(answer) = turn.next().await {
+            return *answer;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_turn_is_heard_from_its_first_word_to_its_end() {
+    let surface = Scripted::new(
+        64,
+        vec![
+            chat("run", delta("I add. ")),
+            tool(json!({ "phase": "start", "toolCallId": "1", "name": "add", "args": { "a": 2 } })),
+            tool(json!({ "phase": "result", "toolCallId": "1", "name": "add", "isError": false,
+                     "text": "5", "durationMs": 1.5, "failure": null, "keptIn": null })),
+            chat("run", last("It is 5.")),
+        ],
+    );
+    let mut turn = begin(&surface).await;
+    assert!(matches!(turn.next().await, Step::Text(text) if text == "I add. "));
+    assert!(matches!(turn.next().await, Step::Called(call) if call.asked() == "add(a=2)"));
+    let Step::Returned(call) = turn.next().await else { panic!("the call has ended") };
+    assert_eq!((call.asked().as_str(), call.result().as_str()), ("add(a=2)", "5"));
+    let answer = answer(&mut turn).await;
+    assert_eq!((answer.ending, answer.text.as_str()), (Ending::Done, "It is 5."));
+    assert_eq!(answer.calls.len(), 1);
+}
+
+#[tokio::test]
+async fn what_others_are_told_is_not_heard() {
+    let surface = Scripted::new(
+        64,
+        vec![
+            chat("other", delta("not for us")),
+            chat("other", last("nor this")),
+            ("something.new", json!({ "of": "a newer gateway" })),
+            chat("run", last("ours")),
+        ],
+    );
+    let mut turn = begin(&surface).await;
+    assert!(matches!(turn.next().await, Step::Over(answer) if answer.text == "ours"));
+}
+
+#[tokio::test]
+async fn an_end_that_was_cancelled_or_failed_is_told_as_such() {
+    let cases = [
+        (json!({ "state": "aborted", "stopReason": "cancelled" }), Ending::Cancelled),
+        (
+            json!({ "state": "error", "errorMessage": "no", "errorKind": "timeout" }),
+            Ending::TimedOut,
+        ),
+        (json!({ "state": "error", "errorMessage": "no" }), Ending::Failed),
+        (json!({ "state": "final", "stopReason": "too-many-rounds" }), Ending::Short),
+        (json!({ "state": "final", "stopReason": "refused" }), Ending::Failed),
+    ];
+    for (state, ending) in cases {
+        let surface = Scripted::new(64, vec![chat("run", state)]);
+        let answer = answer(&mut begin(&surface).await).await;
+        assert_eq!(answer.ending, ending);
+        assert!(answer.trouble().is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_was_not_heard_is_asked_for() {
+    // The end is lost, because more is told than can wait.
+    let mut script = vec![chat("run", last("lost"))];
+    script.extend((0..8).map(|_| chat("other", delta("noise"))));
+    let surface = Scripted::new(2, script);
+    *surface.statuses.lock().unwrap() = ["started", "in_flight", "ok"].into();
+    let answer = answer(&mut begin(&surface).await).await;
+    assert_eq!((answer.ending, answer.text.as_str()), (Ending::Done, "from the history"));
+}
+
+#[tokio::test]
+async fn a_gateway_that_goes_ends_the_turn() {
+    let surface = Scripted { leaves: true, ..Scripted::new(64, vec![chat("run", delta("I"))]) };
+    let answer = answer(&mut begin(&surface).await).await;
+    assert_eq!(answer.ending, Ending::Failed);
+    assert_eq!(answer.error.as_deref(), Some("the gateway is gone"));
+}

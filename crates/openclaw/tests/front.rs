@@ -1,0 +1,136 @@
+//! The front ends as processes: pipes, signals, and a gateway beside them.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+fn openclaw(state: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
+    command
+        .args(args)
+        .env("HOME", "/home/user")
+        .env("OPENCLAW_STATE_DIR", state)
+        .env("NO_COLOR", "1")
+        .env_remove("OPENCLAW_LOG")
+        .env_remove("OPENCLAW_CONFIG_PATH")
+        // Nobody's model is to be asked.
+        .env_remove("ANTHROPIC_API_KEY")
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("GEMINI_API_KEY")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn run(state: &Path, args: &[&str]) -> Output {
+    openclaw(state, args).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+}
+
+/// Ended with the test, whatever becomes of it.
+struct Gateway(Child);
+
+impl Gateway {
+    /// Starts one, and waits until it listens.
+    fn start(state: &Path) -> Self {
+        let mut child = openclaw(state, &["gateway", "run", "--port", "0"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains("listens on ws://127.0.0.1:"), "{line}");
+        Self(child)
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn each_line_of_a_pipe_is_a_message() {
+    let state = tempfile::tempdir().unwrap();
+    let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"add 2 and 3\n\necho hello\n/exit\necho never\n")
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = said(&output);
+    assert!(text.contains("mcp_demo_add(a=2, b=3) → 5"), "{text}");
+    assert!(text.contains("The tool `mcp_demo_add` says: 5"), "{text}");
+    assert!(text.contains("The tool `mcp_demo_echo` says: hello"), "{text}");
+    assert!(!text.contains("never"), "{text}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn a_turn_that_takes_too_long_is_given_up() {
+    let state = tempfile::tempdir().unwrap();
+    let message = r#"/call mcp_demo_count {"to": 1000, "pause_ms": 1000}"#;
+    let args = ["agent", "--json", "--timeout", "3000", "--message", message];
+    let output = run(state.path(), &args);
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &answer["ok"]), (Some(5), &false.into()), "{answer}");
+}
+
+#[test]
+fn a_gateway_serves_front_ends_and_stops_when_asked() {
+    let state = tempfile::tempdir().unwrap();
+    let mut gateway = Gateway::start(state.path());
+    let status = run(state.path(), &["gateway", "status", "--json"]);
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert_eq!((&status["running"], &status["pid"]), (&true.into(), &gateway.0.id().into()));
+
+    let answer = run(state.path(), &["agent", "--message", "add 2 and 3"]);
+    assert_eq!(said(&answer), "The tool `mcp_demo_add` says: 5\n");
+
+    let second = run(state.path(), &["gateway", "run", "--port", "0"]);
+    let words = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(words.contains("a gateway runs already"), "{words}");
+    assert_eq!(second.status.code(), Some(3));
+
+    let stopped = run(state.path(), &["gateway", "stop"]);
+    assert!(said(&stopped).contains("has stopped"), "{}", said(&stopped));
+    assert_eq!(gateway.0.wait().unwrap().code(), Some(0));
+    assert_eq!(run(state.path(), &["gateway", "status"]).status.code(), Some(3));
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let state = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = run(state.path(), &["gateway", "run", "--port", &port]);
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains(&format!("the port {port} of 127.0.0.1 is taken")), "{words}");
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn a_gateway_ends_well_when_it_gets_sigterm() {
+    let state = tempfile::tempdir().unwrap();
+    let mut gateway = Gateway::start(state.path());
+    signal(&gateway.0, Signal::SIGTERM);
+    assert_eq!(gateway.0.wait().unwrap().code(), Some(0));
+}
