@@ -8,9 +8,10 @@ use openclaw_models::{Message, Model, ModelError, Request, StopReason, Usage};
 use openclaw_sessions::{LeaseError, SessionStore, StoreError};
 
 use crate::calls::{self, Manner};
-use crate::compaction;
+use crate::compaction::{self, Need};
 use crate::event::Event;
 use crate::history::{History, Record};
+use crate::limits::Limits;
 use crate::offer::Offers;
 use crate::prompt;
 use crate::repetition::Repetition;
@@ -39,42 +40,6 @@ pub struct Agent {
     pub limits: Limits,
 }
 
-/// What keeps an agent within bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// How often the model is asked in a turn.
-    pub max_rounds: u32,
-    /// How many tools run at once.
-    pub parallel_calls: usize,
-    /// With more tools than that, they must be searched for; 0: never.
-    pub search_threshold: usize,
-    /// The model's window, if it is not to be taken at its word.
-    pub context_tokens: Option<u64>,
-    /// What holds where nobody can be asked.
-    pub fallback: Fallback,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_rounds: 50,
-            parallel_calls: 8,
-            search_threshold: 50,
-            context_tokens: None,
-            fallback: Fallback::Deny,
-        }
-    }
-}
-
-/// What holds where nobody can be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fallback {
-    /// What needs an approval is not done.
-    Deny,
-    /// It is done, and said.
-    Allow,
-}
-
 /// Why a turn has no answer. What was said until then is kept.
 #[derive(Debug, thiserror::Error)]
 pub enum TurnError {
@@ -87,6 +52,9 @@ pub enum TurnError {
     /// Another turn of this session is running.
     #[error(transparent)]
     Busy(LeaseError),
+    /// Somebody else took the session over, because this program slept or its store failed for long.
+    #[error("another run took over this session; send the message again")]
+    TakenOver,
     /// There is no model.
     #[error("the agent has no model")]
     NoModel,
@@ -120,7 +88,11 @@ impl Agent {
         self.store.open(&turn.session, &self.id).await?;
         let lease = self.store.lease(&turn.session, &turn.run, LEASE).await;
         let lease = lease.map_err(TurnError::Busy)?;
-        let answer = Box::pin(self.answer_alone(turn)).await;
+        let answer = tokio::select! {
+            biased;
+            answer = Box::pin(self.answer_alone(turn)) => answer,
+            () = lease.lost() => Err(TurnError::TakenOver),
+        };
         lease.release().await;
         answer
     }
@@ -154,7 +126,8 @@ impl Course<'_> {
         while self.rounds < limits.max_rounds {
             self.rounds += 1;
             let (spoken, offers) = self.ask().await?;
-            if !(spoken.is_cancelled && spoken.is_empty()) {
+            // Providers refuse a message without content.
+            if !spoken.is_empty() {
                 self.keep(&spoken).await?;
             }
             if spoken.is_cancelled {
@@ -205,12 +178,10 @@ impl Course<'_> {
             let heard = stream::listen(&*model, request, observer, cancel, &mut spoken).await;
             self.add_usage(spoken.usage);
             let Err(error) = heard else { return Ok((spoken, offers)) };
-            // What people have seen stays; there is no second try for it.
+            // What people have seen stays; there is no second try for it. Calls were not made yet.
+            spoken.tool_uses.clear();
             if !spoken.is_empty() {
-                spoken.tool_uses.clear();
-                if !spoken.is_empty() {
-                    self.keep(&spoken).await?;
-                }
+                self.keep(&spoken).await?;
                 return Err(error.into());
             }
             match error {
@@ -252,8 +223,9 @@ impl Course<'_> {
             .sum();
         let fixed = tokens::of_text(&system) + of_tools;
         let window = self.agent.limits.context_tokens.unwrap_or_else(|| model.context_tokens());
+        let need = Need { window, fixed, is_urgent, cancel: &self.turn.cancel };
         let (history, observer) = (&mut self.history, &*self.turn.observer);
-        compaction::make_fit(history, model, window, fixed, is_urgent, observer).await?;
+        compaction::make_fit(history, model, need, observer).await?;
         let (messages, tools) = (self.history.messages(), offers.tools.clone());
         Ok(Request { system, messages, tools, max_output_tokens: None })
     }

@@ -11,9 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
-use crate::agent::Fallback;
 use crate::event::{CallEnded, CallStarted, Event};
 use crate::history::CallNote;
+use crate::limits::Fallback;
 use crate::offer::Offers;
 use crate::repetition::{Again, Repetition};
 use crate::turn::Turn;

@@ -56,6 +56,9 @@ pub struct CallNote {
 pub(crate) struct Compacted {
     /// What takes the place of everything before.
     pub(crate) summary: String,
+    /// What people said before, in their words: a later summary keeps them, too.
+    #[serde(default)]
+    pub(crate) words: Vec<String>,
     /// The first entry that still counts.
     pub(crate) keep_from: u64,
 }
@@ -76,6 +79,8 @@ pub(crate) struct History {
     key: SessionKey,
     run: String,
     said: Vec<Said>,
+    /// What people said before the first message, if a summary stands there.
+    words: Option<Vec<String>>,
 }
 
 impl History {
@@ -94,8 +99,9 @@ impl History {
             }
             wanted = wanted.saturating_mul(4).min(MAX_READ);
         };
+        let words = last_compaction(&entries).map(|compacted| compacted.words);
         let said = mended(since_compaction(&entries));
-        Ok(Self { store, key, run, said })
+        Ok(Self { store, key, run, said, words })
     }
 
     pub(crate) fn messages(&self) -> Vec<Arc<Message>> {
@@ -104,6 +110,11 @@ impl History {
 
     pub(crate) fn said(&self) -> &[Said] {
         &self.said
+    }
+
+    /// What people said before all this, in their words; none if the first message is no summary.
+    pub(crate) fn words_before(&self) -> Option<&[String]> {
+        self.words.as_deref()
     }
 
     pub(crate) fn tokens(&self) -> u64 {
@@ -120,14 +131,22 @@ impl History {
     }
 
     /// Lets a summary take the place of everything before `keep`, an index into [`History::said`].
-    pub(crate) async fn compact(&mut self, summary: String, keep: usize) -> Result<(), StoreError> {
-        let kept = self.said.split_off(keep.min(self.said.len()));
+    pub(crate) async fn compact(
+        &mut self,
+        summary: String,
+        words: Vec<String>,
+        keep: usize,
+    ) -> Result<(), StoreError> {
+        let (gone, kept) = self.said.split_at(keep.min(self.said.len()));
         let first = kept.iter().find_map(|said| said.seq);
-        let next = || self.said.iter().rev().find_map(|said| said.seq).map_or(1, |seq| seq + 1);
-        let compacted = Compacted { summary, keep_from: first.unwrap_or_else(next) };
+        let next = || gone.iter().rev().find_map(|said| said.seq).map_or(1, |seq| seq + 1);
+        let keep_from = first.unwrap_or_else(next);
+        let compacted = Compacted { summary, words: words.clone(), keep_from };
         let message = Arc::new(summary_message(&compacted.summary));
         let body = serde_json::to_value(compacted).unwrap_or_default();
+        let kept = kept.to_vec();
         self.append(EntryKind::Compaction, body).await?;
+        self.words = Some(words);
         self.said = std::iter::once(Said { seq: None, message }).chain(kept).collect();
         Ok(())
     }

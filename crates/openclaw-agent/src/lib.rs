@@ -9,6 +9,7 @@ mod calls;
 mod compaction;
 mod event;
 mod history;
+mod limits;
 mod offer;
 mod prompt;
 mod repetition;
@@ -17,8 +18,9 @@ mod stream;
 mod tokens;
 mod turn;
 
-pub use agent::{Agent, Fallback, Limits, TurnError};
+pub use agent::{Agent, TurnError};
 pub use event::{CallEnded, CallStarted, Event, Observer};
 pub use history::{CallNote, Record, Said};
+pub use limits::{Fallback, Limits};
 pub use search::SEARCH_TOOL;
 pub use turn::{Answer, Ended, Turn};

@@ -107,7 +107,7 @@ impl Callers {
     }
 
     /// Tells those who may decide about calls of a session; how many there are.
-    pub(crate) fn ask_deciders(
+    pub(crate) fn tell_deciders(
         &self,
         session: Option<&str>,
         name: &'static str,

@@ -114,14 +114,24 @@ impl Gateway {
 
     /// Lets work under way end, for as long as `grace`, and then ends everything (L5).
     pub async fn stop(&self, grace: Duration) {
+        self.wind_down(grace).await;
+        self.end().await;
+    }
+
+    /// Takes no new work, and lets turns under way end, for as long as `grace`.
+    pub(crate) async fn wind_down(&self, grace: Duration) {
         self.ending.cancel();
-        self.tasks.close();
         let drained = tokio::time::timeout(grace, self.runs.drained()).await;
         if drained.is_err() {
             tracing::info!("turns are ended: the time to stop is over");
             self.runs.cancel_all();
             let _ = tokio::time::timeout(Duration::from_secs(5), self.runs.drained()).await;
         }
+    }
+
+    /// Ends the servers, and what else is under way.
+    pub(crate) async fn end(&self) {
+        self.tasks.close();
         self.fleet.stop().await;
         let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
     }

@@ -26,6 +26,8 @@ const USUAL: Duration = Duration::from_secs(120);
 const MOST: Duration = Duration::from_secs(3_600);
 /// How many tools a client may lend to a session.
 const MAX_TOOLS: usize = 200;
+/// To how many sessions a client may lend.
+const MAX_SESSIONS: usize = 64;
 /// How long a description may be.
 const MAX_DESCRIPTION: usize = 2_000;
 
@@ -61,6 +63,13 @@ impl Lent {
         let loans = tools.iter().map(loan).collect::<Result<Vec<Loan>, ErrorShape>>()?;
         let names = loans.iter().map(|loan| loan.spec.name.to_string()).collect();
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = sets
+            .iter()
+            .filter(|(key, lenders)| key.as_str() != session && lenders.contains_key(&lender));
+        if !loans.is_empty() && others.count() >= MAX_SESSIONS {
+            let words = format!("tools can be lent to {MAX_SESSIONS} sessions at most");
+            return Err(ErrorShape::invalid(words));
+        }
         let of_session = sets.entry(session.to_owned()).or_default();
         if loans.is_empty() {
             of_session.remove(&lender);

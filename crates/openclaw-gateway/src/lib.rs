@@ -23,6 +23,7 @@ pub mod serve;
 mod setup;
 pub mod socket;
 pub mod state;
+mod teller;
 mod turns;
 
 pub use gateway::Gateway;

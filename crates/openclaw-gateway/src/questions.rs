@@ -81,15 +81,20 @@ impl Approver for Asker {
 impl Asker {
     async fn ask_callers(&self, gateway: &Arc<Gateway>, question: Question<'_>) -> Answer {
         let asked = self.words(gateway, question);
+        let session = question.session;
         let id = asked.id.clone();
         let (answer, answered) = oneshot::channel();
         // Before anybody is told: the answer may be quick.
         let open = Open { asked: asked.clone(), answer };
         gateway.questions.lock().insert(id.clone(), open);
-        let mut pending =
-            Pending { gateway, id: &id, reason: ResolvedReason::Cancelled, decision: None };
-        let session = question.session;
-        if gateway.callers.ask_deciders(session, names::APPROVAL_REQUESTED, &asked) == 0 {
+        let mut pending = Pending {
+            gateway,
+            id: &id,
+            session,
+            reason: ResolvedReason::Cancelled,
+            decision: None,
+        };
+        if gateway.callers.tell_deciders(session, names::APPROVAL_REQUESTED, &asked) == 0 {
             return Answer::Nobody;
         }
         match tokio::time::timeout(self.patience, answered).await {
@@ -145,10 +150,11 @@ impl Asker {
     }
 }
 
-/// A question that is open. When it is dropped, it is closed, and all are told.
+/// A question that is open. When it is dropped, it is closed, and those who were asked are told.
 struct Pending<'a> {
     gateway: &'a Gateway,
     id: &'a str,
+    session: Option<&'a str>,
     reason: ResolvedReason,
     decision: Option<Decision>,
 }
@@ -158,6 +164,6 @@ impl Drop for Pending<'_> {
         self.gateway.questions.lock().remove(self.id);
         let (id, decision, reason) = (self.id.to_owned(), self.decision, self.reason);
         let event = ResolvedEvent { id, decision, reason };
-        self.gateway.callers.tell_all(names::APPROVAL_RESOLVED, &event);
+        self.gateway.callers.tell_deciders(self.session, names::APPROVAL_RESOLVED, &event);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use openclaw_config::{AgentId, Change, Changes, Report, Severity, Watcher};
+use openclaw_config::{AgentId, Change, Changes, ReadFile, Report, Severity, Watcher};
 use openclaw_protocol::config::{Issue, ReloadResult};
 use openclaw_protocol::mcp::ReloadResult as ServersReloaded;
 
@@ -12,7 +12,7 @@ use crate::gateway::Gateway;
 impl Gateway {
     /// Reads the configuration again. Only what has changed is touched.
     pub async fn reload(&self) -> ReloadResult {
-        match self.take_over().await {
+        match self.take_over().await.0 {
             Ok(changes) => ReloadResult { ok: true, changed: changes.keys(), issues: Vec::new() },
             Err(issues) => ReloadResult { ok: false, changed: Vec::new(), issues },
         }
@@ -20,7 +20,7 @@ impl Gateway {
 
     /// The same, for somebody who wants to know what became of an agent's servers.
     pub(crate) async fn reload_servers(&self, agent: &AgentId) -> ServersReloaded {
-        let (changes, issues) = match self.take_over().await {
+        let (changes, issues) = match self.take_over().await.0 {
             Ok(changes) => (Some(changes), Vec::new()),
             Err(issues) => (None, issues),
         };
@@ -38,17 +38,20 @@ impl Gateway {
         }
     }
 
-    async fn take_over(&self) -> Result<Changes, Vec<Issue>> {
+    /// What changed, or what is wrong; and the files as they were read, to notice when they are no longer
+    /// so.
+    async fn take_over(&self) -> (Result<Changes, Vec<Issue>>, Option<Vec<ReadFile>>) {
         let _changing = self.changing.lock().await;
         let load = Arc::clone(&self.load);
         let Ok(loaded) = tokio::task::spawn_blocking(move || load()).await else {
             let message = "the configuration cannot be read".to_owned();
-            return Err(vec![Issue { path: String::new(), message }]);
+            return (Err(vec![Issue { path: String::new(), message }]), None);
         };
-        let Some(config) = loaded.config else { return Err(refused(&loaded.report)) };
+        let files = Some(loaded.files);
+        let Some(config) = loaded.config else { return (Err(refused(&loaded.report)), files) };
         let changes = self.in_force.load().config.diff(&config);
         if changes.is_empty() {
-            return Ok(changes);
+            return (Ok(changes), files);
         }
         for cause in changes.needs_restart() {
             tracing::warn!("`{}` has changed: that takes a restart of the gateway", cause.key());
@@ -60,16 +63,16 @@ impl Gateway {
         self.in_force.store(Arc::new(in_force));
         let changed = changes.keys().join(", ");
         tracing::info!(changed, "a changed configuration is in force");
-        Ok(changes)
+        (Ok(changes), files)
     }
 
     /// Puts every saved change of the configuration in force, until the gateway ends.
     pub fn watch_config(self: &Arc<Self>) {
         let gateway = Arc::clone(self);
         self.tasks.spawn(async move {
-            let load = Arc::clone(&gateway.load);
-            let Ok(loaded) = tokio::task::spawn_blocking(move || load()).await else { return };
-            let mut watcher = match Watcher::new(loaded.files) {
+            // It may have changed since it was read for the start.
+            let (_, Some(files)) = gateway.take_over().await else { return };
+            let mut watcher = match Watcher::new(files) {
                 Ok(watcher) => watcher,
                 Err(error) => {
                     tracing::warn!(%error, "changes of the configuration are not noticed");
@@ -77,19 +80,16 @@ impl Gateway {
                 }
             };
             loop {
-                let changed = tokio::select! {
+                let mut changed = tokio::select! {
                     () = gateway.ending.cancelled() => return,
-                    changed = watcher.changed() => changed,
+                    changed = watcher.changed() => changed.map(|_| ()),
                 };
-                if let Err(error) = changed {
-                    tracing::warn!(%error, "changes of the configuration are no longer noticed");
-                    return;
+                // The files that were put in force are those to compare with: were they read once more, a
+                // change in between would be missed.
+                if let (true, (_, Some(files))) = (changed.is_ok(), gateway.take_over().await) {
+                    changed = watcher.watch(files);
                 }
-                gateway.reload().await;
-                let load = Arc::clone(&gateway.load);
-                if let Ok(loaded) = tokio::task::spawn_blocking(move || load()).await
-                    && let Err(error) = watcher.watch(loaded.files)
-                {
+                if let Err(error) = changed {
                     tracing::warn!(%error, "changes of the configuration are no longer noticed");
                     return;
                 }

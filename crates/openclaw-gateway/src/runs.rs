@@ -2,11 +2,15 @@
 //! came.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use futures_util::FutureExt as _;
 use openclaw_protocol::chat::SendStatus;
 use tokio::sync::{Notify, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
+
+use crate::gateway::Gateway;
 
 /// So many turns may run and wait, in all and for one session.
 const MAX_RUNS: usize = 1_024;
@@ -26,71 +30,92 @@ struct Table {
     active: HashMap<String, Active>,
     over: HashMap<String, SendStatus>,
     order: VecDeque<String>,
-    /// One turn at a time.
-    turns: HashMap<String, Arc<tokio::sync::Mutex<()>>>,
+    /// One turn at a time. Those of sessions in which nothing happens are gone.
+    turns: HashMap<String, Weak<tokio::sync::Mutex<()>>>,
 }
 
 #[derive(Debug)]
 struct Active {
     session: String,
     cancel: CancellationToken,
+    /// All that is left is to tell its end.
+    is_over: bool,
 }
 
 /// What becomes of a message.
-#[derive(Debug)]
 pub(crate) enum Begun {
     /// It is to be run.
     New(Run),
     /// It was sent before.
     Known(SendStatus),
-    /// There are too many.
-    TooMany(&'static str),
+    /// It cannot be run now.
+    NotNow(&'static str),
 }
 
 /// A turn, from the moment that it is wanted. When it is dropped, it is over.
-#[derive(Debug)]
 pub(crate) struct Run {
-    runs: Arc<RunsHandle>,
+    gateway: Arc<Gateway>,
     pub(crate) id: String,
     pub(crate) session: String,
     pub(crate) cancel: CancellationToken,
-    turn: Arc<tokio::sync::Mutex<()>>,
-    pub(crate) ended: SendStatus,
+    place: Place,
+    /// How it ended; as long as there is nothing, it may be sent again as if it had never been there.
+    pub(crate) ended: Option<SendStatus>,
 }
 
-/// How a run finds back to its table.
-type RunsHandle = crate::gateway::Gateway;
+/// A place in the row of those who want to speak in a session.
+enum Place {
+    Waiting(Pin<Box<dyn Future<Output = OwnedMutexGuard<()>> + Send + Sync>>),
+    First(OwnedMutexGuard<()>),
+    Left,
+}
+
+impl Place {
+    /// Goes to the end of the row, now: tasks begin in any order.
+    fn take(turn: Arc<tokio::sync::Mutex<()>>) -> Self {
+        let mut waiting = Box::pin(tokio::task::unconstrained(turn.lock_owned()));
+        match waiting.as_mut().now_or_never() {
+            Some(turn) => Self::First(turn),
+            None => Self::Waiting(waiting),
+        }
+    }
+}
 
 impl Runs {
     fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn begin(gateway: &Arc<crate::gateway::Gateway>, id: &str, session: &str) -> Begun {
+    pub(crate) fn begin(gateway: &Arc<Gateway>, id: &str, session: &str) -> Begun {
         let mut table = gateway.runs.lock();
-        if table.active.contains_key(id) {
-            return Begun::Known(SendStatus::InFlight);
+        // Looked at under the lock: whoever stops sees either this run or none to come.
+        if gateway.ending.is_cancelled() {
+            return Begun::NotNow("the gateway is stopping");
         }
         if let Some(status) = table.over.get(id) {
             return Begun::Known(*status);
         }
+        if table.active.contains_key(id) {
+            return Begun::Known(SendStatus::InFlight);
+        }
         if table.active.len() >= MAX_RUNS {
-            return Begun::TooMany("too many turns run at once; try again later");
+            return Begun::NotNow("too many turns run at once; try again later");
         }
         if table.active.values().filter(|run| run.session == session).count() >= MAX_OF_SESSION {
-            return Begun::TooMany("too many messages wait in this session");
+            return Begun::NotNow("too many messages wait in this session");
         }
         let cancel = CancellationToken::new();
-        let active = Active { session: session.to_owned(), cancel: cancel.clone() };
+        let active = Active { session: session.to_owned(), cancel: cancel.clone(), is_over: false };
         table.active.insert(id.to_owned(), active);
-        let turn = Arc::clone(table.turns.entry(session.to_owned()).or_default());
+        let turn = table.turns.get(session).and_then(Weak::upgrade).unwrap_or_default();
+        table.turns.insert(session.to_owned(), Arc::downgrade(&turn));
         Begun::New(Run {
-            runs: Arc::clone(gateway),
+            gateway: Arc::clone(gateway),
             id: id.to_owned(),
             session: session.to_owned(),
             cancel,
-            turn,
-            ended: SendStatus::Error,
+            place: Place::take(turn),
+            ended: None,
         })
     }
 
@@ -114,7 +139,7 @@ impl Runs {
 
     /// Whether a turn of this session runs or waits.
     pub(crate) fn is_active(&self, session: &str) -> bool {
-        self.lock().active.values().any(|run| run.session == session)
+        self.lock().active.values().any(|run| run.session == session && !run.is_over)
     }
 
     /// How many run or wait.
@@ -133,38 +158,54 @@ impl Runs {
         }
     }
 
-    fn end(&self, run: &Run) {
+    fn remember(&self, run: &Run) {
         let mut table = self.lock();
-        table.active.remove(&run.id);
-        table.over.insert(run.id.clone(), run.ended);
-        table.order.push_back(run.id.clone());
+        if let Some(active) = table.active.get_mut(&run.id) {
+            active.is_over = true;
+        }
+        let Some(status) = run.ended else { return };
+        if table.over.insert(run.id.clone(), status).is_none() {
+            table.order.push_back(run.id.clone());
+        }
         while table.order.len() > REMEMBERED {
             if let Some(oldest) = table.order.pop_front() {
                 table.over.remove(&oldest);
             }
         }
-        // Nobody else holds it: the table, and this run.
-        if Arc::strong_count(&run.turn) <= 2 {
-            table.turns.remove(&run.session);
-        }
-        drop(table);
-        self.is_idle.notify_waiters();
     }
 }
 
 impl Run {
-    /// Waits for its turn in the session.
-    pub(crate) async fn turn(&self) -> Option<OwnedMutexGuard<()>> {
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => None,
-            turn = Arc::clone(&self.turn).lock_owned() => Some(turn),
+    /// Waits for its turn in the session; none if it was cancelled before.
+    pub(crate) async fn turn(&mut self) -> Option<OwnedMutexGuard<()>> {
+        match std::mem::replace(&mut self.place, Place::Left) {
+            _ if self.cancel.is_cancelled() => None,
+            Place::Left => None,
+            Place::First(turn) => Some(turn),
+            Place::Waiting(waiting) => tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => None,
+                turn = waiting => Some(turn),
+            },
         }
+    }
+
+    /// Nothing more will happen. Before its end is told: whoever hears of it finds it so.
+    pub(crate) fn over(&mut self, ended: SendStatus) {
+        self.ended = Some(ended);
+        self.gateway.runs.remember(self);
     }
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.runs.runs.end(self);
+        let runs = &self.gateway.runs;
+        runs.remember(self);
+        self.place = Place::Left;
+        let mut table = runs.lock();
+        table.active.remove(&self.id);
+        table.turns.retain(|_, turn| turn.strong_count() > 0);
+        drop(table);
+        runs.is_idle.notify_waiters();
     }
 }

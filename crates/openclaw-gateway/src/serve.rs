@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use openclaw_protocol::SecretToken;
 
@@ -10,6 +10,9 @@ use crate::gateway::Gateway;
 use crate::setup::{Setup, StartError};
 use crate::socket::{self, Limits, ListenError, Listening, Options};
 use crate::state::{Claim, ClaimError};
+
+/// So much time there is for answers that are on their way, however long turns took.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A gateway that others can reach.
 #[derive(Debug)]
@@ -75,7 +78,10 @@ pub async fn serve(
             return Err(error.into());
         }
     };
-    claim.publish(listening.address, Some(&token), &gateway.version)?;
+    if let Err(error) = claim.publish(listening.address, Some(&token), &gateway.version) {
+        tokio::join!(listening.stop(Duration::ZERO), gateway.stop(Duration::ZERO));
+        return Err(error.into());
+    }
     gateway.fleet.learn();
     gateway.watch_config();
     Ok(Served { gateway, listening, claim })
@@ -87,13 +93,14 @@ impl Served {
         self.listening.address
     }
 
-    /// Stops: nobody new comes in, turns get `grace`, servers are ended.
+    /// Stops: nobody new comes in, turns get `grace`, servers are ended. Callers hear the end of their
+    /// turns: connections are closed after that.
     pub async fn stop(self, grace: Duration) {
         let Self { gateway, listening, claim } = self;
-        let stopping = async {
-            gateway.stop(grace).await;
-        };
-        tokio::join!(listening.stop(grace), stopping);
+        let begun = Instant::now();
+        gateway.wind_down(grace).await;
+        let left = grace.saturating_sub(begun.elapsed()).max(LAST_WORDS);
+        tokio::join!(listening.stop(left), gateway.end());
         drop(claim);
     }
 

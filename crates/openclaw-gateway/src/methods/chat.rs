@@ -21,7 +21,8 @@ use super::{Answered, Asked, give};
 use crate::agents::InService;
 use crate::commands::{self, Message as Said};
 use crate::runs::{Begun, Runs};
-use crate::turns::{self, Teller, Wanted};
+use crate::teller::Teller;
+use crate::turns::{self, Wanted};
 
 /// A longer message is refused: it would fit into no model.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
@@ -36,9 +37,6 @@ const MOST: usize = 1_000;
 pub(super) async fn send(asked: &Asked<'_>) -> Answered {
     let params: SendParams = asked.params()?;
     let gateway = asked.gateway;
-    if gateway.ending.is_cancelled() {
-        return Err(ErrorShape::unavailable("the gateway is stopping"));
-    }
     let key = key(&params.session_key)?;
     let id = params.idempotency_key.as_str();
     if id.is_empty() || id.len() > MAX_ID || id.chars().any(char::is_control) {
@@ -54,13 +52,14 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
     if params.message.trim().is_empty() && files.is_empty() {
         return Err(ErrorShape::invalid("the message is empty"));
     }
-    let service = service(asked, &key, params.agent_id.as_deref()).await?;
     asked.caller.follow(key.as_str());
+    // Before anything is waited for: messages are taken in the order in which they come.
     let run = match Runs::begin(gateway, id, key.as_str()) {
         Begun::New(run) => run,
         Begun::Known(status) => return give(&SendResult { run_id: id.to_owned(), status }),
-        Begun::TooMany(words) => return Err(ErrorShape::unavailable(words)),
+        Begun::NotNow(words) => return Err(ErrorShape::unavailable(words)),
     };
+    let service = service(asked, &key, params.agent_id.as_deref()).await?;
     let answer = SendResult { run_id: id.to_owned(), status: SendStatus::Started };
     let who = asked.caller.name();
     let timeout = params.timeout_ms.map(Duration::from_millis);
@@ -70,6 +69,7 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
         let gateway = Arc::clone(&gateway);
         async move {
             let mut run = run;
+            run.ended = Some(SendStatus::Error);
             let said = if is_plain {
                 None
             } else {
@@ -77,7 +77,7 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
             };
             let mut message = match said {
                 Some(Said::Done(text)) => {
-                    run.ended = SendStatus::Ok;
+                    run.over(SendStatus::Ok);
                     Teller::new(&gateway, &run, service.config.id.as_str()).said(&text);
                     return;
                 }
@@ -247,6 +247,11 @@ pub(super) async fn inject(asked: &Asked<'_>) -> Answered {
     let key = key(&params.session_key)?;
     if params.message.len() > MAX_MESSAGE {
         return Err(ErrorShape::invalid("the message is too long"));
+    }
+    if asked.gateway.runs.is_active(key.as_str()) {
+        // It could come between a call and its result.
+        let words = "a turn of this session is running; wait for its end, or use `chat.abort`";
+        return Err(ErrorShape::unavailable(words));
     }
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
     let store = &asked.gateway.store;

@@ -24,11 +24,10 @@ async fn listed(asked: &Asked<'_>, params: ListParams) -> Result<ListResult, Err
     let number = |it: Option<u64>| it.and_then(|it| usize::try_from(it).ok());
     let limit = number(params.limit).unwrap_or(USUAL).clamp(1, MAX_LISTED);
     let offset = number(params.offset).unwrap_or(0);
-    let filter = ListFilter {
-        agent: params.agent_id,
-        limit: limit.saturating_add(offset).min(MAX_LISTED),
-        before: None,
-    };
+    // What is searched for may be far down.
+    let is_filtered = params.search.is_some() || params.active_minutes.is_some();
+    let needed = if is_filtered { MAX_LISTED } else { limit.saturating_add(offset) };
+    let filter = ListFilter { agent: params.agent_id, limit: needed.min(MAX_LISTED), before: None };
     let sessions = asked.gateway.store.list(filter).await.map_err(told)?;
     let since = params.active_minutes.map(|minutes| {
         let ago = std::time::Duration::from_secs(minutes.saturating_mul(60));

@@ -1,11 +1,11 @@
 //! What agents can use, and tools that clients lend.
 
-use openclaw_protocol::ErrorShape;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
     CatalogParams, CatalogResult, Entry, Group, InvokeError, InvokeParams, InvokeResult,
     InvokeResultParams, Profile, ProfileId, Risk, Source,
 };
+use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail};
 use openclaw_tools::{Approval, Effect, Standing, Tool, ToolCall, ToolSet};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -81,9 +81,15 @@ fn risk(effect: Effect) -> Risk {
     }
 }
 
-/// A caller that confirms has decided for itself; any other call needs nobody's word, or is not made.
+/// A caller that may decide and confirms has decided; any other call needs nobody's word, or is not made.
 pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
     let params: InvokeParams = asked.params()?;
+    if params.confirm == Some(true) && !Scope::Approvals.is_in(&asked.caller.who.scopes) {
+        let scope = Scope::Approvals.name().unwrap_or_default();
+        let words = format!("`confirm` needs the scope `{scope}`");
+        let error = ErrorShape::new(ErrorCode::Forbidden, words);
+        return Err(error.with_detail(detail::MISSING_SCOPE));
+    }
     let service = asked.agent(params.agent_id.as_deref())?;
     let Some(tool) = service.tools.find(&params.name) else {
         let name: String = params.name.chars().take(64).collect();

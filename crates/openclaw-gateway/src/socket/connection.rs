@@ -13,7 +13,7 @@ use openclaw_protocol::{
     ErrorShape, Event, EventReceiver, Heard, Method, Shutdown, Surface, Tick, names,
 };
 use serde_json::value::RawValue;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, unconstrained};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
 use super::Limits;
@@ -169,6 +169,12 @@ impl Connection {
 
     /// The gateway stops: the caller is told, and gets the answers that still come in time.
     async fn finish(&mut self, ending: &Ending) -> End {
+        // What was told before belongs before the last word.
+        while let Some(Some(heard)) = unconstrained(self.events.next()).now_or_never() {
+            if let Err(broken) = self.tell(heard) {
+                return broken.into();
+            }
+        }
         let shutdown =
             Shutdown { reason: "gateway stopping".to_owned(), restart_expected_ms: None };
         if let Err(broken) = self.tell_all(names::SHUTDOWN, &shutdown) {

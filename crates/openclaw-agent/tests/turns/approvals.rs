@@ -1,0 +1,98 @@
+//! Who is asked before something happens, and what their answer means (B9, B13).
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use openclaw_agent::Fallback;
+use openclaw_models::scripted::Turn as Says;
+use openclaw_tools::{Answer, Approval, Approver, Question, Standing, Why};
+
+use crate::support::{Bench, TestTool, from_outside, text};
+
+/// Somebody who always answers the same.
+#[derive(Debug)]
+struct Person {
+    answer: Answer,
+    asked: Mutex<Vec<Why>>,
+}
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+        assert_eq!(question.session, Some("agent:main:test"));
+        assert_eq!(question.arguments.get(), r#"{"to":"the sea"}"#);
+        self.asked.lock().unwrap().push(question.why);
+        Box::pin(std::future::ready(self.answer))
+    }
+}
+
+/// How a tool that asks for this reason was called, if it was, and what the model was told.
+async fn called(why: Why, answer: Answer, fallback: Fallback) -> (Option<Approval>, Bench) {
+    let called = Arc::new(Mutex::new(None));
+    let tool = {
+        let called = Arc::clone(&called);
+        TestTool::new("push", move |_, approval| {
+            *called.lock().unwrap() = approval;
+            Box::pin(async { from_outside("pushed") })
+        })
+    };
+    let says = [Says::calls(&[("push", r#"{"to":"the sea"}"#)]), Says::says("done")];
+    let mut bench = Bench::new(says).await.tool(tool.standing(Standing::Ask(why)));
+    let person = Arc::new(Person { answer, asked: Mutex::default() });
+    bench.approver = Arc::clone(&person) as Arc<dyn Approver>;
+    bench.agent.limits.fallback = fallback;
+    assert_eq!(bench.say("push it").await.text, "done");
+    assert_eq!(*person.asked.lock().unwrap(), [why]);
+    let approval = *called.lock().unwrap();
+    (approval, bench)
+}
+
+#[tokio::test]
+async fn an_answer_counts_as_it_was_given_whatever_the_fallback() {
+    for fallback in [Fallback::Deny, Fallback::Allow] {
+        for approval in [Approval::Once, Approval::Always] {
+            let (made, bench) = called(Why::MayChange, Answer::Yes(approval), fallback).await;
+            assert_eq!(made, Some(approval));
+            assert!(text(&bench.results()[0]).contains("pushed"));
+        }
+        let (made, bench) = called(Why::MayChange, Answer::No, fallback).await;
+        assert_eq!(made, None);
+        let result = &bench.results()[0];
+        assert!(result.is_error && text(result).contains("does not allow"), "{result:?}");
+        assert_eq!(bench.kept().await[2].calls[0].failure.as_deref(), Some("denied"));
+    }
+}
+
+#[tokio::test]
+async fn where_every_call_is_asked_about_an_answer_is_for_one_call() {
+    let always = Answer::Yes(Approval::Always);
+    let (made, _bench) = called(Why::EachTime, always, Fallback::Deny).await;
+    assert_eq!(made, Some(Approval::Once));
+}
+
+#[tokio::test]
+async fn where_nobody_answers_the_fallback_holds_and_is_said() {
+    for why in [Why::MayChange, Why::EachTime] {
+        let (made, bench) = called(why, Answer::Nobody, Fallback::Deny).await;
+        assert_eq!(made, None);
+        let words = text(&bench.results()[0]);
+        assert!(
+            words.contains("nobody answered") && words.contains("approval.fallback"),
+            "{words}"
+        );
+        let (made, bench) = called(why, Answer::Nobody, Fallback::Allow).await;
+        assert_eq!(made, Some(Approval::Once));
+        let notices = bench.notices();
+        assert!(notices[0].contains("`push`") && notices[0].contains("approval.fallback"));
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_has_changed_is_never_called_without_somebodys_word() {
+    for fallback in [Fallback::Deny, Fallback::Allow] {
+        let (made, _bench) = called(Why::Changed, Answer::Nobody, fallback).await;
+        assert_eq!(made, None, "{fallback:?}");
+    }
+    let always = Answer::Yes(Approval::Always);
+    let (made, _bench) = called(Why::Changed, always, Fallback::Deny).await;
+    assert_eq!(made, Some(Approval::Always), "it is approved as it is now");
+}

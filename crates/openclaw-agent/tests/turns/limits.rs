@@ -1,0 +1,49 @@
+//! What a model may not overdo.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use openclaw_agent::Ended;
+use openclaw_models::scripted::Turn as Says;
+
+use crate::support::{Bench, TestTool, assert_acceptable, from_outside, text};
+
+#[tokio::test]
+async fn after_so_many_rounds_a_turn_ends_and_the_next_one_works() {
+    let rounds = (0..5).map(|nth| Says::calls(&[("look", format!(r#"{{"nth":{nth}}}"#).as_str())]));
+    let mut bench = Bench::new(rounds).await.tool(TestTool::saying("look", "a sea"));
+    bench.agent.limits.max_rounds = 5;
+    let answer = bench.say("look for ever").await;
+    assert_eq!((answer.ended, answer.rounds, answer.calls), (Ended::TooManyRounds, 5, 5));
+    bench.model.push(Says::says("enough"));
+    assert_eq!(bench.say("stop").await.text, "enough");
+    assert_acceptable(&bench.asked_last());
+}
+
+#[tokio::test]
+async fn the_same_call_forever_is_refused_then_ends_the_turn() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let tool = {
+        let made = Arc::clone(&made);
+        TestTool::new("look", move |_, _| {
+            made.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async { from_outside("a sea") })
+        })
+    };
+    let forever = std::iter::repeat_with(|| Says::calls(&[("look", "{}")])).take(50);
+    let bench = Bench::new(forever).await.tool(tool);
+    let answer = bench.say("look").await;
+    assert_eq!(answer.ended, Ended::GoingInCircles);
+    assert_eq!(made.load(Ordering::SeqCst), 3, "then it is refused");
+    assert_eq!(bench.model.requests().len(), 8);
+    let refused = bench.results();
+    assert!(refused[0].is_error && text(&refused[0]).contains("not made again"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_model_that_says_nothing_leaves_nothing_behind_that_a_provider_would_refuse() {
+    let bench = Bench::new([Says::says(""), Says::says("hello")]).await;
+    assert_eq!(bench.say("hello?").await.text, "");
+    assert_eq!(bench.say("hello??").await.text, "hello");
+    assert_acceptable(&bench.asked_last());
+}

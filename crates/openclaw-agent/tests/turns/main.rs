@@ -1,0 +1,13 @@
+//! Whole turns, with a model that plays a script and tools that do what a test wants.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod approvals;
+mod calls;
+mod cancelling;
+mod compaction;
+mod limits;
+mod models;
+mod searching;
+mod sessions;
+mod support;

@@ -1,0 +1,233 @@
+//! An agent with a scripted model, and tools that are closures.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use openclaw_agent::{Agent, Answer, Event, Limits, Record, Turn};
+use openclaw_content::{Source, Untrusted, wrap};
+use openclaw_models::scripted::{Scripted, Turn as Says};
+use openclaw_models::{Message, Model, Part, ToolResult};
+use openclaw_sessions::{EntryKind, ReadFilter, SessionKey, SqliteStore};
+use openclaw_tools::{
+    Approval, Approver, Content, Details, Effect, Nobody, Standing, Tool, ToolCall, ToolName,
+    ToolOutcome, ToolSet, ToolSpec,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// Generous: the machine may be busy.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+type Act = dyn Fn(Value, Option<Approval>) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
+
+/// A tool that is a closure.
+pub(crate) struct TestTool {
+    spec: ToolSpec,
+    standing: Standing,
+    act: Box<Act>,
+}
+
+impl TestTool {
+    pub(crate) fn new(
+        name: &str,
+        act: impl Fn(Value, Option<Approval>) -> BoxFuture<'static, ToolOutcome> + Send + Sync + 'static,
+    ) -> Self {
+        let spec = ToolSpec {
+            name: ToolName::new(name).unwrap(),
+            label: name.to_owned(),
+            description: format!("Does {name}"),
+            input_schema: Arc::new(
+                json!({ "type": "object", "title": format!("schema of {name}") }),
+            ),
+            effect: Effect::ReadOnly,
+        };
+        Self { spec, standing: Standing::Free, act: Box::new(act) }
+    }
+
+    /// One that says this, from outside.
+    pub(crate) fn saying(name: &str, text: &str) -> Self {
+        let text = text.to_owned();
+        Self::new(name, move |_, _| Box::pin(std::future::ready(from_outside(&text))))
+    }
+
+    pub(crate) fn standing(mut self, standing: Standing) -> Self {
+        self.standing = standing;
+        self
+    }
+}
+
+impl std::fmt::Debug for TestTool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.spec.name.as_str())
+    }
+}
+
+impl Tool for TestTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome> {
+        (self.act)(serde_json::from_str(call.arguments.get()).unwrap(), call.approval)
+    }
+}
+
+/// Text from outside, inside its boundary.
+pub(crate) fn from_outside(text: &str) -> ToolOutcome {
+    let wrapped = wrap(Untrusted::new(text), &Source::Other { name: "test" }).unwrap();
+    let details = Details { untrusted: true, wrapped: true, ..Details::default() };
+    ToolOutcome { content: vec![Content::Text(wrapped.into())], is_error: false, details }
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tools(pub(crate) Vec<Arc<TestTool>>);
+
+impl ToolSet for Tools {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.0.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.tools().into_iter().find(|tool| tool.spec().name.as_str() == name)
+    }
+}
+
+/// An agent, and all that belongs to it.
+pub(crate) struct Bench {
+    pub(crate) agent: Agent,
+    pub(crate) model: Arc<Scripted>,
+    pub(crate) tools: Tools,
+    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) seen: Arc<Mutex<Vec<Event>>>,
+    _folder: TempDir,
+}
+
+impl Bench {
+    pub(crate) async fn new(says: impl IntoIterator<Item = Says>) -> Self {
+        Self::with(Scripted::new(says)).await
+    }
+
+    pub(crate) async fn with(model: Scripted) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path().join("sessions.db")).await.unwrap().store;
+        let model = Arc::new(model);
+        let agent = Agent {
+            id: "main".to_owned(),
+            models: vec![Arc::clone(&model) as Arc<dyn Model>],
+            store: Arc::new(store),
+            instructions: "Be brief.".to_owned(),
+            limits: Limits::default(),
+        };
+        Self {
+            agent,
+            model,
+            tools: Tools::default(),
+            approver: Arc::new(Nobody),
+            seen: Arc::default(),
+            _folder: folder,
+        }
+    }
+
+    pub(crate) fn tool(mut self, tool: TestTool) -> Self {
+        self.tools.0.push(Arc::new(tool));
+        self
+    }
+
+    pub(crate) fn turn(&self, words: &str) -> Turn {
+        let seen = Arc::clone(&self.seen);
+        Turn {
+            session: key(),
+            run: format!("run of {words}").chars().take(40).collect(),
+            message: vec![Part::text(words)],
+            who: "test".to_owned(),
+            briefing: Vec::new(),
+            tools: Arc::new(self.tools.clone()),
+            approver: Arc::clone(&self.approver),
+            observer: Arc::new(move |event| seen.lock().unwrap().push(event)),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// Says something, and waits for the answer.
+    pub(crate) async fn say(&self, words: &str) -> Answer {
+        let turn = self.turn(words);
+        tokio::time::timeout(LONG, self.agent.answer(&turn)).await.unwrap().unwrap()
+    }
+
+    /// All messages that are kept.
+    pub(crate) async fn kept(&self) -> Vec<Record> {
+        let entries = self.agent.store.read(&key(), ReadFilter::all()).await.unwrap();
+        let messages = entries.into_iter().filter(|entry| entry.kind == EntryKind::Message);
+        messages.map(|entry| serde_json::from_value(entry.body).unwrap()).collect()
+    }
+
+    /// What the model was told in its latest request.
+    pub(crate) fn asked_last(&self) -> Vec<Message> {
+        let requests = self.model.requests();
+        requests.last().unwrap().messages.iter().map(|message| (**message).clone()).collect()
+    }
+
+    /// The results that the model was told last.
+    pub(crate) fn results(&self) -> Vec<ToolResult> {
+        let results = |message: Message| match message {
+            Message::Tool { results } => Some(results),
+            _ => None,
+        };
+        self.asked_last().into_iter().rev().find_map(results).unwrap()
+    }
+
+    pub(crate) fn notices(&self) -> Vec<String> {
+        let seen = self.seen.lock().unwrap();
+        let notice = |event: &Event| match event {
+            Event::Notice(words) => Some(words.clone()),
+            _ => None,
+        };
+        seen.iter().filter_map(notice).collect()
+    }
+}
+
+pub(crate) fn key() -> SessionKey {
+    SessionKey::new("agent:main:test").unwrap()
+}
+
+/// The text of a result.
+pub(crate) fn text(result: &ToolResult) -> String {
+    texts(&result.parts)
+}
+
+pub(crate) fn texts(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether every call has its result right behind it, and every result its call: what providers want.
+#[track_caller]
+pub(crate) fn assert_acceptable(messages: &[Message]) {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages {
+        match message {
+            Message::Tool { results } => {
+                let mut given: Vec<&str> = results.iter().map(|it| it.id.as_str()).collect();
+                given.sort_unstable();
+                open.sort_unstable();
+                assert_eq!(open, given, "{messages:#?}");
+                open.clear();
+            }
+            Message::Assistant { tool_uses, text, parts, .. } => {
+                assert!(open.is_empty(), "{messages:#?}");
+                assert!(!(text.is_empty() && tool_uses.is_empty() && parts.is_empty()));
+                open = tool_uses.iter().map(|it| it.id.as_str()).collect();
+            }
+            Message::User { .. } => assert!(open.is_empty(), "{messages:#?}"),
+        }
+    }
+}

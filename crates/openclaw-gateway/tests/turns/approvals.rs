@@ -1,0 +1,139 @@
+//! Calls that wait for somebody's word (B9).
+
+use std::time::Duration;
+
+use openclaw_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::support::{KEY, Place, Someone, config, entry_with, text};
+
+const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
+
+fn asking(agent: &Value) -> Place {
+    let entry = entry_with(&Script::new(), &json!({ "approval": "auto" }));
+    let mut config = config(&json!({ "x": entry }));
+    config["agents"]["defaults"]["approval"] = agent.clone();
+    Place::new(&config)
+}
+
+/// What the model was told about the call that it wanted.
+async fn result(someone: &Someone) -> String {
+    let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    let messages = history["messages"].as_array().unwrap();
+    let results = messages.iter().rev().find(|it| it["role"] == "toolResult").unwrap();
+    results["content"][0]["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn who_may_decide_is_asked_and_the_answer_decides() {
+    let place = asking(&json!({}));
+    let gateway = place.start().await;
+    let mut person = Someone::new(&gateway);
+    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    writer.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    for (nth, (decision, expected)) in
+        [("deny", "does not allow"), ("allow-once", "5"), ("allow-always", "5")]
+            .into_iter()
+            .enumerate()
+    {
+        let run = format!("r{nth}");
+        person.send(KEY, &run, CALL).await;
+        let asked = person.hear_of("approval.requested").await;
+        assert_eq!(
+            (&asked["runId"], &asked["tool"], &asked["sessionKey"]),
+            (&json!(run), &json!("mcp_x_add"), &json!(KEY))
+        );
+        assert_eq!(asked["args"], json!({ "a": 2, "b": 3 }));
+        let waiting = person.ask("approvals.list", json!({})).await.unwrap();
+        assert_eq!(waiting["approvals"], json!([asked]));
+        let answer = json!({ "id": asked["id"], "decision": decision });
+        let error = writer.ask("approvals.respond", answer.clone()).await.unwrap_err();
+        assert!(error.message.contains("operator.approvals"), "{error}");
+        person.ask("approvals.respond", answer.clone()).await.unwrap();
+        let resolved = person.hear_of("approval.resolved").await;
+        assert_eq!(
+            resolved,
+            json!({ "id": asked["id"], "decision": decision, "reason": "user" })
+        );
+        assert_eq!(person.end_of(&run).await["state"], "final");
+        assert!(result(&person).await.contains(expected), "{decision}");
+        assert!(person.ask("approvals.respond", answer).await.is_err(), "once is enough");
+    }
+    let heard = writer.heard_so_far();
+    assert!(heard.iter().any(|(name, _)| name == "chat"), "it follows the session");
+    assert!(!heard.iter().any(|(name, _)| name.starts_with("approval")), "and decides nothing");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn where_nobody_may_decide_the_configured_fallback_holds_at_once() {
+    for (fallback, expected) in [("deny", "nobody answered"), ("allow", "5")] {
+        let place = asking(&json!({ "fallback": fallback }));
+        let gateway = place.start().await;
+        let mut writer = Someone::with(&gateway, &["read", "write"]);
+        // May decide, and does not follow this session.
+        let mut elsewhere = Someone::new(&gateway);
+        writer.send(KEY, "r", CALL).await;
+        assert_eq!(writer.end_of("r").await["state"], "final");
+        assert!(result(&writer).await.contains(expected), "{fallback}");
+        let heard = elsewhere.heard_so_far();
+        assert!(!heard.iter().any(|(name, _)| name.starts_with("approval")), "{heard:?}");
+        gateway.stop(Duration::ZERO).await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_in_time_expires() {
+    let place = asking(&json!({ "timeoutMs": 100 }));
+    let gateway = place.start().await;
+    let mut person = Someone::new(&gateway);
+    person.send(KEY, "r", CALL).await;
+    let asked = person.hear_of("approval.requested").await;
+    let resolved = person.hear_of("approval.resolved").await;
+    assert_eq!(resolved, json!({ "id": asked["id"], "reason": "expired" }));
+    assert_eq!(person.end_of("r").await["state"], "final");
+    assert!(result(&person).await.contains("nobody answered"));
+    let late = json!({ "id": asked["id"], "decision": "allow-once" });
+    let error = person.ask("approvals.respond", late).await.unwrap_err();
+    assert!(error.message.contains("nothing of that id waits"), "{error}");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_question_is_taken_back_when_its_turn_is_aborted() {
+    let place = asking(&json!({}));
+    let gateway = place.start().await;
+    let mut person = Someone::new(&gateway);
+    person.send(KEY, "r", CALL).await;
+    let asked = person.hear_of("approval.requested").await;
+    person.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
+    let resolved = person.hear_of("approval.resolved").await;
+    assert_eq!(resolved, json!({ "id": asked["id"], "reason": "cancelled" }));
+    assert_eq!(person.end_of("r").await["state"], "aborted");
+    let waiting = person.ask("approvals.list", json!({})).await.unwrap();
+    assert_eq!(waiting["approvals"], json!([]));
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn only_who_may_decide_can_confirm_a_call_of_its_own() {
+    let place = asking(&json!({}));
+    let gateway = place.start().await;
+    let params = |confirm: Option<bool>| {
+        let mut params = json!({ "name": "mcp_x_add", "args": { "a": 2, "b": 3 } });
+        if let Some(confirm) = confirm {
+            params["confirm"] = json!(confirm);
+        }
+        params
+    };
+    let writer = Someone::with(&gateway, &["read", "write"]);
+    let refused = writer.ask("tools.invoke", params(None)).await.unwrap();
+    assert_eq!((&refused["ok"], &refused["requiresApproval"]), (&json!(false), &json!(true)));
+    let error = writer.ask("tools.invoke", params(Some(true))).await.unwrap_err();
+    assert!(error.message.contains("operator.approvals"), "{error}");
+    let person = Someone::new(&gateway);
+    let made = person.ask("tools.invoke", params(Some(true))).await.unwrap();
+    assert_eq!(made["ok"], true, "{made}");
+    assert!(text(&json!({ "message": made["output"] })).contains('5'), "{made}");
+    gateway.stop(Duration::ZERO).await;
+}

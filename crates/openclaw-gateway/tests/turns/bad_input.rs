@@ -1,0 +1,103 @@
+//! What callers should not send.
+
+use std::time::Duration;
+
+use openclaw_protocol::ErrorCode;
+use serde_json::json;
+
+use crate::support::{KEY, Place, Someone, config};
+
+#[tokio::test]
+async fn a_message_of_five_megabytes_is_refused_with_the_way_out_and_one_of_three_is_taken() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    let send = |size: usize| {
+        json!({ "sessionKey": KEY, "message": "x".repeat(size), "idempotencyKey": size.to_string() })
+    };
+    let error = someone.ask("chat.send", send(5 * 1024 * 1024)).await.unwrap_err();
+    assert!(error.message.contains("5120 KB") && error.message.contains("4096 KB"), "{error}");
+    let size = 3 * 1024 * 1024;
+    someone.ask("chat.send", send(size)).await.unwrap();
+    assert_eq!(someone.end_of(&size.to_string()).await["state"], "final");
+    someone.send(KEY, "next", "hello").await;
+    assert_eq!(someone.end_of("next").await["state"], "final", "the session can still be used");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_session_key_is_a_name_and_nothing_else() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    for key in ["", "a\0b", "a\nb", &"x".repeat(1024 * 1024)] {
+        let params = json!({ "sessionKey": key, "message": "hi", "idempotencyKey": "r" });
+        let error = someone.ask("chat.send", params).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidRequest);
+        assert!(error.message.len() < 300, "{error}");
+        for method in ["chat.history", "sessions.describe", "sessions.delete"] {
+            let params = match method {
+                "chat.history" => json!({ "sessionKey": key }),
+                _ => json!({ "key": key }),
+            };
+            someone.ask(method, params).await.unwrap_err();
+        }
+    }
+    let key = "../../../etc/passwd";
+    someone.send(key, "r", "hello").await;
+    assert_eq!(someone.end_of("r").await["state"], "final");
+    let inside = std::fs::read_dir(place.path()).unwrap().count();
+    assert_eq!(inside, 2, "the configuration and the state, nothing else");
+    let deleted = someone.ask("sessions.delete", json!({ "key": key })).await.unwrap();
+    assert_eq!(deleted["deleted"], true);
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn empty_messages_bad_keys_and_bad_attachments_are_refused() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let someone = Someone::new(&gateway);
+    let file = |content: &str| json!([{ "mimeType": "image/png", "content": content }]);
+    let bad = [
+        json!({ "sessionKey": KEY, "message": " \n", "idempotencyKey": "r" }),
+        json!({ "sessionKey": KEY, "message": "hi", "idempotencyKey": "" }),
+        json!({ "sessionKey": KEY, "message": "hi", "idempotencyKey": "a\0" }),
+        json!({ "sessionKey": KEY, "message": "hi", "idempotencyKey": "r".repeat(257) }),
+        json!({ "sessionKey": KEY, "message": "hi", "idempotencyKey": "r", "attachments": file("!") }),
+        json!({ "sessionKey": KEY, "message": "hi", "idempotencyKey": "r", "attachments": [{}] }),
+        json!({ "sessionKey": KEY, "message": 7, "idempotencyKey": "r" }),
+        json!({ "sessionKey": KEY, "message": "hi", "idempotencyKey": "r", "surprise": 1 }),
+        json!("text"),
+        json!(null),
+    ];
+    for params in bad {
+        let error = someone.ask("chat.send", params.clone()).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidRequest, "{params}: {error}");
+    }
+    let sessions = someone.ask("sessions.list", json!({})).await.unwrap();
+    assert_eq!(sessions["count"], 0, "nothing of it left a trace");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn an_unknown_method_is_named_and_a_missing_scope_too() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let reader = Someone::with(&gateway, &["read"]);
+    let error = reader.ask("chat.levitate", json!({})).await.unwrap_err();
+    assert!(error.is_unknown_method() && error.message.contains("chat.levitate"), "{error}");
+    for (method, scope) in [
+        ("chat.send", "operator.write"),
+        ("chat.abort", "operator.write"),
+        ("approvals.list", "operator.approvals"),
+        ("config.reload", "operator.admin"),
+    ] {
+        let error = reader.ask(method, json!({})).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::Forbidden, "{error}");
+        assert!(error.message.contains(scope) && error.message.contains(method), "{error}");
+    }
+    reader.ask("status", json!({})).await.unwrap();
+    reader.ask("health", json!({})).await.unwrap();
+    gateway.stop(Duration::ZERO).await;
+}

@@ -1,0 +1,174 @@
+//! Sending, hearing, aborting.
+
+use openclaw_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::support::{KEY, Place, Someone, config, entry, text};
+
+#[tokio::test]
+async fn a_message_becomes_events_in_order_an_answer_and_history() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    let sent = someone.send(KEY, "r1", "/call mcp_x_add {\"a\":2,\"b\":3}").await;
+    assert_eq!(sent, json!({ "runId": "r1", "status": "started" }));
+    let heard = someone.hear_run("r1").await;
+    let told = |name: &str| -> Vec<&Value> {
+        heard.iter().filter(|(event, _)| event == name).map(|(_, payload)| payload).collect()
+    };
+    for name in ["agent", "chat"] {
+        let numbers: Vec<u64> = told(name).iter().map(|it| it["seq"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "{name}");
+        assert!(told(name).iter().all(|it| it["runId"] == "r1"));
+    }
+    let phases: Vec<String> = told("agent")
+        .iter()
+        .filter(|it| it["stream"] == "lifecycle" || it["stream"] == "tool")
+        .map(|it| it["data"]["phase"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(phases, ["start", "start", "result", "end"]);
+    let result = told("agent").into_iter().find(|it| it["data"]["phase"] == "result").unwrap();
+    let data = &result["data"];
+    assert_eq!((&data["name"], &data["isError"]), (&json!("mcp_x_add"), &json!(false)));
+    assert!(data["text"].as_str().unwrap().contains('5'), "{data}");
+    assert!(!data["text"].as_str().unwrap().contains("EXTERNAL_UNTRUSTED"), "{data}");
+    let streamed: String = told("chat")
+        .iter()
+        .filter(|it| it["state"] == "delta")
+        .map(|it| it["deltaText"].as_str().unwrap())
+        .collect();
+    let end = &heard.last().unwrap().1;
+    assert_eq!(end["state"], "final");
+    assert_eq!(streamed, text(end), "what was streamed is what is said in the end");
+    let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    let roles: Vec<&str> = history["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "toolResult", "assistant"]);
+    let sessions = someone.ask("sessions.list", json!({})).await.unwrap();
+    assert_eq!(sessions["sessions"][0]["status"], "done", "who heard its end finds it so");
+    someone.ask("sessions.delete", json!({ "key": KEY })).await.unwrap();
+    gateway.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_sent_twice_is_answered_once() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    let words = "/call mcp_x_sleep {\"ms\":60000}";
+    someone.send(KEY, "slow", words).await;
+    assert_eq!(someone.send(KEY, "slow", words).await["status"], "in_flight");
+    someone.until_called("slow").await;
+    someone.ask("chat.abort", json!({ "sessionKey": KEY, "runId": "slow" })).await.unwrap();
+    assert_eq!(someone.end_of("slow").await["state"], "aborted");
+    someone.send(KEY, "quick", "hello").await;
+    assert_eq!(someone.end_of("quick").await["state"], "final");
+    assert_eq!(someone.send(KEY, "quick", "hello").await["status"], "ok");
+    let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    let said = history["messages"].as_array().unwrap().iter();
+    assert_eq!(said.filter(|it| it["role"] == "user").count(), 2);
+    gateway.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_message_that_was_refused_may_be_sent_again_with_the_same_key() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    let mut params = json!({
+        "sessionKey": KEY, "message": "hello", "idempotencyKey": "r", "agentId": "nobody"
+    });
+    let error = someone.ask("chat.send", params.clone()).await.unwrap_err();
+    assert!(error.message.contains("there is no agent `nobody`"), "{error}");
+    params["agentId"] = json!("main");
+    assert_eq!(someone.ask("chat.send", params).await.unwrap()["status"], "started");
+    assert_eq!(someone.end_of("r").await["state"], "final");
+    gateway.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn an_abort_ends_the_call_and_those_that_wait_and_the_session_goes_on() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    someone.send(KEY, "one", "/call mcp_x_sleep {\"ms\":60000}").await;
+    someone.send(KEY, "two", "hello").await;
+    someone.until_called("one").await;
+    let aborted = someone.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
+    let mut ids: Vec<&str> =
+        aborted["runIds"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!((&aborted["aborted"], ids), (&json!(true), vec!["one", "two"]));
+    let (mut ended, mut states) = (Vec::new(), Vec::new());
+    while ended.len() < 2 {
+        let chat = someone.hear_of("chat").await;
+        if crate::support::is_end(&chat) {
+            ended.push(chat["runId"].as_str().unwrap().to_owned());
+            states.push(chat["state"].as_str().unwrap().to_owned());
+        }
+    }
+    assert_eq!(states, ["aborted", "aborted"]);
+    let nothing = someone.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
+    assert_eq!(nothing["aborted"], false);
+    someone.send(KEY, "three", "/call mcp_x_echo {\"text\":\"here\"}").await;
+    let end = someone.end_of("three").await;
+    assert!(end["state"] == "final" && text(&end).contains("here"), "{end}");
+    gateway.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_turn_that_takes_longer_than_its_sender_wants_is_ended() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    let params = json!({ "sessionKey": KEY, "message": "/call mcp_x_sleep {\"ms\":60000}",
+                         "idempotencyKey": "r", "timeoutMs": 50 });
+    someone.ask("chat.send", params).await.unwrap();
+    assert_eq!(someone.end_of("r").await["state"], "aborted");
+    gateway.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn those_who_follow_a_session_hear_the_same_and_nobody_else_hears_anything() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let [mut sender, mut follower, mut watcher, mut stranger] =
+        std::array::from_fn(|_| Someone::new(&gateway));
+    follower.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    watcher.ask("sessions.subscribe", json!({})).await.unwrap();
+    stranger.ask("chat.history", json!({ "sessionKey": "agent:main:other" })).await.unwrap();
+    sender.send(KEY, "r", "hello").await;
+    let heard = sender.hear_run("r").await;
+    assert_eq!(follower.hear_run("r").await, heard);
+    assert_eq!(watcher.hear_run("r").await, heard);
+    let strange = stranger.heard_so_far();
+    assert!(!strange.iter().any(|(_, payload)| payload["runId"] == "r"), "{strange:?}");
+    gateway.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_of_one_session_are_answered_one_after_the_other_in_the_order_they_came() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    let runs: Vec<String> = (0..20).map(|nth| format!("r{nth}")).collect();
+    let sent = runs.iter().map(|run| someone.send(KEY, run, run));
+    futures_util::future::join_all(sent).await;
+    let mut ended = Vec::new();
+    let mut running: Option<String> = None;
+    while ended.len() < runs.len() {
+        let (name, payload) = someone.hear().await;
+        let Some(run) = payload["runId"].as_str().map(ToOwned::to_owned) else { continue };
+        assert_eq!(running.get_or_insert_with(|| run.clone()), &run, "turns mix");
+        if name == "chat" && crate::support::is_end(&payload) {
+            ended.push(run);
+            running = None;
+        }
+    }
+    assert_eq!(ended, runs);
+    gateway.stop(std::time::Duration::ZERO).await;
+}

@@ -1,0 +1,119 @@
+//! Tools that a client lends to a session.
+
+use std::time::Duration;
+
+use openclaw_gateway::Gateway;
+use serde_json::{Value, json};
+
+use crate::support::{KEY, Place, Someone, config, text};
+
+const CALL: &str = "/call open_file {\"name\":\"a.txt\"}";
+
+async fn lend(lender: &Someone) {
+    let tool = json!({
+        "name": "open_file", "description": "Opens a file in the editor", "readOnly": true,
+        "parameters": { "type": "object", "properties": { "name": { "type": "string" } },
+                        "required": ["name"] },
+    });
+    let params = json!({ "sessionKey": KEY, "tools": [tool] });
+    let lent = lender.ask("sessions.setExtraTools", params).await.unwrap();
+    assert_eq!(lent, json!({ "ok": true, "tools": ["open_file"] }));
+}
+
+async fn start() -> (Place, std::sync::Arc<Gateway>) {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    (place, gateway)
+}
+
+async fn result(someone: &mut Someone, run: &str) -> Value {
+    let heard = someone.hear_run(run).await;
+    let is_result = |payload: &Value| payload["data"]["phase"] == "result";
+    let result = heard.into_iter().find(|(_, payload)| is_result(payload));
+    result.unwrap().1["data"].clone()
+}
+
+#[tokio::test]
+async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_wrapped() {
+    let (_place, gateway) = start().await;
+    let [mut lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));
+    lend(&lender).await;
+    person.send(KEY, "r", CALL).await;
+    let asked = lender.hear_of("node.invoke.request").await;
+    assert_eq!(asked["command"], "open_file");
+    assert_eq!(asked["paramsJSON"], "{\"name\":\"a.txt\"}");
+    let answer = json!({ "id": asked["id"], "nodeId": asked["nodeId"], "ok": true,
+                         "payload": "what stands in it" });
+    let stranger = Someone::new(&gateway);
+    let error = stranger.ask("node.invoke.result", answer.clone()).await.unwrap_err();
+    assert!(error.message.contains("no call of that id"), "{error}");
+    lender.ask("node.invoke.result", answer.clone()).await.unwrap();
+    let end = person.end_of("r").await;
+    assert!(text(&end).contains("what stands in it"), "{end}");
+    assert!(lender.ask("node.invoke.result", answer).await.is_err(), "once is enough");
+    let history = person.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    let shown = history["messages"][2]["content"][0]["content"][0]["text"].as_str().unwrap();
+    assert!(openclaw_content::unwrap(shown).is_some(), "{shown}");
+    assert!(!person.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn wrong_arguments_never_reach_the_lender_and_other_sessions_have_nothing_of_it() {
+    let (_place, gateway) = start().await;
+    let [mut lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));
+    lend(&lender).await;
+    person.send(KEY, "r1", "/call open_file {\"name\":7}").await;
+    let data = result(&mut person, "r1").await;
+    assert_eq!(data["failure"], "invalid-arguments", "{data}");
+    person.send("agent:main:other", "r2", CALL).await;
+    let data = result(&mut person, "r2").await;
+    assert!(data["text"].as_str().unwrap().contains("There is no tool"), "{data}");
+    assert!(!lender.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_lender_that_goes_in_mid_call_ends_the_call_and_takes_its_tools_along() {
+    let (_place, gateway) = start().await;
+    let [mut lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));
+    lend(&lender).await;
+    person.send(KEY, "r1", CALL).await;
+    lender.hear_of("node.invoke.request").await;
+    drop(lender);
+    let data = result(&mut person, "r1").await;
+    assert_eq!(data["failure"], "unavailable");
+    assert!(data["text"].as_str().unwrap().contains("client that lent this tool is gone"));
+    person.send(KEY, "r2", CALL).await;
+    let data = result(&mut person, "r2").await;
+    assert!(data["text"].as_str().unwrap().contains("There is no tool"), "{data}");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn too_much_or_nonsense_is_not_borrowed() {
+    let (_place, gateway) = start().await;
+    let lender = Someone::new(&gateway);
+    let tool = |name: String| json!({ "name": name, "description": "" });
+    let many: Vec<Value> = (0..201).map(|nth| tool(format!("t{nth}"))).collect();
+    let bad = [
+        json!(many),
+        json!([tool("no good name!".to_owned())]),
+        json!([{ "name": "t", "description": "", "parameters": "text" }]),
+    ];
+    for tools in bad {
+        let params = json!({ "sessionKey": KEY, "tools": tools });
+        lender.ask("sessions.setExtraTools", params).await.unwrap_err();
+    }
+    for nth in 0..64 {
+        let tools = [tool("t".to_owned())];
+        let params = json!({ "sessionKey": format!("s{nth}"), "tools": tools });
+        lender.ask("sessions.setExtraTools", params).await.unwrap();
+    }
+    let one_more = json!({ "sessionKey": "s64", "tools": [tool("t".to_owned())] });
+    let error = lender.ask("sessions.setExtraTools", one_more.clone()).await.unwrap_err();
+    assert!(error.message.contains("64 sessions"), "{error}");
+    lender.ask("sessions.setExtraTools", json!({ "sessionKey": "s0", "tools": [] })).await.unwrap();
+    lender.ask("sessions.setExtraTools", one_more).await.unwrap();
+    gateway.stop(Duration::ZERO).await;
+}

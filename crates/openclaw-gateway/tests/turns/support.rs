@@ -1,0 +1,243 @@
+//! A gateway with a folder of its own, and callers that remember what they hear.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
+use openclaw_gateway::socket::Caller;
+use openclaw_gateway::{Gateway, Setup};
+use openclaw_mcp::bridge::Office;
+use openclaw_mcp::client::Host;
+use openclaw_mcp::dial::Surroundings;
+use openclaw_mcp::fleet;
+use openclaw_mcp::guard::Guard;
+use openclaw_mcp::server::Folders;
+use openclaw_protocol::client::Options;
+use openclaw_protocol::{ErrorShape, EventReceiver, Heard, Surface};
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_testkit::{Script, TestServer, processes};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+/// Generous: the machine may be busy.
+pub(crate) const LONG: Duration = Duration::from_secs(90);
+/// The session that most tests talk in.
+pub(crate) const KEY: &str = "agent:main:main";
+
+/// A folder with a configuration.
+pub(crate) struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new(config: &Value) -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        place.write(&config.to_string());
+        place
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.path().join("openclaw.json")
+    }
+
+    /// Saves another configuration.
+    pub(crate) fn write(&self, config: &str) {
+        std::fs::write(self.config_file(), config).unwrap();
+    }
+
+    pub(crate) fn setup(&self) -> Setup {
+        let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+        let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+        let surroundings = Surroundings {
+            resolver,
+            environment: environment.clone(),
+            guard: Guard::none(),
+            host: Host::default(),
+        };
+        let file = self.config_file();
+        let reading = file.clone();
+        let read: Arc<dyn Fn() -> Loaded + Send + Sync> = Arc::new(move || {
+            load(&reading, ConfigSurroundings { variable: &|_| None, home: None })
+        });
+        let loaded = read();
+        let Some(config) = loaded.config else { panic!("{:?}", loaded.report) };
+        Setup {
+            config,
+            config_file: file,
+            load: read,
+            state: self.path().join("state"),
+            fleet: fleet::Setup {
+                surroundings,
+                folders: Folders::default(),
+                office: Office::none(),
+                tries_again: true,
+            },
+            environment,
+            version: "1.2.3".to_owned(),
+        }
+    }
+
+    /// A gateway whose servers were tried.
+    pub(crate) async fn start(&self) -> Arc<Gateway> {
+        let gateway = Gateway::start(self.setup()).await.unwrap();
+        timeout(LONG, gateway.fleet().tried()).await.unwrap();
+        gateway
+    }
+}
+
+/// The offline model, and these servers.
+pub(crate) fn config(servers: &Value) -> Value {
+    json!({
+        "agents": { "defaults": { "model": "offline", "toolSearchThreshold": 0 } },
+        "mcp": { "servers": servers },
+    })
+}
+
+/// The entry of a server of the testkit, whose tools nobody is asked about.
+pub(crate) fn entry(script: &Script) -> Value {
+    let (program, args) = TestServer::stdio(script);
+    json!({ "command": program, "args": args, "timeout": 60_000, "approval": "never",
+            "rateLimit": 0 })
+}
+
+/// The same with further keys.
+pub(crate) fn entry_with(script: &Script, more: &Value) -> Value {
+    let mut entry = entry(script);
+    for (key, value) in more.as_object().unwrap() {
+        entry[key] = value.clone();
+    }
+    entry
+}
+
+/// Somebody who is connected.
+pub(crate) struct Someone {
+    pub(crate) surface: Arc<dyn Surface>,
+    events: EventReceiver,
+}
+
+impl Someone {
+    pub(crate) fn at(surface: Arc<dyn Surface>) -> Self {
+        let events = surface.events();
+        Self { surface, events }
+    }
+
+    /// In this process, and may do everything.
+    pub(crate) fn new(gateway: &Arc<Gateway>) -> Self {
+        let all = ["admin", "read", "write", "approvals"];
+        Self::with(gateway, &all)
+    }
+
+    /// In this process, with these scopes.
+    pub(crate) fn with(gateway: &Arc<Gateway>, scopes: &[&str]) -> Self {
+        let options = Options::new("", None, "1");
+        Self::at(gateway.caller(Caller {
+            client: options.client,
+            role: options.role,
+            scopes: scopes.iter().map(|scope| format!("operator.{scope}")).collect(),
+            caps: options.caps,
+            commands: Vec::new(),
+            remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            connection: "this process".to_owned(),
+        }))
+    }
+
+    pub(crate) async fn ask(&self, method: &str, params: Value) -> Result<Value, ErrorShape> {
+        let params = to_raw_value(&params).unwrap();
+        let answer = timeout(LONG, self.surface.request(method, Some(params))).await.unwrap()?;
+        Ok(serde_json::from_str(answer.get()).unwrap())
+    }
+
+    /// Says something; its run.
+    pub(crate) async fn send(&self, key: &str, run: &str, message: &str) -> Value {
+        let params = json!({ "sessionKey": key, "message": message, "idempotencyKey": run });
+        self.ask("chat.send", params).await.unwrap()
+    }
+
+    /// The next event, by its name.
+    pub(crate) async fn hear(&mut self) -> (String, Value) {
+        match timeout(LONG, self.events.next()).await.unwrap().unwrap() {
+            Heard::Event(event) => {
+                (event.event.to_string(), serde_json::from_str(event.payload.get()).unwrap())
+            }
+            Heard::Lagged(missed) => panic!("{missed} events were missed"),
+        }
+    }
+
+    /// The next event of this name.
+    pub(crate) async fn hear_of(&mut self, name: &str) -> Value {
+        loop {
+            let (event, payload) = self.hear().await;
+            if event == name {
+                return payload;
+            }
+        }
+    }
+
+    /// All events of a run, up to its end.
+    pub(crate) async fn hear_run(&mut self, run: &str) -> Vec<(String, Value)> {
+        let mut heard = Vec::new();
+        loop {
+            let (name, payload) = self.hear().await;
+            if payload["runId"] != run || !matches!(name.as_str(), "chat" | "agent") {
+                continue;
+            }
+            let is_over = name == "chat" && is_end(&payload);
+            heard.push((name, payload));
+            if is_over {
+                return heard;
+            }
+        }
+    }
+
+    /// How a run ends.
+    pub(crate) async fn end_of(&mut self, run: &str) -> Value {
+        self.hear_run(run).await.pop().unwrap().1
+    }
+
+    /// Waits until a tool is called in a run.
+    pub(crate) async fn until_called(&mut self, run: &str) -> Value {
+        loop {
+            let event = self.hear_of("agent").await;
+            if event["runId"] == run && event["stream"] == "tool" {
+                return event;
+            }
+        }
+    }
+
+    /// What is heard already, without waiting.
+    pub(crate) fn heard_so_far(&mut self) -> Vec<(String, Value)> {
+        let mut heard = Vec::new();
+        while let Some(Some(Heard::Event(event))) =
+            futures_util::FutureExt::now_or_never(self.events.next())
+        {
+            let payload = serde_json::from_str(event.payload.get()).unwrap();
+            heard.push((event.event.to_string(), payload));
+        }
+        heard
+    }
+}
+
+pub(crate) fn is_end(chat: &Value) -> bool {
+    matches!(chat["state"].as_str(), Some("final" | "aborted" | "error"))
+}
+
+/// The text of a final event, or of another with a message.
+pub(crate) fn text(event: &Value) -> String {
+    event["message"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Asserts that nothing of a server is left, which its script names by a tag.
+pub(crate) async fn assert_nothing_left(tag: &'static str) {
+    let left = tokio::task::spawn_blocking(move || {
+        processes::wait_until_none(Duration::from_secs(30), || processes::mentioning(tag))
+    });
+    assert_eq!(left.await.unwrap(), Vec::<u32>::new());
+}
