@@ -51,10 +51,7 @@ async fn who_may_decide_is_asked_and_the_answer_decides() {
         assert!(error.message.contains("operator.approvals"), "{error}");
         person.ask("approvals.respond", answer.clone()).await.unwrap();
         let resolved = person.hear_of("approval.resolved").await;
-        assert_eq!(
-            resolved,
-            json!({ "id": asked["id"], "decision": decision, "reason": "user" })
-        );
+        assert_eq!(resolved, json!({ "id": asked["id"], "decision": decision, "reason": "user" }));
         assert_eq!(person.end_of(&run).await["state"], "final");
         assert!(result(&person).await.contains(expected), "{decision}");
         assert!(person.ask("approvals.respond", answer).await.is_err(), "once is enough");

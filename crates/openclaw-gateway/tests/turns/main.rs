@@ -2,5 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+mod approvals;
+mod bad_input;
 mod chatting;
+mod crowd;
+mod lending;
+mod reloading;
+mod schema;
+mod stopping;
 mod support;

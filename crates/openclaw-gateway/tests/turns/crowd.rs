@@ -1,0 +1,72 @@
+//! Many conversations at once.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use openclaw_gateway::serve::serve;
+use openclaw_gateway::state;
+use openclaw_protocol::client::{Client, Options};
+use openclaw_testkit::Script;
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::support::{LONG, Place, Someone, config, entry, is_end, text};
+
+/// Conversations of one caller.
+const EACH: usize = 20;
+
+/// Talks in many sessions at once, in each with a call; how many got the right answer.
+async fn talk(mut someone: Someone, nth: usize) -> usize {
+    let key = |chat: usize| format!("agent:main:crowd-{nth}-{chat}");
+    let number = |chat: usize| 10_000 + nth * 1_000 + chat;
+    let sent = (0..EACH).map(|chat| {
+        let words = format!("/call mcp_x_add {{\"a\":{},\"b\":1}}", number(chat));
+        let (someone, key) = (&someone, key(chat));
+        async move { someone.send(&key, &key, &words).await }
+    });
+    for sent in join_all(sent).await {
+        assert_eq!(sent["status"], "started");
+    }
+    let mut right = 0;
+    for _ in 0..EACH {
+        let chat = loop {
+            let chat = someone.hear_of("chat").await;
+            if is_end(&chat) {
+                break chat;
+            }
+        };
+        let of = (0..EACH).find(|of| chat["sessionKey"] == key(*of)).unwrap();
+        let wanted = (number(of) + 1).to_string();
+        assert!(chat["state"] == "final" && text(&chat).contains(&wanted), "{chat}");
+        right += 1;
+    }
+    right
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_hundred_conversations_at_once_none_is_lost() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let talks = (0..10).map(|nth| tokio::spawn(talk(Someone::new(&gateway), nth)));
+    let right: usize = join_all(talks).await.into_iter().map(Result::unwrap).sum();
+    assert_eq!(right, 200);
+    timeout(LONG, gateway.stop(LONG)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_hundred_conversations_over_sockets_none_is_lost() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
+    let found = state::find(served.state()).unwrap();
+    let talks = (0..10).map(|nth| {
+        let options = Options::new(found.url.clone(), found.token.clone(), "1");
+        tokio::spawn(async move {
+            let client = Client::connect(&options).await.unwrap();
+            talk(Someone::at(Arc::new(client)), nth).await
+        })
+    });
+    let right: usize = join_all(talks).await.into_iter().map(Result::unwrap).sum();
+    assert_eq!(right, 200);
+    timeout(LONG, served.stop(LONG)).await.unwrap();
+}

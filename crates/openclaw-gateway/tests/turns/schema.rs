@@ -1,0 +1,184 @@
+//! What a running gateway says, against the published schema of the protocol.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use openclaw_gateway::serve::serve;
+use openclaw_gateway::state;
+use openclaw_testkit::{Peers, Script};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::support::{KEY, LONG, Place, config, entry, entry_with, is_end};
+
+/// The published schema.
+struct Schema(Value);
+
+impl Schema {
+    fn find() -> Self {
+        let text = std::fs::read_to_string(Peers::find().gateway_schema()).unwrap();
+        Self(serde_json::from_str(&text).unwrap())
+    }
+
+    #[track_caller]
+    fn check(&self, name: &str, value: &Value) {
+        let definition = &self.0["definitions"][name];
+        assert!(definition.is_object(), "the schema has no {name}");
+        let validator = jsonschema::validator_for(definition).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(value)
+            .map(|it| format!("{}: {it}", it.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
+    }
+
+    /// An event as it came, with what it carries.
+    #[track_caller]
+    fn check_event(&self, frame: &Value) {
+        self.check("EventFrame", frame);
+        let payload = &frame["payload"];
+        match (frame["event"].as_str().unwrap(), payload["state"].as_str()) {
+            ("chat", Some("delta")) => self.check("ChatDeltaEvent", payload),
+            ("chat", Some("final")) => self.check("ChatFinalEvent", payload),
+            ("chat", Some("aborted")) => self.check("ChatAbortedEvent", payload),
+            ("chat", Some("error")) => self.check("ChatErrorEvent", payload),
+            ("agent", _) => self.check("AgentEvent", payload),
+            ("tick", _) => self.check("TickEvent", payload),
+            ("shutdown", _) => self.check("ShutdownEvent", payload),
+            ("node.invoke.request", _) => self.check("NodeInvokeRequestEvent", payload),
+            ("chat", state) => panic!("a chat event in no state: {state:?}"),
+            // Ours alone.
+            _ => {}
+        }
+    }
+}
+
+/// A client that looks at every frame.
+struct Looking {
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    schema: Schema,
+}
+
+impl Looking {
+    /// The next frame, checked; none at the end.
+    async fn frame(&mut self) -> Option<Value> {
+        loop {
+            match timeout(LONG, self.socket.next()).await.unwrap() {
+                Some(Ok(Message::Text(text))) => {
+                    let frame: Value = serde_json::from_str(&text).unwrap();
+                    match frame["type"] == "event" {
+                        true => self.schema.check_event(&frame),
+                        false => self.schema.check("ResponseFrame", &frame),
+                    }
+                    return Some(frame);
+                }
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
+    /// Asks; the answer's payload, or its error.
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let request = json!({ "type": "req", "id": "1", "method": method, "params": params });
+        self.schema.check("RequestFrame", &request);
+        self.socket.send(Message::text(request.to_string())).await.unwrap();
+        loop {
+            let mut frame = self.frame().await.unwrap();
+            if frame["type"] == "res" {
+                let is_ok = frame["ok"] == true;
+                return frame[if is_ok { "payload" } else { "error" }].take();
+            }
+        }
+    }
+
+    /// Says something, and looks at everything up to its end.
+    async fn say(&mut self, run: &str, message: &str) -> Value {
+        let params = json!({ "sessionKey": KEY, "message": message, "idempotencyKey": run });
+        self.schema.check("ChatSendParams", &params);
+        self.ask("chat.send", params).await;
+        self.until_end(run).await
+    }
+
+    async fn until_end(&mut self, run: &str) -> Value {
+        loop {
+            let frame = self.frame().await.unwrap();
+            let payload = &frame["payload"];
+            if frame["event"] == "chat" && payload["runId"] == run && is_end(payload) {
+                return payload.clone();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_running_gateway_says_is_what_the_schema_says() {
+    let prompts = entry_with(&Script::new(), &json!({ "approval": "auto" }));
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()), "y": prompts })));
+    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
+    let found = state::find(served.state()).unwrap();
+    let (socket, _) = timeout(LONG, connect_async(found.url)).await.unwrap().unwrap();
+    let mut client = Looking { socket, schema: Schema::find() };
+    let params = json!({
+        "minProtocol": 4, "maxProtocol": 4,
+        "client": { "id": "test", "version": "1", "platform": "linux", "mode": "test" },
+        "role": "operator", "scopes": ["operator.admin"],
+        "auth": { "token": found.token.unwrap().expose() },
+    });
+    let hello = client.ask("connect", params).await;
+    client.schema.check("HelloOk", &hello);
+
+    // A turn with a call, one that is aborted, one with a wrong call, one with many words.
+    assert_eq!(client.say("r1", "/call mcp_x_mixed {}").await["state"], "final");
+    assert_eq!(client.say("r2", "/call mcp_nobody {}").await["state"], "final");
+    assert_eq!(client.say("r3", "hello").await["state"], "final");
+    let call = "/call mcp_x_sleep {\"ms\":80000}";
+    let params = json!({ "sessionKey": KEY, "message": call, "idempotencyKey": "r4" });
+    client.ask("chat.send", params).await;
+    let params = json!({ "sessionKey": KEY, "runId": "r4" });
+    assert_eq!(client.ask("chat.abort", params).await["aborted"], true);
+    assert_eq!(client.until_end("r4").await["state"], "aborted");
+
+    let history = client.ask("chat.history", json!({ "sessionKey": KEY })).await;
+    let typed: openclaw_protocol::chat::HistoryResult =
+        serde_json::from_value(history.clone()).unwrap();
+    assert!(typed.messages.len() >= 8, "{history:#}");
+    let sessions = client.ask("sessions.list", json!({})).await;
+    assert_eq!(sessions["count"], 1);
+    for row in sessions["sessions"].as_array().unwrap() {
+        client.schema.check("SessionRow", row);
+    }
+    let described = client.ask("sessions.describe", json!({ "key": KEY })).await;
+    client.schema.check("SessionRow", &described["session"]);
+    for (method, params, shape) in [
+        ("agents.list", json!({}), "AgentsListResult"),
+        ("commands.list", json!({}), "CommandsListResult"),
+        ("tools.catalog", json!({}), "ToolsCatalogResult"),
+        (
+            "tools.invoke",
+            json!({ "name": "mcp_x_echo", "args": { "text": "hi" } }),
+            "ToolsInvokeResult",
+        ),
+        ("tools.invoke", json!({ "name": "mcp_y_add", "args": {} }), "ToolsInvokeResult"),
+        ("sessions.delete", json!({ "key": KEY }), "SessionsDeleteResult"),
+        ("nobody.knows", json!({}), "ErrorShape"),
+        ("chat.send", json!({}), "ErrorShape"),
+        (
+            "chat.send",
+            json!({ "sessionKey": "", "message": "", "idempotencyKey": "" }),
+            "ErrorShape",
+        ),
+    ] {
+        let answer = client.ask(method, params).await;
+        client.schema.check(shape, &answer);
+    }
+    for method in ["health", "status", "config.get"] {
+        assert!(client.ask(method, json!({})).await.is_object(), "{method}");
+    }
+    let last = async { while client.frame().await.is_some() {} };
+    timeout(LONG, async { tokio::join!(served.stop(Duration::ZERO), last) }).await.unwrap();
+}

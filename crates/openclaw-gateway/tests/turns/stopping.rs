@@ -1,0 +1,75 @@
+//! The end of a gateway (L5).
+
+use std::time::Duration;
+
+use openclaw_gateway::serve::serve;
+use openclaw_gateway::state;
+use openclaw_protocol::client::{Client, Options};
+use openclaw_testkit::Script;
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::support::{KEY, LONG, Place, Someone, assert_nothing_left, config, entry, text};
+
+#[tokio::test]
+async fn a_turn_under_way_gets_its_time_and_nothing_new_begins() {
+    const TAG: &str = "stopped-in-time";
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new().name(TAG)) })));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":500}").await;
+    someone.until_called("r").await;
+    let turned_away = async {
+        tokio::task::yield_now().await;
+        let params = json!({ "sessionKey": KEY, "message": "hi", "idempotencyKey": "late" });
+        let error = someone.ask("chat.send", params).await.unwrap_err();
+        assert!(error.message.contains("stopping"), "{error}");
+    };
+    timeout(LONG, async { tokio::join!(gateway.stop(LONG), turned_away) }).await.unwrap();
+    let end = someone.end_of("r").await;
+    assert!(end["state"] == "final" && text(&end).contains("slept 500 ms"), "{end}");
+    assert_nothing_left(TAG).await;
+}
+
+#[tokio::test]
+async fn a_turn_that_takes_too_long_is_ended_and_no_process_is_left() {
+    const TAG: &str = "stopped-too-slow";
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new().name(TAG)) })));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":80000}").await;
+    someone.send(KEY, "waits", "hello").await;
+    someone.until_called("r").await;
+    timeout(LONG, gateway.stop(Duration::from_millis(50))).await.unwrap();
+    assert_eq!(someone.end_of("r").await["state"], "aborted");
+    assert_nothing_left(TAG).await;
+    // What was said is there for the next gateway, which a provider would understand.
+    drop((someone, gateway));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    someone.send(KEY, "again", "/call mcp_x_echo {\"text\":\"here again\"}").await;
+    let end = someone.end_of("again").await;
+    assert!(text(&end).contains("here again"), "{end}");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn callers_at_a_socket_hear_the_end_of_their_turn_before_the_gateway_goes() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
+    let found = state::find(served.state()).unwrap();
+    let client = Client::connect(&Options::new(found.url, found.token, "1")).await.unwrap();
+    let mut someone = Someone::at(std::sync::Arc::new(client));
+    someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":500}").await;
+    someone.until_called("r").await;
+    let heard = async {
+        let end = someone.end_of("r").await;
+        someone.hear_of("shutdown").await;
+        end
+    };
+    let state = served.state().to_owned();
+    let ((), end) = timeout(LONG, async { tokio::join!(served.stop(LONG), heard) }).await.unwrap();
+    assert!(end["state"] == "final" && text(&end).contains("slept 500 ms"), "{end}");
+    assert!(state::find(&state).is_none(), "nobody is told to call it any more");
+}
