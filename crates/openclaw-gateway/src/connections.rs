@@ -57,12 +57,7 @@ impl Connections {
         merged
     }
 
-    fn add(
-        &self,
-        agent: &AgentId,
-        name: &ServerName,
-        config: ServerConfig,
-    ) -> Result<(), Problem> {
+    fn add(&self, agent: &AgentId, name: &ServerName, config: ServerConfig) -> Result<(), Problem> {
         let mut all = self.lock();
         let added = &mut all.entry(agent.clone()).or_default().added;
         if added.len() >= MAX_ADDED {

@@ -19,7 +19,8 @@ use crate::exit::Exit;
 use crate::output::{Column, Output, cut, cut_middle, fit, printable};
 
 /// A person, or a program, may want what no model sees.
-const EVERYTHING: Wishes<'_> = Wishes { watcher: None, within: None, everything: true };
+const EVERYTHING: Wishes<'_> =
+    Wishes { watcher: None, within: None, everything: true, max_chars: None };
 /// The server, what it has, and what that is.
 const COLUMNS: [Column; 3] = [
     Column { widths: [16, 10], cut },
