@@ -72,7 +72,7 @@ impl Lineage {
 
     /// All descendants that run now, but for the leader itself.
     pub(crate) fn descendants(&self) -> BTreeSet<Found> {
-        let running = running();
+        let running = running_since(self.leader);
         let mut members: BTreeSet<u32> = running
             .values()
             .filter(|stat| self.is_leader(stat) || self.is_marked(stat.found.pid))
@@ -146,11 +146,23 @@ struct Stat {
     parent: u32,
 }
 
-/// All processes that run, by number.
-fn running() -> BTreeMap<u32, Stat> {
+/// The processes that run and can come from this one, by number; itself among them. Numbers are given out
+/// in order until they run out, so that what comes later has a larger one: mostly a few are left to look
+/// at, of hundreds.
+fn running_since(leader: u32) -> BTreeMap<u32, Stat> {
+    let first = if have_run_out(leader) { 0 } else { leader };
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let stats = entries.filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?));
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let stats = numbers.filter(|pid| *pid >= first).filter_map(stat);
     stats.map(|stat| (stat.found.pid, stat)).collect()
+}
+
+/// Whether numbers have begun anew since this one was given out, or nobody knows.
+fn have_run_out(leader: u32) -> bool {
+    // Its last word is the number that was given out last.
+    let line = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let last = line.split_ascii_whitespace().next_back().and_then(|last| last.parse::<u32>().ok());
+    last.is_none_or(|last| last < leader)
 }
 
 /// A process that runs: one that has ended and was not waited for yet does not.
