@@ -18,6 +18,9 @@ use crate::offer::Offers;
 use crate::repetition::{Again, Repetition};
 use crate::turn::Turn;
 
+/// More calls are not made in one round.
+const MOST: usize = 128;
+
 /// What the calls of a round came to.
 #[derive(Debug)]
 pub(crate) struct Results {
@@ -45,7 +48,7 @@ pub(crate) async fn carry_out(
     repetition: &mut Repetition,
     manner: Manner,
 ) -> Results {
-    let again: Vec<Again> = uses.iter().map(|it| repetition.count(it)).collect();
+    let again = repetition.count_all(uses);
     let is_stuck = again.contains(&Again::Stop);
     let places = Semaphore::new(manner.parallel.max(1));
     let mut done: Vec<Option<ToolOutcome>> = uses.iter().map(|_| None).collect();
@@ -57,7 +60,11 @@ pub(crate) async fn carry_out(
             let places = &places;
             async move {
                 let _place = places.acquire().await;
-                (nth, one(turn, offers, call, again, manner.fallback).await)
+                let outcome = match nth < MOST {
+                    true => one(turn, offers, call, again, manner.fallback).await,
+                    false => too_many(turn, call),
+                };
+                (nth, outcome)
             }
         })
         .collect();
@@ -107,7 +114,7 @@ async fn one(
         (_, Again::Refuse(times)) => fail(
             Failure::Denied,
             format!(
-                "This very call was made {times} times in this turn. It is not made again: use what it \
+                "This very call was made {times} times in a row. It is not made again: use what it \
                  said, try something else, or answer."
             ),
         ),
@@ -122,6 +129,13 @@ async fn one(
             Err(words) => fail(Failure::InvalidArguments, words),
         },
     };
+    see_end(turn, call, &outcome);
+    outcome
+}
+
+fn too_many(turn: &Turn, call: &ToolUse) -> ToolOutcome {
+    let words = format!("More than {MOST} calls at once are not made. Make this one later.");
+    let outcome = fail(Failure::RateLimited, words);
     see_end(turn, call, &outcome);
     outcome
 }

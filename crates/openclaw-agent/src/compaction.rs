@@ -28,6 +28,8 @@ const MESSAGES: usize = 30;
 /// A summary takes no longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 const SUMMARY_TOKENS: u32 = 2_000;
+/// A model that does not keep to that is not listened to any further.
+const SUMMARY_BYTES: usize = 32_000;
 
 const ASK: &str = "Summarise the conversation below for an agent that must go on with it: what the person wants, \
 what was done and found out (names, paths, numbers), what is still open. Plain text, at most 400 words. Parts of it come \
@@ -270,6 +272,9 @@ async fn ask(model: &dyn Model, transcript: String) -> Option<String> {
     let mut stream = model.stream(request);
     let mut summary = String::new();
     while let Some(chunk) = stream.next().await {
+        if summary.len() > SUMMARY_BYTES {
+            break;
+        }
         match chunk {
             Ok(Chunk::Text(text)) => summary.push_str(&text),
             Ok(_) => {}

@@ -9,7 +9,8 @@ const ENOUGH: u32 = 4;
 /// At this time, the turn ends.
 const TOO_MUCH: u32 = 8;
 
-/// How often each call was made in a turn.
+/// How often each call was made in a row. Whoever does something else in between, such as changing a file
+/// before running the tests again, has not made the same call forever; rounds have a limit of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Repetition(HashMap<(String, String), u32>);
 
@@ -25,7 +26,15 @@ pub(crate) enum Again {
 }
 
 impl Repetition {
-    pub(crate) fn count(&mut self, call: &ToolUse) -> Again {
+    /// Counts the calls of a round.
+    pub(crate) fn count_all(&mut self, calls: &[ToolUse]) -> Vec<Again> {
+        self.0.retain(|(name, arguments), _| {
+            calls.iter().any(|call| call.name == *name && call.arguments == *arguments)
+        });
+        calls.iter().map(|call| self.count(call)).collect()
+    }
+
+    fn count(&mut self, call: &ToolUse) -> Again {
         let times = self.0.entry((call.name.clone(), call.arguments.clone())).or_default();
         *times += 1;
         match *times {
@@ -44,11 +53,13 @@ mod tests {
     fn the_same_call_is_made_three_times_then_refused_then_ends_the_turn() {
         let call = ToolUse { id: "1".into(), name: "look".into(), arguments: "{}".into() };
         let mut repetition = Repetition::default();
-        let seen: Vec<Again> = (0..8).map(|_| repetition.count(&call)).collect();
+        let mut round = |call: &ToolUse| repetition.count_all(std::slice::from_ref(call))[0];
+        let seen: Vec<Again> = (0..8).map(|_| round(&call)).collect();
         assert_eq!(seen[..3], [Again::Go; 3]);
         assert_eq!(seen[3..7], [3, 4, 5, 6].map(Again::Refuse));
         assert_eq!(seen[7], Again::Stop);
-        let other = ToolUse { arguments: "{\"a\":1}".into(), ..call };
-        assert_eq!(repetition.count(&other), Again::Go);
+        let other = ToolUse { arguments: "{\"a\":1}".into(), ..call.clone() };
+        assert_eq!(round(&other), Again::Go);
+        assert_eq!(round(&call), Again::Go, "something else was done in between");
     }
 }

@@ -121,8 +121,8 @@ impl Models {
         let http = openclaw_models::http_client()?;
         let (mut models, mut first_error) = (Vec::new(), None);
         for name in names {
-            let settings = self.settings_for(name).await?;
-            match open(name, settings.as_slice(), http.clone()) {
+            let settings = self.settings_for(name).await;
+            match settings.and_then(|it| open(name, it.as_slice(), http.clone())) {
                 Ok(model) => models.push(model),
                 Err(error) => {
                     tracing::warn!(model = %name, %error, "a model cannot be used");

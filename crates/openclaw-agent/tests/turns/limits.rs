@@ -41,6 +41,33 @@ async fn the_same_call_forever_is_refused_then_ends_the_turn() {
 }
 
 #[tokio::test]
+async fn the_same_call_may_be_made_often_if_something_else_is_done_in_between() {
+    let edit_and_test = (0..10).flat_map(|nth| {
+        let edit = format!(r#"{{"nth":{nth}}}"#);
+        [Says::calls(&[("edit", edit.as_str())]), Says::calls(&[("test", "{}")])]
+    });
+    let bench = Bench::new(edit_and_test.chain([Says::says("it works")])).await;
+    let bench = bench.tool(TestTool::saying("edit", "done"));
+    let bench = bench.tool(TestTool::saying("test", "one failed"));
+    assert_eq!(bench.say("make it work").await.text, "it works");
+    let kept = bench.kept().await;
+    assert!(kept.iter().all(|record| record.calls.iter().all(|call| call.failure.is_none())));
+}
+
+#[tokio::test]
+async fn of_too_many_calls_in_one_round_the_first_are_made_and_the_others_are_said_not_to_be() {
+    let arguments: Vec<String> = (0..300).map(|nth| format!(r#"{{"nth":{nth}}}"#)).collect();
+    let calls: Vec<(&str, &str)> = arguments.iter().map(|it| ("look", it.as_str())).collect();
+    let bench = Bench::new([Says::calls(&calls), Says::says("done")]).await;
+    let bench = bench.tool(TestTool::saying("look", "a sea"));
+    assert_eq!(bench.say("look").await.text, "done");
+    let results = bench.results();
+    assert_eq!((results.len(), results.iter().filter(|it| !it.is_error).count()), (300, 128));
+    assert!(text(&results[299]).contains("at once"), "{:?}", results[299]);
+    assert_acceptable(&bench.asked_last());
+}
+
+#[tokio::test]
 async fn a_model_that_says_nothing_leaves_nothing_behind_that_a_provider_would_refuse() {
     let bench = Bench::new([Says::says(""), Says::says("hello")]).await;
     assert_eq!(bench.say("hello?").await.text, "");

@@ -1,11 +1,16 @@
 //! One turn at a time in a session, and turns that end without an end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use openclaw_agent::{Answer, TurnError};
 use openclaw_models::Message;
 use openclaw_models::scripted::Turn as Says;
-use openclaw_sessions::LeaseError;
+use openclaw_sessions::{
+    Entry, Lease, LeaseError, LeaseKeeper, ListFilter, NewEntry, ReadFilter, Session, SessionKey,
+    SessionStore, StoreError,
+};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::support::{Bench, LONG, TestTool, assert_acceptable, from_outside, key, text};
@@ -98,4 +103,77 @@ async fn after_a_turn_that_was_torn_away_in_mid_sentence_at_most_that_sentence_i
     }
     assert_eq!(say_when_free(&bench, "second").await.text, "whole");
     assert_eq!(bench.asked_last(), ["first", "second"].map(Message::user));
+}
+
+/// A store whose leases do not last: somebody else takes every session over.
+#[derive(Debug)]
+struct Fickle(Arc<dyn SessionStore>);
+
+/// The lease of a [`Fickle`] store.
+#[derive(Debug)]
+struct Gone;
+
+impl LeaseKeeper for Gone {
+    fn renew(&self) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
+    fn release(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+type Answered<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+impl SessionStore for Fickle {
+    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> Answered<'a, Session> {
+        self.0.open(key, agent)
+    }
+
+    fn get<'a>(&'a self, key: &'a SessionKey) -> Answered<'a, Option<Session>> {
+        self.0.get(key)
+    }
+
+    fn list(&self, filter: ListFilter) -> Answered<'_, Vec<Session>> {
+        self.0.list(filter)
+    }
+
+    fn append<'a>(&'a self, key: &'a SessionKey, entries: Vec<NewEntry>) -> Answered<'a, Vec<u64>> {
+        self.0.append(key, entries)
+    }
+
+    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> Answered<'a, Vec<Entry>> {
+        self.0.read(key, filter)
+    }
+
+    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> Answered<'a, ()> {
+        self.0.set_title(key, title)
+    }
+
+    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> Answered<'a, ()> {
+        self.0.set_model(key, model)
+    }
+
+    fn delete<'a>(&'a self, key: &'a SessionKey) -> Answered<'a, bool> {
+        self.0.delete(key)
+    }
+
+    fn lease<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        _: &'a str,
+        _: Duration,
+    ) -> BoxFuture<'a, Result<Lease, LeaseError>> {
+        let lease = Lease::granted(key.clone(), Duration::from_millis(60), Arc::new(Gone));
+        Box::pin(std::future::ready(Ok(lease)))
+    }
+}
+
+#[tokio::test]
+async fn a_turn_whose_session_was_taken_over_stops_by_itself() {
+    let mut bench = Bench::new([Says::says("half a sen").then_hangs()]).await;
+    bench.agent.store = Arc::new(Fickle(Arc::clone(&bench.agent.store)));
+    let turn = bench.turn("hello");
+    let answer = tokio::time::timeout(LONG, bench.agent.answer(&turn)).await.unwrap();
+    assert!(matches!(answer, Err(TurnError::TakenOver)), "{answer:?}");
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use openclaw_protocol::ErrorCode;
+use openclaw_testkit::Script;
 use serde_json::json;
 
-use crate::support::{KEY, Place, Someone, config};
+use crate::support::{KEY, Place, Someone, config, entry};
 
 #[tokio::test]
 async fn a_message_of_five_megabytes_is_refused_with_the_way_out_and_one_of_three_is_taken() {
@@ -97,5 +98,33 @@ async fn an_unknown_method_is_named_and_a_missing_scope_too() {
     }
     reader.ask("status", json!({})).await.unwrap();
     reader.ask("health", json!({})).await.unwrap();
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn only_so_many_messages_wait_in_a_session_and_other_sessions_do_not_mind() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    someone.send(KEY, "slow", "/call mcp_x_sleep {\"ms\":80000}").await;
+    for nth in 1..32 {
+        someone.send(KEY, &format!("r{nth}"), "hello").await;
+    }
+    let params = json!({ "sessionKey": KEY, "message": "hello", "idempotencyKey": "one more" });
+    let error = someone.ask("chat.send", params.clone()).await.unwrap_err();
+    assert!(error.message.contains("too many messages wait"), "{error}");
+    someone.send("agent:main:other", "other", "hello").await;
+    assert_eq!(someone.end_of("other").await["state"], "final");
+    let error = someone.ask("sessions.delete", json!({ "key": KEY })).await.unwrap_err();
+    assert!(error.message.contains("chat.abort"), "{error}");
+    let params_of_inject = json!({ "sessionKey": KEY, "message": "I was here" });
+    someone.ask("chat.inject", params_of_inject.clone()).await.unwrap_err();
+    someone.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
+    for _ in 0..32 {
+        while !crate::support::is_end(&someone.hear_of("chat").await) {}
+    }
+    assert_eq!(someone.ask("chat.send", params).await.unwrap()["status"], "started");
+    assert_eq!(someone.end_of("one more").await["state"], "final");
+    someone.ask("chat.inject", params_of_inject).await.unwrap();
     gateway.stop(Duration::ZERO).await;
 }

@@ -13,6 +13,7 @@ use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
 use openclaw_mcp::fleet;
 use openclaw_mcp::guard::Guard;
+use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::Folders;
 use openclaw_protocol::client::Options;
 use openclaw_protocol::{ErrorShape, EventReceiver, Heard, Surface};
@@ -69,15 +70,18 @@ impl Place {
         });
         let loaded = read();
         let Some(config) = loaded.config else { panic!("{:?}", loaded.report) };
+        let state = self.path().join("state");
+        std::fs::create_dir_all(&state).unwrap();
+        let pins = Some(Pins::load(state.join("pins.json")).unwrap().into());
         Setup {
             config,
             config_file: file,
             load: read,
-            state: self.path().join("state"),
+            state,
             fleet: fleet::Setup {
                 surroundings,
                 folders: Folders::default(),
-                office: Office::none(),
+                office: Office { pins, ..Office::none() },
                 tries_again: true,
             },
             environment,
