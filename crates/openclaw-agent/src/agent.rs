@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use openclaw_models::{Message, Model, ModelError, Request, StopReason, Usage};
 use openclaw_sessions::{LeaseError, SessionStore, StoreError};
@@ -11,6 +10,7 @@ use crate::calls::{self, Manner};
 use crate::compaction::{self, Need};
 use crate::event::Event;
 use crate::history::{History, Record};
+use crate::lease;
 use crate::limits::Limits;
 use crate::offer::Offers;
 use crate::prompt;
@@ -19,8 +19,6 @@ use crate::stream::{self, Spoken};
 use crate::tokens;
 use crate::turn::{Answer, Ended, Turn};
 
-/// A session whose owner is gone is free again after that time.
-const LEASE: Duration = Duration::from_secs(30);
 /// So many tools may be refused by a provider before it is asked no more.
 const MAX_REFUSED: usize = 16;
 
@@ -86,8 +84,9 @@ impl Agent {
             return Err(TurnError::NoModel);
         }
         self.store.open(&turn.session, &self.id).await?;
-        let lease = self.store.lease(&turn.session, &turn.run, LEASE).await;
-        let lease = lease.map_err(TurnError::Busy)?;
+        let Some(lease) = lease::take(&*self.store, turn).await? else {
+            return Ok(self.never_begun());
+        };
         let answer = tokio::select! {
             biased;
             answer = Box::pin(self.answer_alone(turn)) => answer,
@@ -95,6 +94,19 @@ impl Agent {
         };
         lease.release().await;
         answer
+    }
+
+    /// What comes of a turn that was cancelled while it waited.
+    fn never_begun(&self) -> Answer {
+        Answer {
+            text: String::new(),
+            parts: Vec::new(),
+            ended: Ended::Cancelled,
+            rounds: 0,
+            calls: 0,
+            usage: Usage::default(),
+            model: self.models.first().map_or_else(String::new, |model| model.name().to_owned()),
+        }
     }
 
     async fn answer_alone(&self, turn: &Turn) -> Result<Answer, TurnError> {

@@ -9,6 +9,7 @@ mod calls;
 mod compaction;
 mod event;
 mod history;
+mod lease;
 mod limits;
 mod offer;
 mod prompt;

@@ -144,7 +144,7 @@ impl Teller {
         let message = message(&answer.text, &answer.parts);
         let (usage, stop) = (usage(answer.usage), answer.ended.name().to_owned());
         if answer.ended == Ended::Cancelled {
-            return self.aborted(answer.text.clone(), &stop);
+            return self.aborted(&answer.text, &stop);
         }
         let (message, usage, stop_reason) = (Some(message), Some(usage), Some(stop));
         self.chat(ChatState::Final { message, usage, stop_reason });
@@ -157,9 +157,9 @@ impl Teller {
         self.chat(ChatState::Final { message, usage: None, stop_reason });
     }
 
-    pub(crate) fn aborted(&self, text: String, reason: &str) {
+    pub(crate) fn aborted(&self, text: &str, reason: &str) {
         self.chat(ChatState::Aborted {
-            message: (!text.is_empty()).then(|| message(&text, &[])),
+            message: (!text.is_empty()).then(|| message(text, &[])),
             error_message: None,
             stop_reason: Some(reason.to_owned()),
         });

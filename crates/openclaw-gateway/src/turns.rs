@@ -35,7 +35,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: Wanted) {
     // Held until the end is told: the next turn begins after that.
     let Some(_turn) = wanted.run.turn().await else {
         wanted.run.over(SendStatus::Error);
-        return teller.aborted(String::new(), Ended::Cancelled.name());
+        return teller.aborted("", Ended::Cancelled.name());
     };
     teller.agent("lifecycle", json!({ "phase": "start", "startedAt": now_ms() }));
     let answer = AssertUnwindSafe(in_time(&gateway, &wanted, &teller)).catch_unwind();
@@ -57,7 +57,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: Wanted) {
             teller.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
             match answer {
                 Some(answer) => teller.answered(&answer),
-                None => teller.aborted(String::new(), Ended::Cancelled.name()),
+                None => teller.aborted("", Ended::Cancelled.name()),
             }
         }
         Ok(Err(error)) => {

@@ -1,10 +1,11 @@
 //! One turn at a time in a session, and turns that end without an end.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_agent::{Answer, TurnError};
+use openclaw_agent::{Ended, Event, TurnError};
 use openclaw_models::Message;
 use openclaw_models::scripted::Turn as Says;
 use openclaw_sessions::{
@@ -15,22 +16,8 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::support::{Bench, LONG, TestTool, assert_acceptable, from_outside, key, text};
 
-/// Says something as soon as the session is free.
-async fn say_when_free(bench: &Bench, words: &str) -> Answer {
-    let turn = bench.turn(words);
-    let trying = async {
-        loop {
-            match bench.agent.answer(&turn).await {
-                Err(TurnError::Busy(LeaseError::Busy { .. })) => tokio::task::yield_now().await,
-                answer => return answer.unwrap(),
-            }
-        }
-    };
-    tokio::time::timeout(LONG, trying).await.unwrap()
-}
-
 #[tokio::test]
-async fn a_second_turn_of_a_session_is_told_that_one_is_running_and_disturbs_nothing() {
+async fn a_second_turn_of_a_session_waits_for_the_first_and_disturbs_nothing() {
     let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
     let tool = {
         let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
@@ -45,18 +32,20 @@ async fn a_second_turn_of_a_session_is_told_that_one_is_running_and_disturbs_not
     };
     let says = [Says::calls(&[("wait", "{}")]), Says::says("one"), Says::says("two")];
     let bench = Bench::new(says).await.tool(tool);
+    let mut turn = bench.turn("second");
+    // It goes on when the second one says that it waits.
+    turn.observer = Arc::new(move |event| {
+        if matches!(event, Event::Notice(_)) {
+            go_on.add_permits(1);
+        }
+    });
     let second = async {
         begun.notified().await;
-        let error = bench.agent.answer(&bench.turn("second")).await.unwrap_err();
-        let TurnError::Busy(LeaseError::Busy { key: of, .. }) = &error else { panic!("{error}") };
-        assert_eq!(*of, key());
-        assert!(error.to_string().contains("in use"), "{error}");
-        go_on.add_permits(1);
+        tokio::time::timeout(LONG, bench.agent.answer(&turn)).await.unwrap().unwrap()
     };
-    let (first, ()) = tokio::join!(bench.say("first"), second);
-    assert_eq!(first.text, "one");
-    assert_eq!(bench.kept().await.len(), 4, "nothing of the second is there");
-    assert_eq!(bench.say("third").await.text, "two");
+    let (first, second) = tokio::join!(bench.say("first"), second);
+    assert_eq!((first.text.as_str(), second.text.as_str()), ("one", "two"));
+    assert_eq!(bench.kept().await.len(), 6);
     assert_acceptable(&bench.asked_last());
 }
 
@@ -79,7 +68,7 @@ async fn after_a_turn_that_was_torn_away_in_mid_call_history_is_one_that_a_provi
         () = begun.notified() => {}
         () = tokio::time::sleep(LONG) => panic!("the tool was not called"),
     }
-    assert_eq!(say_when_free(&bench, "are you there?").await.text, "I am back");
+    assert_eq!(bench.say("are you there?").await.text, "I am back");
     let asked = bench.asked_last();
     assert_acceptable(&asked);
     let results = bench.results();
@@ -101,15 +90,27 @@ async fn after_a_turn_that_was_torn_away_in_mid_sentence_at_most_that_sentence_i
         answer = bench.agent.answer(&turn) => panic!("{answer:?}"),
         begun = tokio::time::timeout(LONG, begun) => begun.unwrap(),
     }
-    assert_eq!(say_when_free(&bench, "second").await.text, "whole");
+    assert_eq!(bench.say("second").await.text, "whole");
     assert_eq!(bench.asked_last(), ["first", "second"].map(Message::user));
 }
 
-/// A store whose leases do not last: somebody else takes every session over.
+/// A store whose sessions somebody else has, for as long as this says each time it is asked; then its own
+/// leases do not last: that somebody takes over.
 #[derive(Debug)]
-struct Fickle(Arc<dyn SessionStore>);
+struct Contested {
+    store: Arc<dyn SessionStore>,
+    remaining: Mutex<VecDeque<Duration>>,
+}
 
-/// The lease of a [`Fickle`] store.
+impl Contested {
+    fn for_agent(bench: &mut Bench, remaining: impl IntoIterator<Item = u64>) {
+        let remaining = remaining.into_iter().map(Duration::from_secs).collect();
+        let store = Arc::clone(&bench.agent.store);
+        bench.agent.store = Arc::new(Self { store, remaining: Mutex::new(remaining) });
+    }
+}
+
+/// A lease of a [`Contested`] store.
 #[derive(Debug)]
 struct Gone;
 
@@ -125,37 +126,37 @@ impl LeaseKeeper for Gone {
 
 type Answered<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-impl SessionStore for Fickle {
+impl SessionStore for Contested {
     fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> Answered<'a, Session> {
-        self.0.open(key, agent)
+        self.store.open(key, agent)
     }
 
     fn get<'a>(&'a self, key: &'a SessionKey) -> Answered<'a, Option<Session>> {
-        self.0.get(key)
+        self.store.get(key)
     }
 
     fn list(&self, filter: ListFilter) -> Answered<'_, Vec<Session>> {
-        self.0.list(filter)
+        self.store.list(filter)
     }
 
     fn append<'a>(&'a self, key: &'a SessionKey, entries: Vec<NewEntry>) -> Answered<'a, Vec<u64>> {
-        self.0.append(key, entries)
+        self.store.append(key, entries)
     }
 
     fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> Answered<'a, Vec<Entry>> {
-        self.0.read(key, filter)
+        self.store.read(key, filter)
     }
 
     fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> Answered<'a, ()> {
-        self.0.set_title(key, title)
+        self.store.set_title(key, title)
     }
 
     fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> Answered<'a, ()> {
-        self.0.set_model(key, model)
+        self.store.set_model(key, model)
     }
 
     fn delete<'a>(&'a self, key: &'a SessionKey) -> Answered<'a, bool> {
-        self.0.delete(key)
+        self.store.delete(key)
     }
 
     fn lease<'a>(
@@ -164,16 +165,50 @@ impl SessionStore for Fickle {
         _: &'a str,
         _: Duration,
     ) -> BoxFuture<'a, Result<Lease, LeaseError>> {
-        let lease = Lease::granted(key.clone(), Duration::from_millis(60), Arc::new(Gone));
-        Box::pin(std::future::ready(Ok(lease)))
+        let lease = match self.remaining.lock().unwrap().pop_front() {
+            Some(remaining) => {
+                Err(LeaseError::Busy { key: key.clone(), by: "somebody".to_owned(), remaining })
+            }
+            None => Ok(Lease::granted(key.clone(), Duration::from_millis(60), Arc::new(Gone))),
+        };
+        Box::pin(std::future::ready(lease))
     }
 }
 
 #[tokio::test]
 async fn a_turn_whose_session_was_taken_over_stops_by_itself() {
     let mut bench = Bench::new([Says::says("half a sen").then_hangs()]).await;
-    bench.agent.store = Arc::new(Fickle(Arc::clone(&bench.agent.store)));
+    Contested::for_agent(&mut bench, []);
     let turn = bench.turn("hello");
     let answer = tokio::time::timeout(LONG, bench.agent.answer(&turn)).await.unwrap();
     assert!(matches!(answer, Err(TurnError::TakenOver)), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_session_whose_owner_was_killed_is_waited_for() {
+    let mut bench = Bench::new([Says::says("here I am")]).await;
+    Contested::for_agent(&mut bench, [30, 29, 2]);
+    assert_eq!(bench.say("hello").await.text, "here I am");
+    assert_eq!(bench.notices().len(), 1, "{:?}", bench.notices());
+}
+
+#[tokio::test]
+async fn a_session_whose_owner_lives_is_said_to_be_in_use_and_nothing_is_kept() {
+    let mut bench = Bench::new([]).await;
+    Contested::for_agent(&mut bench, [25, 24, 30]);
+    let error = bench.agent.answer(&bench.turn("hello")).await.unwrap_err();
+    assert!(matches!(&error, TurnError::Busy(LeaseError::Busy { .. })), "{error}");
+    assert!(error.to_string().contains("in use by somebody"), "{error}");
+    assert!(bench.kept().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_turn_that_waits_for_its_session_can_be_stopped() {
+    let mut bench = Bench::new([]).await;
+    Contested::for_agent(&mut bench, (1..1_000).rev());
+    let mut turn = bench.turn("hello");
+    let cancel = turn.cancel.clone();
+    turn.observer = Arc::new(move |_| cancel.cancel());
+    let answer = tokio::time::timeout(LONG, bench.agent.answer(&turn)).await.unwrap().unwrap();
+    assert_eq!((answer.ended, answer.rounds), (Ended::Cancelled, 0));
 }

@@ -118,6 +118,7 @@ pub(super) fn key(text: &str) -> Result<SessionKey, ErrorShape> {
 }
 
 /// What a store says, for a caller.
+#[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 pub(super) fn told(error: StoreError) -> ErrorShape {
     tracing::warn!(%error, "sessions cannot be used");
     ErrorShape::unavailable(error.to_string())

@@ -1,0 +1,151 @@
+//! Tools that a client lends to a session (`sessions.setExtraTools`): a call of one goes back over the
+//! connection that lent it, and the tools go when that connection goes.
+
+mod tool;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::ErrorShape;
+use openclaw_protocol::sessions::ExtraTool;
+use openclaw_protocol::tools::InvokeResultParams;
+use openclaw_tools::schema::LazyValidator;
+use openclaw_tools::{Effect, ToolName, ToolSet, ToolSpec};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::gateway::Gateway;
+use tool::{LentTool, LentTools};
+
+/// How long a call may take, unless its lender says otherwise; and at most.
+const USUAL: Duration = Duration::from_secs(120);
+const MOST: Duration = Duration::from_secs(3_600);
+/// How many tools a client may lend to a session.
+const MAX_TOOLS: usize = 200;
+/// To how many sessions a client may lend.
+const MAX_SESSIONS: usize = 64;
+/// How long a description may be.
+const MAX_DESCRIPTION: usize = 2_000;
+
+/// What is lent, and the calls under way.
+#[derive(Debug, Default)]
+pub(crate) struct Lent {
+    /// By session.
+    sets: Mutex<BTreeMap<String, ByLender>>,
+    calls: Mutex<BTreeMap<String, (u64, oneshot::Sender<InvokeResultParams>)>>,
+    next: AtomicU64,
+}
+
+type ByLender = BTreeMap<u64, Arc<Vec<Loan>>>;
+
+/// A tool that is lent.
+#[derive(Debug)]
+struct Loan {
+    spec: ToolSpec,
+    validator: LazyValidator,
+    timeout: Duration,
+}
+
+impl Lent {
+    /// Takes the tools of a client for a session, in place of those that it lent before.
+    pub(crate) fn lend(
+        &self,
+        session: &str,
+        lender: u64,
+        tools: &[ExtraTool],
+    ) -> Result<Vec<String>, ErrorShape> {
+        if tools.len() > MAX_TOOLS {
+            let words = format!("{} tools; at most {MAX_TOOLS} can be lent", tools.len());
+            return Err(ErrorShape::invalid(words));
+        }
+        let loans = tools.iter().map(loan).collect::<Result<Vec<Loan>, ErrorShape>>()?;
+        let names = loans.iter().map(|loan| loan.spec.name.to_string()).collect();
+        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = sets
+            .iter()
+            .filter(|(key, lenders)| key.as_str() != session && lenders.contains_key(&lender));
+        if !loans.is_empty() && others.count() >= MAX_SESSIONS {
+            let words = format!("tools can be lent to {MAX_SESSIONS} sessions at most");
+            return Err(ErrorShape::invalid(words));
+        }
+        let of_session = sets.entry(session.to_owned()).or_default();
+        if loans.is_empty() {
+            of_session.remove(&lender);
+        } else {
+            of_session.insert(lender, Arc::new(loans));
+        }
+        sets.retain(|_, lenders| !lenders.is_empty());
+        Ok(names)
+    }
+
+    /// A client is gone, and its tools with it; calls of them fail at once.
+    pub(crate) fn take_back(&self, lender: u64) {
+        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        sets.values_mut().for_each(|lenders| {
+            lenders.remove(&lender);
+        });
+        sets.retain(|_, lenders| !lenders.is_empty());
+        drop(sets);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|_, (of, _)| *of != lender);
+    }
+
+    /// What is lent to a session.
+    pub(crate) fn of(&self, gateway: &Arc<Gateway>, session: &str) -> Arc<dyn ToolSet> {
+        let sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let lenders = sets.get(session).into_iter().flatten();
+        let tools = lenders.flat_map(|(lender, loans)| {
+            (0..loans.len()).map(|nth| LentTool {
+                gateway: Arc::downgrade(gateway),
+                lender: *lender,
+                loans: Arc::clone(loans),
+                nth,
+            })
+        });
+        Arc::new(LentTools(tools.map(Arc::new).collect()))
+    }
+
+    /// A client says what a call gave.
+    pub(crate) fn answered(
+        &self,
+        lender: u64,
+        result: InvokeResultParams,
+    ) -> Result<(), ErrorShape> {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        match calls.get(&result.id) {
+            Some((of, _)) if *of == lender => {}
+            _ => return Err(ErrorShape::invalid("no call of that id waits")),
+        }
+        if let Some((_, answer)) = calls.remove(&result.id) {
+            let _ = answer.send(result);
+        }
+        Ok(())
+    }
+}
+
+fn loan(tool: &ExtraTool) -> Result<Loan, ErrorShape> {
+    let name = ToolName::new(tool.name.as_str())
+        .map_err(|error| ErrorShape::invalid(format!("`{}`: {error}", tool.name)))?;
+    let empty = || json!({ "type": "object" });
+    let schema = match &tool.parameters {
+        None => empty(),
+        Some(raw) => serde_json::from_str(raw.get()).unwrap_or_else(|_| empty()),
+    };
+    let Value::Object(members) = schema else {
+        let words = format!("`{name}`: `parameters` must be a JSON Schema of an object");
+        return Err(ErrorShape::invalid(words));
+    };
+    let members = Arc::new(members);
+    let timeout = tool.timeout_ms.map_or(USUAL, Duration::from_millis).min(MOST);
+    let spec = ToolSpec {
+        label: name.to_string(),
+        name,
+        description: clean_line(Untrusted::new(&tool.description), MAX_DESCRIPTION),
+        input_schema: Arc::new(Value::Object((*members).clone())),
+        effect: if tool.read_only == Some(true) { Effect::ReadOnly } else { Effect::Unknown },
+    };
+    Ok(Loan { spec, validator: LazyValidator::new(members), timeout })
+}

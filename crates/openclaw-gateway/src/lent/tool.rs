@@ -1,0 +1,177 @@
+//! A call of a lent tool: there and back.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, Weak};
+
+use futures_util::future::BoxFuture;
+use openclaw_content::{Source, Untrusted, wrap};
+use openclaw_protocol::names;
+use openclaw_protocol::tools::{InvokeRequestEvent, InvokeResultParams};
+use openclaw_tools::{
+    Content, Details, Effect, Failure, Standing, Tool, ToolCall, ToolOutcome, ToolSet, ToolSpec,
+    Why,
+};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{Lent, Loan};
+use crate::gateway::Gateway;
+
+/// The tools that are lent to a session.
+#[derive(Debug)]
+pub(super) struct LentTools(pub(super) Vec<Arc<LentTool>>);
+
+impl ToolSet for LentTools {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.0.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let tool = self.0.iter().find(|tool| tool.spec().name.as_str() == name)?;
+        Some(Arc::clone(tool) as Arc<dyn Tool>)
+    }
+}
+
+/// A tool that a client lends.
+#[derive(Debug)]
+pub(super) struct LentTool {
+    pub(super) gateway: Weak<Gateway>,
+    pub(super) lender: u64,
+    pub(super) loans: Arc<Vec<Loan>>,
+    pub(super) nth: usize,
+}
+
+impl LentTool {
+    fn loan(&self) -> &Loan {
+        &self.loans[self.nth]
+    }
+
+    async fn carry_out(&self, call: ToolCall<'_>) -> ToolOutcome {
+        let loan = self.loan();
+        let checked = match loan.validator.get() {
+            Ok(validator) => validator.check_raw(call.arguments).map_err(|it| it.to_string()),
+            Err(unusable) => Err(unusable.to_string()),
+        };
+        if let Err(words) = checked {
+            let words = format!("The arguments do not fit this tool. Nothing was called.\n{words}");
+            return fail(Failure::InvalidArguments, &words);
+        }
+        let Some(gateway) = self.gateway.upgrade() else {
+            return fail(Failure::Unavailable, "The gateway is stopping.");
+        };
+        let lent = &gateway.lent;
+        let id = format!("lent-{}", lent.next.fetch_add(1, Ordering::Relaxed));
+        let (answer, answered) = oneshot::channel();
+        lent.calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(id.clone(), (self.lender, answer));
+        let _under_way = UnderWay { lent, id: &id };
+        let request = InvokeRequestEvent {
+            id: id.clone(),
+            node_id: self.lender.to_string(),
+            command: loan.spec.name.to_string(),
+            params_json: Some(call.arguments.get().to_owned()),
+            timeout_ms: u64::try_from(loan.timeout.as_millis()).ok(),
+            idempotency_key: Some(id.clone()),
+        };
+        const GONE: &str = "The client that lent this tool is gone.";
+        if !gateway.callers.tell_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
+            return fail(Failure::Unavailable, GONE);
+        }
+        match tokio::time::timeout(loan.timeout, answered).await {
+            Ok(Ok(result)) => outcome(&loan.spec, &result),
+            Ok(Err(_)) => fail(Failure::Unavailable, GONE),
+            Err(_) => {
+                let words = format!("timed out after {} ms", loan.timeout.as_millis());
+                fail(Failure::TimedOut, &words)
+            }
+        }
+    }
+}
+
+/// A call under way. When it is dropped, nobody waits for it any more.
+struct UnderWay<'a> {
+    lent: &'a Lent,
+    id: &'a str,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.lent.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id);
+    }
+}
+
+impl Tool for LentTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.loan().spec
+    }
+
+    fn standing(&self) -> Standing {
+        match self.loan().spec.effect {
+            Effect::ReadOnly => Standing::Free,
+            Effect::Unknown | Effect::Destructive => Standing::Ask(Why::EachTime),
+        }
+    }
+
+    fn is_essential(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            if self.standing() != Standing::Free && call.approval.is_none() {
+                return fail(Failure::Denied, "This call needs an approval. Nothing was called.");
+            }
+            let started = std::time::Instant::now();
+            let mut outcome = self.carry_out(call).await;
+            outcome.details.duration = started.elapsed();
+            outcome
+        })
+    }
+}
+
+/// What a client says comes from outside, like everything else.
+fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
+    let error = result.error.as_ref().and_then(|error| error.message.as_deref());
+    let payload = result.payload.as_ref().map(|payload| payload.get());
+    let text = match (result.ok, result.payload_json.as_deref().or(payload), error) {
+        (true, Some(payload), _) => readable(payload),
+        (true, None, _) => String::new(),
+        (false, _, error) => error.unwrap_or("The tool failed and does not say why.").to_owned(),
+    };
+    if text.is_empty() {
+        let content = vec![Content::Text(openclaw_tools::ModelText::ours("The result is empty."))];
+        return ToolOutcome { content, is_error: !result.ok, details: Details::default() };
+    }
+    let name = spec.name.as_str();
+    match wrap(Untrusted::new(&text), &Source::Other { name }) {
+        Ok(wrapped) => ToolOutcome {
+            details: Details {
+                untrusted: true,
+                wrapped: true,
+                source: Some("client"),
+                tool: Some(name.to_owned()),
+                findings: wrapped.findings().clone(),
+                ..Details::default()
+            },
+            content: vec![Content::Text(wrapped.into())],
+            is_error: !result.ok,
+        },
+        Err(_) => fail(Failure::InvalidResponse, "The result cannot be shown."),
+    }
+}
+
+/// A text as it is, anything else as JSON.
+fn readable(payload: &str) -> String {
+    match serde_json::from_str::<Value>(payload) {
+        Ok(Value::String(text)) => text,
+        _ => payload.to_owned(),
+    }
+}
+
+fn fail(failure: Failure, words: &str) -> ToolOutcome {
+    let mut outcome = ToolOutcome::failure(words);
+    outcome.details.failure = Some(failure);
+    outcome
+}
