@@ -14,7 +14,7 @@ use openclaw_sessions::{
 };
 use tokio::sync::{Notify, Semaphore};
 
-use crate::support::{Bench, LONG, TestTool, assert_acceptable, from_outside, key, text};
+use crate::support::{Bench, LONG, TestTool, assert_acceptable, from_outside, text};
 
 #[tokio::test]
 async fn a_second_turn_of_a_session_waits_for_the_first_and_disturbs_nothing() {
