@@ -10,4 +10,5 @@ mod lending;
 mod reloading;
 mod schema;
 mod stopping;
+mod streaming;
 mod support;
