@@ -91,8 +91,12 @@ impl Once<'_> {
             _ = signals.next() => return Exit::Interrupted,
         }
         let session = args.session.clone().unwrap_or_else(|| whom.new_session());
-        let words =
-            Words { session: session.clone(), agent: Some(whom.agent), message, timeout: limit };
+        let words = Words {
+            session: session.clone(),
+            agent: whom.named_for(&session),
+            message,
+            timeout: limit,
+        };
         let mut turn = match Turn::begin(self.surface, words).await {
             Ok(turn) => turn,
             Err(error) => return tell(&error, output),

@@ -45,7 +45,7 @@ pub(super) async fn speak(
     view.thinking(output);
     let words = Words {
         session: chat.session.clone(),
-        agent: Some(chat.whom.agent.clone()),
+        agent: chat.whom.named_for(&chat.session),
         message,
         timeout: None,
     };

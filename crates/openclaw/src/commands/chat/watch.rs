@@ -61,9 +61,11 @@ impl Watch {
         let Ok(now) = servers(chat.surface, Some(&chat.whom.agent)).await else {
             return Vec::new();
         };
+        // That one is tried again, and again, is told once: what comes of it counts.
         let is_news = |server: &&Server| {
             let before = self.told.iter().find(|told| told.name == server.name);
-            before.is_none_or(|told| told.state != server.state || told.tools != server.tools)
+            let is_other = |told: &Server| told.state != server.state || told.tools != server.tools;
+            before.is_none_or(|told| !server.is_starting() && is_other(told))
         };
         let lines: Vec<String> = now.iter().filter(is_news).map(server_line).collect();
         if !lines.is_empty() {

@@ -19,6 +19,8 @@ pub(crate) struct Whom {
     pub(crate) main: String,
     pub(crate) model: String,
     pub(crate) fallbacks: Vec<String>,
+    /// Whether somebody asked for this agent by its id.
+    is_asked_for: bool,
 }
 
 impl Whom {
@@ -49,10 +51,10 @@ impl Whom {
             output.problem(&message, Some("leave out one of `--agent` and `--session`"));
             return Err(Exit::Usage);
         }
-        Ok(Self::new(agent, &known.main_key))
+        Ok(Self::new(agent, &known.main_key, asked.is_some()))
     }
 
-    fn new(agent: &Agent, main_key: &str) -> Self {
+    fn new(agent: &Agent, main_key: &str, is_asked_for: bool) -> Self {
         let model = agent.model.clone();
         let primary = model.as_ref().and_then(|model| model.primary.clone());
         Self {
@@ -60,12 +62,20 @@ impl Whom {
             main: format!("agent:{}:{main_key}", agent.id),
             model: primary.unwrap_or_else(|| OFFLINE.to_owned()),
             fallbacks: model.and_then(|model| model.fallbacks).unwrap_or_default(),
+            is_asked_for,
         }
     }
 
     /// Whether nobody thinks but the built-in stand-in.
     pub(crate) fn is_offline(&self) -> bool {
         self.model == OFFLINE
+    }
+
+    /// The agent to name for a conversation. Where its key tells, or it may be another agent's, none:
+    /// the gateway knows better.
+    pub(crate) fn named_for(&self, session: &str) -> Option<String> {
+        let is_needed = self.is_asked_for && agent_of(session).is_none();
+        is_needed.then(|| self.agent.clone())
     }
 
     /// The key of a conversation that is not there yet.
