@@ -94,6 +94,11 @@ impl EventSender {
         let _ = self.0.send(Heard::Lagged(missed));
     }
 
+    /// Where others may listen, without being able to tell anything.
+    pub(crate) fn source(&self) -> EventSource {
+        EventSource(self.0.downgrade())
+    }
+
     /// Listens from now on.
     #[must_use]
     pub fn listen(&self) -> EventReceiver {
@@ -107,6 +112,21 @@ impl EventSender {
         wanted: impl Fn(&Event) -> bool + Send + Sync + 'static,
     ) -> EventReceiver {
         EventReceiver { receiver: self.0.subscribe(), wanted: Some(Box::new(wanted)) }
+    }
+}
+
+/// A place to listen at that does not keep events coming: when nobody can tell any more, listeners hear
+/// that it is over.
+#[derive(Debug)]
+pub(crate) struct EventSource(broadcast::WeakSender<Heard>);
+
+impl EventSource {
+    /// Listens from now on; what is over is over at once.
+    pub(crate) fn listen(&self) -> EventReceiver {
+        match self.0.upgrade() {
+            Some(sender) => EventSender(sender).listen(),
+            None => EventSender::new(1).listen(),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use self::pending::Pending;
 use crate::connect::{ClientInfo, HelloOk};
 use crate::error::{ErrorShape, detail};
-use crate::event::{EventReceiver, EventSender};
+use crate::event::{EventReceiver, EventSender, EventSource};
 use crate::frame;
 use crate::surface::Surface;
 use crate::token::SecretToken;
@@ -115,7 +115,8 @@ pub struct Client {
     hello: HelloOk,
     pending: Arc<Pending>,
     outbox: mpsc::Sender<String>,
-    events: EventSender,
+    /// The task alone can tell: with the connection, events end.
+    events: EventSource,
     request_timeout: Duration,
     task: JoinHandle<()>,
 }
@@ -132,10 +133,11 @@ impl Client {
         let events = EventSender::new(EVENTS);
         let (outbox, waiting) = mpsc::channel(OUTBOX);
         let tick = Duration::from_millis(hello.policy.tick_interval_ms);
-        let run = run::run(socket, waiting, Arc::clone(&pending), events.clone(), tick);
+        let source = events.source();
+        let run = run::run(socket, waiting, Arc::clone(&pending), events, tick);
         let task = tokio::spawn(run);
         let request_timeout = options.request_timeout;
-        Ok(Self { hello, pending, outbox, events, request_timeout, task })
+        Ok(Self { hello, pending, outbox, events: source, request_timeout, task })
     }
 
     /// What the gateway said about itself.
