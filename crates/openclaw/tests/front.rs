@@ -134,3 +134,22 @@ fn a_gateway_ends_well_when_it_gets_sigterm() {
     signal(&gateway.0, Signal::SIGTERM);
     assert_eq!(gateway.0.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
+    let state = tempfile::tempdir().unwrap();
+    let mut gateway = Gateway::start(state.path());
+    let message = r#"/call mcp_demo_count {"to": 1000, "pause_ms": 1000}"#;
+    let child = openclaw(state.path(), &["agent", "--message", message]).spawn().unwrap();
+    // It is there as soon as the gateway counts it beside whoever asks.
+    let is_connected = || {
+        let status = run(state.path(), &["gateway", "status", "--json"]);
+        let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+        status["connections"].as_u64() >= Some(2)
+    };
+    assert!((0..200).any(|_| is_connected()), "the front end came");
+    gateway.0.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && words.contains("error: "), "{words}");
+}

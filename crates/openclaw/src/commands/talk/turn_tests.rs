@@ -72,13 +72,13 @@ impl Surface for Scripted {
     }
 }
 
-fn chat(run: &str, state: Value) -> (&'static str, Value) {
+fn chat(run: &str, state: &Value) -> (&'static str, Value) {
     let mut event = json!({ "runId": run, "sessionKey": "key", "seq": 1 });
     event.as_object_mut().unwrap().extend(state.as_object().unwrap().clone());
     (names::CHAT, event)
 }
 
-fn tool(data: Value) -> (&'static str, Value) {
+fn tool(data: &Value) -> (&'static str, Value) {
     (names::AGENT, json!({ "runId": "run", "seq": 1, "stream": "tool", "ts": 1, "data": data }))
 }
 
@@ -114,11 +114,13 @@ async fn a_turn_is_heard_from_its_first_word_to_its_end() {
     let surface = Scripted::new(
         64,
         vec![
-            chat("run", delta("I add. ")),
-            tool(json!({ "phase": "start", "toolCallId": "1", "name": "add", "args": { "a": 2 } })),
-            tool(json!({ "phase": "result", "toolCallId": "1", "name": "add", "isError": false,
+            chat("run", &delta("I add. ")),
+            tool(
+                &json!({ "phase": "start", "toolCallId": "1", "name": "add", "args": { "a": 2 } }),
+            ),
+            tool(&json!({ "phase": "result", "toolCallId": "1", "name": "add", "isError": false,
                      "text": "5", "durationMs": 1.5, "failure": null, "keptIn": null })),
-            chat("run", last("It is 5.")),
+            chat("run", &last("It is 5.")),
         ],
     );
     let mut turn = begin(&surface).await;
@@ -136,10 +138,10 @@ async fn what_others_are_told_is_not_heard() {
     let surface = Scripted::new(
         64,
         vec![
-            chat("other", delta("not for us")),
-            chat("other", last("nor this")),
+            chat("other", &delta("not for us")),
+            chat("other", &last("nor this")),
             ("something.new", json!({ "of": "a newer gateway" })),
-            chat("run", last("ours")),
+            chat("run", &last("ours")),
         ],
     );
     let mut turn = begin(&surface).await;
@@ -159,7 +161,7 @@ async fn an_end_that_was_cancelled_or_failed_is_told_as_such() {
         (json!({ "state": "final", "stopReason": "refused" }), Ending::Failed),
     ];
     for (state, ending) in cases {
-        let surface = Scripted::new(64, vec![chat("run", state)]);
+        let surface = Scripted::new(64, vec![chat("run", &state)]);
         let answer = answer(&mut begin(&surface).await).await;
         assert_eq!(answer.ending, ending);
         assert!(answer.trouble().is_some());
@@ -169,8 +171,8 @@ async fn an_end_that_was_cancelled_or_failed_is_told_as_such() {
 #[tokio::test(start_paused = true)]
 async fn an_end_that_was_not_heard_is_asked_for() {
     // The end is lost, because more is told than can wait.
-    let mut script = vec![chat("run", last("lost"))];
-    script.extend((0..8).map(|_| chat("other", delta("noise"))));
+    let mut script = vec![chat("run", &last("lost"))];
+    script.extend((0..8).map(|_| chat("other", &delta("noise"))));
     let surface = Scripted::new(2, script);
     *surface.statuses.lock().unwrap() = ["started", "in_flight", "ok"].into();
     let answer = answer(&mut begin(&surface).await).await;
@@ -179,7 +181,7 @@ async fn an_end_that_was_not_heard_is_asked_for() {
 
 #[tokio::test]
 async fn a_gateway_that_goes_ends_the_turn() {
-    let surface = Scripted { leaves: true, ..Scripted::new(64, vec![chat("run", delta("I"))]) };
+    let surface = Scripted { leaves: true, ..Scripted::new(64, vec![chat("run", &delta("I"))]) };
     let answer = answer(&mut begin(&surface).await).await;
     assert_eq!(answer.ending, Ending::Failed);
     assert_eq!(answer.error.as_deref(), Some("the gateway is gone"));
