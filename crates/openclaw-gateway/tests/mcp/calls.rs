@@ -1,0 +1,142 @@
+//! Calls by hand, for people and programs.
+
+use std::time::Duration;
+
+use openclaw_gateway::serve::serve;
+use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::mcp::{CallParams, Outcome, Part};
+use openclaw_protocol::{Method, ask as ask_typed};
+use openclaw_testkit::{Script, Tool};
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::support::{LONG, Place, anybody, ask, config, entry, refused, somebody, stop, try_ask};
+
+#[tokio::test]
+async fn a_tool_is_called_by_either_of_its_names_and_its_answer_is_not_cut() {
+    let mut server = entry(&Script::new());
+    server["maxResultChars"] = json!(1_000);
+    let place = Place::new(&config(&json!({ "a": server })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    for params in [
+        json!({ "server": "a", "tool": "big", "args": { "bytes": 300_000 } }),
+        json!({ "server": "a", "tool": "mcp_a_big", "args": { "bytes": 300_000 } }),
+        json!({ "tool": "mcp_a_big", "args": { "bytes": 300_000 } }),
+    ] {
+        let told = ask(&me, "mcp.call", params).await;
+        assert_eq!((&told["isError"], &told["details"]["isCut"]), (&json!(false), &json!(false)));
+        assert_eq!(told["content"][0]["text"].as_str().unwrap().len(), 300_000);
+        assert_eq!(told["content"][0]["untrusted"], true);
+    }
+    let raw = json!({ "tool": "mcp_a_echo", "args": { "text": "hi" }, "raw": true });
+    let raw = ask(&me, "mcp.call", raw).await;
+    let text = raw["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("This is output from MCP server 'a'."), "{text}");
+    let sum = json!({ "tool": "mcp_a_add", "args": { "a": 2, "b": 3 } });
+    assert_eq!(ask(&me, "mcp.call", sum).await["structuredContent"], json!({ "sum": 5 }));
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_called_is_told_with_the_way_out() {
+    let servers = json!({
+        "a": entry(&Script::new()),
+        "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
+        "off": { "command": "x", "enabled": false },
+    });
+    let mut config = config(&servers);
+    config["tools"] = json!({ "deny": ["mcp_a_crash"] });
+    let place = Place::new(&config);
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    for (params, expected, hint) in [
+        (json!({ "server": "b", "tool": "x" }), "UNKNOWN_SERVER", "there are: a"),
+        (json!({ "server": "a", "tool": "ecko" }), "UNKNOWN_TOOL", "`echo`"),
+        (json!({ "tool": "mcp_a_ecko" }), "UNKNOWN_TOOL", "`mcp_a_echo`"),
+        (json!({ "tool": "a" }), "UNKNOWN_TOOL", "`a` is a server"),
+        (json!({ "server": "broken", "tool": "x" }), "SERVER_UNAVAILABLE", ""),
+        (json!({ "server": "off", "tool": "x" }), "SERVER_UNAVAILABLE", "enabled: true"),
+    ] {
+        let (message, code, told) = refused(&me, "mcp.call", params).await;
+        assert_eq!(code, expected, "{message}");
+        assert!(told.contains(hint), "{told}");
+    }
+    for (params, failure) in [
+        (json!({ "tool": "mcp_a_crash" }), "denied"),
+        (json!({ "tool": "mcp_a_echo", "args": { "text": 7 } }), "invalid-arguments"),
+        (
+            json!({ "tool": "mcp_a_sleep", "args": { "ms": 600_000 }, "timeoutMs": 300 }),
+            "timed-out",
+        ),
+    ] {
+        let told = ask(&me, "mcp.call", params).await;
+        assert_eq!(
+            (&told["isError"], &told["details"]["failure"]),
+            (&json!(true), &json!(failure))
+        );
+    }
+    assert!(try_ask(&me, "mcp.call", json!({ "tool": "x", "args": [] })).await.is_err());
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn a_tool_that_has_changed_since_it_was_approved_is_called_only_when_somebody_says_so() {
+    let script = Script::new()
+        .tools([Tool::new("count")])
+        .changed_tools([Tool::new("count").description("Something else.")])
+        .list_changed_after_calls(1);
+    let place = Place::new(&config(&json!({ "a": entry(&script) })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let params = json!({ "server": "a", "tool": "count" });
+    assert_eq!(ask(&me, "mcp.call", params.clone()).await["isError"], false);
+    ask(&me, "mcp.refresh", json!({ "server": "a" })).await;
+    let told = ask(&me, "mcp.tools", json!({})).await;
+    assert_eq!(told["tools"][0]["changed"], true);
+    let (_, code, hint) = refused(&me, "mcp.call", params.clone()).await;
+    assert_eq!(code, "TOOL_CHANGED");
+    assert!(hint.contains("--approve"), "{hint}");
+    let mut approved = params.clone();
+    approved["approve"] = json!(true);
+    assert_eq!(ask(&me, "mcp.call", approved).await["isError"], false);
+    assert_eq!(ask(&me, "mcp.call", params).await["isError"], false, "it is approved now");
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn who_may_only_look_calls_and_connects_nothing() {
+    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let me = somebody(&gateway, &["read"]);
+    ask(&me, "mcp.tools", json!({})).await;
+    for (method, params) in [
+        ("mcp.call", json!({ "tool": "mcp_a_echo", "args": { "text": "x" } })),
+        ("mcp.connect", json!({ "url": "https://x.example/mcp" })),
+        ("mcp.disconnect", json!({ "server": "a" })),
+        ("mcp.reload", json!({})),
+    ] {
+        assert_eq!(refused(&me, method, params).await.1, "MISSING_SCOPE", "{method}");
+    }
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn over_the_socket_a_call_gives_the_same() {
+    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
+    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    let running = openclaw_gateway::state::find(served.state()).unwrap();
+    let options = Options::new(running.url, running.token, "1");
+    let options = Options { connect_timeout: LONG, ..options };
+    let client = Client::connect(&options).await.unwrap();
+    let args = serde_json::value::to_raw_value(&json!({ "text": "héllo" })).unwrap();
+    let params =
+        CallParams { tool: "mcp_a_echo".to_owned(), args: Some(args), ..CallParams::default() };
+    let asking = ask_typed::<_, Outcome>(&client, Method::McpCall, &params);
+    let outcome = timeout(LONG, asking).await.unwrap().unwrap();
+    let expected = Part::Text { text: "héllo".to_owned(), untrusted: true };
+    assert_eq!(outcome.content, [expected]);
+    assert_eq!(outcome.details.server.as_deref(), Some("a"));
+    drop(client);
+    served.stop(Duration::ZERO).await;
+}

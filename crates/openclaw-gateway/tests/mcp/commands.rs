@@ -1,0 +1,116 @@
+//! `/mcp …` in a conversation, and the tool `mcp_manage`.
+
+use openclaw_testkit::{Odd, Script, TestServer};
+use serde_json::{Value, json};
+
+use crate::support::{Place, anybody, ask, config, entry, say, stop};
+
+#[tokio::test]
+async fn servers_stand_in_columns_and_hostile_names_command_nothing() {
+    let script = Script::new().odd_tool(Odd::ControlName);
+    let servers = json!({
+        "a": entry(&script),
+        "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
+    });
+    let place = Place::new(&config(&servers));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let text = say(&me, "/mcp servers").await;
+    assert!(text.starts_with("MCP Servers (2 configured)\n──"), "{text}");
+    assert!(text.contains("\n  a               stdio://"), "{text}");
+    assert!(text.contains("\n                  Status: Running (PID "), "{text}");
+    assert!(text.contains("Status: Failed | Auth: None | Tools: 0"), "{text}");
+    let tools = say(&me, "/mcp tools a").await;
+    assert!(tools.contains("\n  mcp_a_echo"), "{tools}");
+    assert!(tools.contains("Answers with the text."), "{tools}");
+    assert!(!tools.chars().any(|c| c.is_control() && c != '\n'), "{tools:?}");
+    let told: Value = serde_json::from_str(&say(&me, "/mcp servers --json").await).unwrap();
+    let asked = ask(&me, "mcp.servers", json!({})).await;
+    assert_eq!(told["servers"][0]["name"], asked["servers"][0]["name"]);
+    assert_eq!((&told["ready"], &told["missing"]), (&asked["ready"], &asked["missing"]));
+    assert!(say(&me, "/mcp status broken").await.contains("Last error"));
+    assert!(say(&me, "/mcp status nobody").await.contains("there are: a, broken"));
+    assert!(say(&me, "/mcp serfers").await.contains("Did you mean `/mcp servers`?"));
+    assert!(say(&me, "/mcp refresh a").await.contains("✓ a: "));
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn a_service_comes_and_goes_by_command() {
+    let http = TestServer::http(&Script::new());
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    assert!(say(&me, "/mcp").await.contains("There are no servers."));
+    let text = say(&me, &format!("/mcp connect {} --name x", http.url())).await;
+    assert!(text.starts_with("✓ x is connected: 15 tools."), "{text}");
+    assert!(say(&me, "/mcp tools").await.contains("mcp_x_echo"));
+    assert!(say(&me, "/mcp auth x").await.contains("needs no login"));
+    assert!(say(&me, "/mcp disconnect x").await.starts_with("x is disconnected."));
+    assert!(say(&me, "/mcp servers").await.contains("There are no servers."));
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn where_the_tool_is_denied_the_command_is_too() {
+    let mut config = config(&json!({ "a": entry(&Script::new()) }));
+    config["tools"] = json!({ "deny": ["mcp_manage"] });
+    let place = Place::new(&config);
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    assert!(say(&me, "/mcp servers").await.contains("not allowed"));
+    let commands = ask(&me, "commands.list", json!({})).await;
+    let names = commands["commands"].as_array().unwrap().iter().map(|it| &it["name"]);
+    assert!(!names.into_iter().any(|name| name == "mcp"));
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn the_command_is_listed_with_its_verbs_and_the_servers() {
+    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let commands = ask(&me, "commands.list", json!({})).await;
+    let mut all = commands["commands"].as_array().unwrap().iter();
+    let mcp = all.find(|it| it["name"] == "mcp").unwrap();
+    let values = |nth: usize| -> Vec<Value> {
+        let choices = mcp["args"][nth]["choices"].as_array().unwrap();
+        choices.iter().map(|choice| choice["value"].clone()).collect()
+    };
+    assert!(values(0).contains(&json!("disconnect")), "{mcp}");
+    assert_eq!(values(1), ["a"]);
+    assert_eq!(mcp["args"][1]["dynamic"], true);
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn an_agent_looks_freely_and_changes_nothing_without_somebody_s_word() {
+    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let invoke = async |args: Value, confirm: bool| {
+        let params = json!({ "name": "mcp_manage", "args": args, "confirm": confirm });
+        ask(&me, "tools.invoke", params).await
+    };
+    let told = invoke(json!({ "action": "servers" }), false).await;
+    let text = told["output"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(told["ok"], true);
+    assert!(openclaw_content::unwrap(text).is_some(), "it is inside a boundary: {text}");
+    let refresh = json!({ "action": "refresh", "server": "a" });
+    let told = invoke(refresh.clone(), false).await;
+    assert_eq!((&told["ok"], &told["requiresApproval"]), (&json!(false), &json!(true)));
+    assert_eq!(invoke(refresh, true).await["ok"], true);
+    for args in [
+        json!({ "action": "connect", "url": "https://x.example/mcp" }),
+        json!({ "action": "disconnect", "server": "a" }),
+    ] {
+        let told = invoke(args, false).await;
+        assert_eq!((&told["ok"], &told["error"]["code"]), (&json!(false), &json!("denied")));
+    }
+    for args in [json!({ "action": "explode" }), json!({ "action": "status" }), json!({})] {
+        let told = invoke(args, true).await;
+        assert_eq!(told["error"]["code"], "invalid-arguments", "{told}");
+    }
+    assert_eq!(ask(&me, "mcp.status", json!({ "server": "a" })).await["state"], "ready");
+    stop(gateway).await;
+}

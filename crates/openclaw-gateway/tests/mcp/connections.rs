@@ -1,0 +1,111 @@
+//! Connecting and disconnecting while the program runs.
+
+use openclaw_testkit::{Script, TestServer};
+use serde_json::json;
+
+use crate::support::{Place, anybody, ask, config, entry, refused, stop};
+
+#[tokio::test]
+async fn a_service_is_used_until_it_is_disconnected_and_a_reload_keeps_it() {
+    let http = TestServer::http(&Script::new());
+    let a = entry(&Script::new());
+    let place = Place::new(&config(&json!({ "a": a })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let params = json!({ "url": http.url(), "server": "extra" });
+    let told = ask(&me, "mcp.connect", params.clone()).await;
+    assert_eq!((&told["ok"], &told["server"]["name"]), (&json!(true), &json!("extra")));
+    let (message, ..) = refused(&me, "mcp.connect", params).await;
+    assert_eq!(message, "it is there already, as `extra`");
+    let call = json!({ "tool": "mcp_extra_echo", "args": { "text": "hi" } });
+    assert_eq!(ask(&me, "mcp.call", call.clone()).await["content"][0]["text"], "hi");
+    // The file says nothing of it, and another change of the file does not end it.
+    place.write(&config(&json!({ "a": a, "b": entry(&Script::new()) })));
+    assert_eq!(ask(&me, "mcp.reload", json!({})).await["added"], json!(["b"]));
+    assert_eq!(ask(&me, "mcp.call", call.clone()).await["isError"], false);
+    let file = std::fs::read_to_string(place.path().join("openclaw.json")).unwrap();
+    assert!(!file.contains("extra"), "{file}");
+    let told = ask(&me, "mcp.disconnect", json!({ "server": "extra" })).await;
+    assert_eq!((&told["ok"], &told["server"]["state"]), (&json!(true), &json!("closed")));
+    assert_eq!(refused(&me, "mcp.call", call).await.1, "UNKNOWN_TOOL");
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn what_is_no_service_or_cannot_be_reached_is_refused_and_not_kept() {
+    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    for url in [
+        "npx some-server",
+        "stdio://npx",
+        "file:///etc/passwd",
+        "http://192.0.2.1/mcp",
+        "https://",
+        "https://example.com/${HOME}\n",
+        "",
+    ] {
+        let (message, ..) = refused(&me, "mcp.connect", json!({ "url": url, "server": "x" })).await;
+        assert!(!message.is_empty(), "{url}");
+    }
+    let long = format!("https://x.example/{}", "a".repeat(100_000));
+    refused(&me, "mcp.connect", json!({ "url": long })).await;
+    let nobody = json!({ "url": "http://127.0.0.1:9/mcp", "server": "x" });
+    let (message, code, _) = refused(&me, "mcp.connect", nobody).await;
+    assert_eq!(code, "SERVER_UNAVAILABLE", "{message}");
+    let taken = json!({ "url": "https://x.example/mcp", "server": "a" });
+    assert!(refused(&me, "mcp.connect", taken).await.0.contains("already"));
+    let told = ask(&me, "mcp.servers", json!({})).await;
+    assert_eq!(told["servers"].as_array().unwrap().len(), 1, "{told}");
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn a_configured_server_stays_off_until_somebody_wants_it_or_its_entry_changes() {
+    let (a, b) = (entry(&Script::new()), entry(&Script::new().name("b")));
+    let place = Place::new(&config(&json!({ "a": a, "b": b })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let call = json!({ "server": "a", "tool": "count" });
+    ask(&me, "mcp.disconnect", json!({ "server": "a" })).await;
+    assert_eq!(ask(&me, "mcp.status", json!({ "server": "a" })).await["state"], "closed");
+    let (_, code, _) = refused(&me, "mcp.call", call.clone()).await;
+    assert_eq!(code, "SERVER_UNAVAILABLE");
+    // A change of something else leaves it off.
+    place.write(&config(&json!({ "a": a, "b": entry(&Script::new().name("another")) })));
+    assert_eq!(ask(&me, "mcp.reload", json!({})).await["changed"], json!(["b"]));
+    assert_eq!(ask(&me, "mcp.status", json!({ "server": "a" })).await["state"], "closed");
+    let told = ask(&me, "mcp.refresh", json!({ "server": "a" })).await;
+    assert_eq!((&told["ok"], &told["servers"][0]["tools"]), (&json!(true), &json!(15)));
+    assert_eq!(ask(&me, "mcp.call", call.clone()).await["isError"], false);
+    ask(&me, "mcp.disconnect", json!({ "server": "a" })).await;
+    assert_eq!(ask(&me, "mcp.connect", json!({ "server": "a" })).await["ok"], true);
+    ask(&me, "mcp.disconnect", json!({ "server": "a" })).await;
+    place.write(&config(&json!({ "a": entry(&Script::new().name("other")), "b": b })));
+    ask(&me, "mcp.reload", json!({})).await;
+    assert_eq!(ask(&me, "mcp.call", call).await["isError"], false, "its entry has changed");
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn logins_are_told_as_they_are() {
+    let http = TestServer::http(&Script::new());
+    let servers = json!({
+        "a": entry(&Script::new()),
+        "remote": { "url": http.url() },
+        "broken": { "url": "http://127.0.0.1:9/mcp" },
+    });
+    let place = Place::new(&config(&servers));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    for name in ["a", "remote"] {
+        let told = ask(&me, "mcp.auth", json!({ "server": name })).await;
+        assert_eq!(told, json!({ "ok": true, "state": "none" }));
+    }
+    let status = json!({ "server": "broken", "action": "status" });
+    assert_eq!(ask(&me, "mcp.auth", status).await["ok"], false);
+    let (_, code, hint) = refused(&me, "mcp.auth", json!({ "server": "broken" })).await;
+    assert_eq!(code, "NO_LOGINS");
+    assert!(hint.contains("apiKey") && hint.contains("/mcp refresh broken"), "{hint}");
+    stop(gateway).await;
+}

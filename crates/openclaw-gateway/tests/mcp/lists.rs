@@ -1,0 +1,137 @@
+//! What there is: servers, tools, resources, prompts, logs.
+
+use openclaw_testkit::{Odd, Script, Tool};
+use serde_json::json;
+
+use crate::support::{Place, anybody, ask, config, entry, refused, stop};
+
+#[tokio::test]
+async fn servers_are_told_with_their_states_and_what_is_missing() {
+    let servers = json!({
+        "a": entry(&Script::new()),
+        "broken": { "command": "/nowhere/at/all", "required": true, "maxRestarts": 0 },
+        "off": { "command": "x", "enabled": false },
+    });
+    let place = Place::new(&config(&servers));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let told = ask(&me, "mcp.servers", json!({})).await;
+    let states: Vec<_> = told["servers"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    assert_eq!(states, ["a", "broken", "off"]);
+    assert_eq!((&told["agent"], &told["ready"]), (&json!("main"), &json!(1)));
+    assert_eq!(told["missing"], json!(["broken"]));
+    let status = ask(&me, "mcp.status", json!({ "server": "a" })).await;
+    assert_eq!((&status["state"], &status["tools"]), (&json!("ready"), &json!(15)));
+    let (message, code, hint) = refused(&me, "mcp.status", json!({ "server": "b" })).await;
+    assert_eq!((message.as_str(), code.as_str()), ("there is no server `b`", "UNKNOWN_SERVER"));
+    assert!(hint.contains('a') && hint.contains("broken"), "{hint}");
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn tools_are_told_with_what_was_left_out_and_which_server_is_missing() {
+    let script = Script::new().odd_tool(Odd::SchemaNull);
+    let servers = json!({
+        "a": entry(&script),
+        "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
+    });
+    let mut config = config(&servers);
+    config["tools"] = json!({ "deny": ["mcp_a_crash"] });
+    let place = Place::new(&config);
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let told = ask(&me, "mcp.tools", json!({})).await;
+    let tools = told["tools"].as_array().unwrap();
+    let tool = |name: &str| tools.iter().find(|it| it["tool"] == name).unwrap();
+    assert_eq!(tool("echo")["effect"], "read-only");
+    assert_eq!(tool("echo")["name"], "mcp_a_echo");
+    assert!(tool("echo").get("inputSchema").is_none());
+    assert!(tool("crash")["deniedBy"].as_str().unwrap().contains("tools.deny"), "{told}");
+    assert_eq!(told["missing"][0]["server"], "broken");
+    let one = json!({ "server": "a", "tool": "echo", "schema": true });
+    let one = ask(&me, "mcp.tools", one).await;
+    assert_eq!(one["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(one["tools"][0]["inputSchema"]["required"], json!(["text"]));
+    let wrong = json!({ "server": "a", "tool": "ecko" });
+    let (_, code, hint) = refused(&me, "mcp.tools", wrong).await;
+    assert_eq!((code.as_str(), hint.as_str()), ("UNKNOWN_TOOL", "did you mean `echo`?"));
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn resources_and_prompts_are_listed_read_and_filled_in() {
+    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let resources = ask(&me, "mcp.resources", json!({})).await;
+    assert_eq!(resources["resources"][0]["server"], "a");
+    let uri = &resources["resources"][0]["uri"];
+    let read = ask(&me, "mcp.read", json!({ "server": "a", "uri": uri })).await;
+    assert_eq!((&read["isError"], &read["content"][0]["untrusted"]), (&json!(false), &json!(true)));
+    let prompts = ask(&me, "mcp.prompts", json!({ "server": "a" })).await;
+    let name = &prompts["prompts"][0]["name"];
+    let arguments = prompts["prompts"][0]["arguments"].as_array().cloned().unwrap_or_default();
+    let filled: serde_json::Map<_, _> = arguments
+        .iter()
+        .map(|it| (it["name"].as_str().unwrap().to_owned(), json!("value")))
+        .collect();
+    let params = json!({ "server": "a", "name": name, "args": filled });
+    let prompt = ask(&me, "mcp.prompt", params).await;
+    assert_eq!(prompt["isError"], false, "{prompt}");
+    let (_, code, _) = refused(&me, "mcp.prompt", json!({ "server": "a", "name": "no" })).await;
+    assert_eq!(code, "UNKNOWN_TOOL");
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn a_refresh_tells_which_tools_are_new_and_which_server_cannot_be_reached() {
+    let changed = [Tool::new("count").description("Another."), Tool::new("added")];
+    let script = Script::new()
+        .tools([Tool::new("count"), Tool::new("gone")])
+        .changed_tools(changed)
+        .list_changed_after_calls(1);
+    let servers = json!({
+        "a": entry(&script),
+        "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
+    });
+    let place = Place::new(&config(&servers));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let same = ask(&me, "mcp.refresh", json!({ "server": "a" })).await;
+    assert_eq!((&same["ok"], &same["servers"][0]["added"]), (&json!(true), &json!([])));
+    let all = ask(&me, "mcp.refresh", json!({})).await;
+    assert_eq!((&all["ok"], &all["servers"][1]["ok"]), (&json!(false), &json!(false)));
+    assert!(all["servers"][1]["error"].as_str().unwrap().contains("broken"), "{all}");
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn logs_of_a_server_are_told_and_unknown_ones_are_not_made_up() {
+    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let told = ask(&me, "mcp.logs", json!({ "server": "a", "lines": 5 })).await;
+    let lines = told["lines"].as_array().unwrap();
+    assert!(lines.iter().any(|line| line.as_str().unwrap().contains("Ready")), "{told}");
+    let (_, code, _) = refused(&me, "mcp.logs", json!({ "server": "../a" })).await;
+    assert_eq!(code, "UNKNOWN_SERVER");
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn a_reload_tells_what_became_of_the_servers() {
+    let a = entry(&Script::new());
+    let place = Place::new(&config(&json!({ "a": a, "gone": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    place.write(&config(&json!({ "a": a, "new": entry(&Script::new()) })));
+    let told = ask(&me, "mcp.reload", json!({})).await;
+    let expected = json!({ "ok": true, "added": ["new"], "removed": ["gone"], "changed": [] });
+    assert_eq!(told, expected);
+    place.write(&json!({ "mcp": { "servers": 17 } }));
+    let told = ask(&me, "mcp.reload", json!({})).await;
+    assert_eq!(told["ok"], false);
+    assert!(!told["issues"].as_array().unwrap().is_empty(), "{told}");
+    ask(&me, "mcp.status", json!({ "server": "new" })).await;
+    stop(gateway).await;
+}

@@ -1,0 +1,9 @@
+//! MCP servers through the gateway: the methods, the command `/mcp`, and the tool `mcp_manage`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod calls;
+mod commands;
+mod connections;
+mod lists;
+mod support;

@@ -1,0 +1,184 @@
+//! A gateway with a folder of its own, and somebody who asks it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
+use openclaw_gateway::socket::Caller;
+use openclaw_gateway::{Gateway, Setup};
+use openclaw_mcp::audit::Audit;
+use openclaw_mcp::bridge::Office;
+use openclaw_mcp::client::Host;
+use openclaw_mcp::dial::Surroundings;
+use openclaw_mcp::fleet;
+use openclaw_mcp::guard::Guard;
+use openclaw_mcp::pins::Pins;
+use openclaw_mcp::server::Folders;
+use openclaw_protocol::client::Options;
+use openclaw_protocol::{ErrorShape, Heard, Surface};
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_testkit::{Script, TestServer};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+/// Generous: the machine may be busy.
+pub(crate) const LONG: Duration = Duration::from_secs(120);
+
+/// The entry of a server of the testkit.
+pub(crate) fn entry(script: &Script) -> Value {
+    let (program, args) = TestServer::stdio(script);
+    json!({ "command": program, "args": args, "timeout": 60_000 })
+}
+
+/// A configuration with these servers, and the model that needs no network.
+pub(crate) fn config(servers: &Value) -> Value {
+    json!({ "agents": { "defaults": { "model": "offline" } }, "mcp": { "servers": servers } })
+}
+
+/// A folder with a configuration.
+pub(crate) struct Place(TempDir);
+
+impl Place {
+    pub(crate) fn new(config: &Value) -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        place.write(config);
+        place
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.path().join("openclaw.json")
+    }
+
+    /// Saves another configuration.
+    pub(crate) fn write(&self, config: &Value) {
+        std::fs::write(self.file(), config.to_string()).unwrap();
+    }
+
+    pub(crate) fn setup(&self) -> Setup {
+        let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+        let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+        let file = self.file();
+        let load: Arc<dyn Fn() -> Loaded + Send + Sync> =
+            Arc::new(move || load(&file, ConfigSurroundings { variable: &|_| None, home: None }));
+        let loaded = load();
+        let Some(config) = loaded.config else { panic!("{:?}", loaded.report) };
+        let state = self.path().join("state");
+        let surroundings = Surroundings {
+            resolver,
+            environment: environment.clone(),
+            guard: Guard::none(),
+            host: Host::default(),
+        };
+        let pins = Pins::load(self.path().join("pins.json")).unwrap();
+        Setup {
+            config,
+            config_file: self.file(),
+            load,
+            fleet: fleet::Setup {
+                surroundings,
+                folders: Folders { catalogue: None, logs: Some(self.path().join("logs")) },
+                office: Office { audit: Audit::none(), spill: None, pins: Some(Arc::new(pins)) },
+                tries_again: true,
+            },
+            state,
+            environment,
+            version: "1.2.3".to_owned(),
+        }
+    }
+
+    /// A gateway whose servers were tried.
+    pub(crate) async fn start(&self) -> Arc<Gateway> {
+        let gateway = Gateway::start(self.setup()).await.unwrap();
+        timeout(LONG, gateway.fleet().tried()).await.unwrap();
+        gateway
+    }
+}
+
+pub(crate) async fn stop(gateway: Arc<Gateway>) {
+    gateway.stop(Duration::ZERO).await;
+}
+
+/// Somebody in this process who may do all of this.
+pub(crate) fn somebody(gateway: &Arc<Gateway>, scopes: &[&str]) -> Arc<dyn Surface> {
+    let options = Options::new("", None, "1");
+    gateway.caller(Caller {
+        client: options.client,
+        role: options.role,
+        scopes: scopes.iter().map(|scope| format!("operator.{scope}")).collect(),
+        caps: options.caps,
+        commands: Vec::new(),
+        remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        connection: "this process".to_owned(),
+    })
+}
+
+/// Somebody who may do everything.
+pub(crate) fn anybody(gateway: &Arc<Gateway>) -> Arc<dyn Surface> {
+    somebody(gateway, &["admin", "read", "write", "approvals"])
+}
+
+pub(crate) async fn try_ask(
+    surface: &Arc<dyn Surface>,
+    method: &str,
+    params: Value,
+) -> Result<Value, ErrorShape> {
+    let params = to_raw_value(&params).unwrap();
+    let answer = timeout(LONG, surface.request(method, Some(params))).await.unwrap()?;
+    Ok(serde_json::from_str(answer.get()).unwrap())
+}
+
+pub(crate) async fn ask(surface: &Arc<dyn Surface>, method: &str, params: Value) -> Value {
+    match try_ask(surface, method, params).await {
+        Ok(answer) => answer,
+        Err(error) => panic!("{method}: {error:?}"),
+    }
+}
+
+/// What a gateway says no with: the message, `details.code`, and the hint.
+pub(crate) async fn refused(
+    surface: &Arc<dyn Surface>,
+    method: &str,
+    params: Value,
+) -> (String, String, String) {
+    match try_ask(surface, method, params).await {
+        Ok(answer) => panic!("{method}: {answer}"),
+        Err(error) => {
+            let details = error.details.as_deref().map_or("{}", |raw| raw.get());
+            let details: Value = serde_json::from_str(details).unwrap();
+            let text = |key: &str| details[key].as_str().unwrap_or_default().to_owned();
+            (error.message, text("code"), text("hint"))
+        }
+    }
+}
+
+/// Says something to the agent, and waits for what is said at last.
+pub(crate) async fn say(surface: &Arc<dyn Surface>, message: &str) -> String {
+    let mut events = surface.events();
+    let key = "agent:main:test";
+    let id = format!("{message}-{:?}", std::time::Instant::now());
+    let params = json!({ "sessionKey": key, "message": message, "idempotencyKey": id });
+    ask(surface, "chat.send", params).await;
+    let last = async {
+        loop {
+            let Some(Heard::Event(event)) = events.next().await else { panic!("the end") };
+            if event.event != "chat" {
+                continue;
+            }
+            let payload: Value = serde_json::from_str(event.payload.get()).unwrap();
+            if payload["runId"] == id.as_str() && payload["state"] != "delta" {
+                return payload;
+            }
+        }
+    };
+    let last = timeout(LONG, last).await.unwrap();
+    assert_eq!(last["state"], "final", "{last}");
+    last["message"]["content"][0]["text"].as_str().unwrap().to_owned()
+}
