@@ -10,6 +10,7 @@ pub use outcome::{Details, Failure, Finding, Link, Outcome, Part};
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::config::Issue;
@@ -242,7 +243,7 @@ pub struct Tool {
     pub unusable: Option<String>,
     /// What it takes, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_schema: Option<Box<RawValue>>,
+    pub input_schema: Option<Value>,
 }
 
 /// What a tool does to the world.

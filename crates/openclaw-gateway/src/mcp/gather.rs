@@ -63,7 +63,7 @@ pub(crate) fn unknown(name: &str, statuses: &[ServerStatus]) -> Problem {
 }
 
 /// There is no server of this name, and which one may be meant.
-pub(crate) fn unknown_server(name: &str, known: &[&str]) -> Problem {
+pub fn unknown_server(name: &str, known: &[&str]) -> Problem {
     let hint = match openclaw_config::nearest(name, known) {
         Some(similar) => format!("did you mean `{similar}`?"),
         None if known.is_empty() => "`openclaw mcp add` adds one".to_owned(),

@@ -65,8 +65,8 @@ pub fn tools(agent: &AgentTools, of: &Gathered, wanted: ToolsWanted) -> ToolsRes
 fn tool(agent: &AgentTools, tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
     let listed = tool.listed();
     let schema = || match wanted.raw {
-        true => to_raw_value(&*listed.input_schema).ok(),
-        false => to_raw_value(&*tool.spec.input_schema).ok(),
+        true => Value::Object((*listed.input_schema).clone()),
+        false => (*tool.spec.input_schema).clone(),
     };
     Tool {
         name: tool.spec.name.to_string(),
@@ -91,7 +91,7 @@ fn tool(agent: &AgentTools, tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
         },
         changed: agent.is_changed(tool),
         unusable: tool.flaw().map(ToString::to_string),
-        input_schema: wanted.schema.then(schema).flatten(),
+        input_schema: wanted.schema.then(schema),
     }
 }
 

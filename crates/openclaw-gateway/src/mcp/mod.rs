@@ -10,7 +10,7 @@ mod refresh;
 
 pub use call::{call, changed, find, prompt, read};
 pub(crate) use gather::unknown;
-pub use gather::{Gathered, Patience, gather, server, words};
+pub use gather::{Gathered, Patience, gather, server, unknown_server, words};
 pub(crate) use lists::known_anywhere;
 pub use lists::{ToolsWanted, one_tool, prompts, resources, servers, tools};
 pub use outcome::outcome;

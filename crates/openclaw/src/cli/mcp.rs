@@ -4,7 +4,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use super::servers::{
     CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs, RefreshArgs,
-    ResourcesArgs, ServersArgs, StatusArgs, ToolsArgs,
+    ReloadArgs, ResourcesArgs, ServersArgs, StatusArgs, ToolsArgs,
 };
 
 #[derive(Debug, Subcommand)]
@@ -31,6 +31,8 @@ pub(crate) enum McpCommand {
     Logs(LogsArgs),
     /// List what servers have anew, and show what has changed
     Refresh(RefreshArgs),
+    /// Have the running gateway read its configuration again
+    Reload(ReloadArgs),
     /// Show which servers are configured
     List(ListArgs),
     /// Add a server to the configuration file

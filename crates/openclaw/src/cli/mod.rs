@@ -15,8 +15,8 @@ pub(crate) use front::{
 };
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 pub(crate) use servers::{
-    AgentArgs, CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs,
-    RefreshArgs, ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, ToolsArgs,
+    AgentArgs, BesideArgs, CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs,
+    ReadArgs, RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, ToolsArgs,
 };
 
 const STYLES: Styles = Styles::styled()

@@ -13,6 +13,14 @@ pub(crate) struct AgentArgs {
     pub(crate) agent: Option<String>,
 }
 
+/// Who does the work.
+#[derive(Debug, Default, Args)]
+pub(crate) struct BesideArgs {
+    /// Start what is needed in this process, even if a gateway runs
+    #[arg(long)]
+    pub(crate) no_gateway: bool,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   openclaw mcp list
@@ -35,6 +43,8 @@ Exit codes: 0 shown, 3 a server that is `required` is not ready, 78 the configur
 pub(crate) struct ServersArgs {
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
+    #[command(flatten)]
+    pub(crate) by: BesideArgs,
 }
 
 #[derive(Debug, Args)]
@@ -55,6 +65,8 @@ pub(crate) struct ToolsArgs {
     pub(crate) raw: bool,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
+    #[command(flatten)]
+    pub(crate) by: BesideArgs,
 }
 
 #[derive(Debug, Args)]
@@ -95,6 +107,8 @@ pub(crate) struct CallArgs {
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
+    #[command(flatten)]
+    pub(crate) by: BesideArgs,
 }
 
 /// How what a server answers is shown.
@@ -122,6 +136,8 @@ pub(crate) struct ResourcesArgs {
     pub(crate) server: Option<String>,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
+    #[command(flatten)]
+    pub(crate) by: BesideArgs,
 }
 
 #[derive(Debug, Args)]
@@ -139,6 +155,8 @@ pub(crate) struct ReadArgs {
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
+    #[command(flatten)]
+    pub(crate) by: BesideArgs,
 }
 
 #[derive(Debug, Args)]
@@ -152,6 +170,8 @@ pub(crate) struct PromptsArgs {
     pub(crate) server: Option<String>,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
+    #[command(flatten)]
+    pub(crate) by: BesideArgs,
 }
 
 #[derive(Debug, Args)]
@@ -173,6 +193,8 @@ pub(crate) struct PromptArgs {
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
+    #[command(flatten)]
+    pub(crate) by: BesideArgs,
 }
 
 #[derive(Debug, Args)]
@@ -187,6 +209,8 @@ pub(crate) struct StatusArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
+    #[command(flatten)]
+    pub(crate) by: BesideArgs,
 }
 
 #[derive(Debug, Args)]
@@ -202,6 +226,8 @@ pub(crate) struct RefreshArgs {
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
+    #[command(flatten)]
+    pub(crate) by: BesideArgs,
 }
 
 #[derive(Debug, Args)]
@@ -218,6 +244,8 @@ pub(crate) struct LogsArgs {
     /// How many lines
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     pub(crate) lines: usize,
+    #[command(flatten)]
+    pub(crate) by: BesideArgs,
 }
 
 #[derive(Debug, Args)]
@@ -230,6 +258,18 @@ errors.")]
 pub(crate) struct DoctorArgs {
     /// Only this server
     pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  openclaw mcp reload
+
+A gateway notices by itself when its file is saved. This tells what came of it.
+
+Exit codes: 0 done, 3 no gateway runs, 78 the configuration has errors.")]
+pub(crate) struct ReloadArgs {
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
 }

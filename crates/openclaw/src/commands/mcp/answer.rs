@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use openclaw_content::unwrap;
-use openclaw_tools::{Content, Details, Failure, ToolOutcome};
-use serde::Serialize;
-use serde_json::value::RawValue;
+use openclaw_protocol::mcp::{Details, Failure, Outcome, Part};
 
 use super::save::{Saved, save, save_as};
 use crate::cli::ShowArgs;
@@ -13,12 +10,7 @@ use crate::exit::Exit;
 use crate::output::{Output, plural};
 
 /// Shows an outcome; the exit code says how it went.
-pub(super) fn show(
-    outcome: &ToolOutcome,
-    what: &str,
-    args: &ShowArgs,
-    output: &mut Output,
-) -> Exit {
+pub(super) fn show(outcome: &Outcome, what: &str, args: &ShowArgs, output: &mut Output) -> Exit {
     let exit = exit(outcome);
     let saved = match save_parts(outcome, args) {
         Ok(saved) => saved,
@@ -28,11 +20,11 @@ pub(super) fn show(
         }
     };
     if output.json {
-        output.data(&Shown::of(outcome, args.raw, &saved));
+        output.data(&with_files(outcome, &saved));
         return exit;
     }
     if args.raw {
-        output.outside(&outcome.text());
+        output.outside(&texts(outcome).join("\n"));
     } else if outcome.is_error {
         tell_failure(outcome, what, output);
     } else if !saved.is_text {
@@ -45,37 +37,41 @@ pub(super) fn show(
     exit
 }
 
-fn exit(outcome: &ToolOutcome) -> Exit {
+fn exit(outcome: &Outcome) -> Exit {
     match outcome.details.failure {
         Some(Failure::Unavailable) => Exit::Unavailable,
         Some(Failure::TimedOut) => Exit::TimedOut,
         Some(Failure::Denied) => Exit::Denied,
         Some(Failure::InvalidArguments) => Exit::Usage,
-        Some(Failure::Protocol | Failure::InvalidResponse | Failure::RateLimited) => Exit::Failed,
+        Some(Failure::ProtocolError | Failure::InvalidResponse | Failure::RateLimited) => {
+            Exit::Failed
+        }
         None if outcome.is_error => Exit::Failed,
         None => Exit::Ok,
     }
 }
 
+fn texts(outcome: &Outcome) -> Vec<&str> {
+    let texts = outcome.content.iter().filter_map(|part| match part {
+        Part::Text { text, .. } => Some(text.as_str()),
+        Part::Image { .. } | Part::Audio { .. } | Part::Blob { .. } => None,
+    });
+    texts.collect()
+}
+
 /// Texts from outside are the result; our own words are about it.
-fn show_parts(outcome: &ToolOutcome, output: &mut Output) {
+fn show_parts(outcome: &Outcome, output: &mut Output) {
     for part in &outcome.content {
-        let Content::Text(text) = part else { continue };
-        match unwrap(text.as_str()) {
-            Some(text) => output.outside(text.expose()),
-            None => output.note(text.as_str()),
+        match part {
+            Part::Text { text, untrusted: true } => output.outside(text),
+            Part::Text { text, untrusted: false } => output.note(text),
+            Part::Image { .. } | Part::Audio { .. } | Part::Blob { .. } => {}
         }
     }
 }
 
-fn tell_failure(outcome: &ToolOutcome, what: &str, output: &mut Output) {
-    let texts = outcome.content.iter().filter_map(|part| match part {
-        Content::Text(text) => Some(text.as_str()),
-        Content::Image { .. } | Content::Audio { .. } => None,
-    });
-    let texts: Vec<&str> =
-        texts.map(|text| unwrap(text).map_or(text, |text| text.expose())).collect();
-    let text = texts.join("\n");
+fn tell_failure(outcome: &Outcome, what: &str, output: &mut Output) {
+    let text = texts(outcome).join("\n");
     let hint = match outcome.details.failure {
         Some(Failure::InvalidArguments) => {
             let server = outcome.details.server.as_deref().unwrap_or("SERVER");
@@ -90,14 +86,14 @@ fn tell_failure(outcome: &ToolOutcome, what: &str, output: &mut Output) {
     }
 }
 
-fn tell_saved(outcome: &ToolOutcome, saved: &SavedParts, output: &mut Output) {
+fn tell_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
     for file in &saved.files {
         output.note(&format!("{} saved to {}", file.mime_type, file.path.display()));
     }
     if !saved.files.is_empty() {
         return;
     }
-    for Binary { mime_type, data, .. } in binaries(outcome) {
+    for Binary { mime_type, data } in binaries(outcome) {
         let bytes = data.len() / 4 * 3;
         let kind = if mime_type.is_empty() { "something binary" } else { mime_type };
         output.note(&format!(
@@ -108,38 +104,28 @@ fn tell_saved(outcome: &ToolOutcome, saved: &SavedParts, output: &mut Output) {
 
 fn tell_details(details: &Details, output: &mut Output) {
     if !details.findings.is_empty() {
-        let kinds: Vec<&str> = details.findings.iter().map(|finding| finding.kind.name()).collect();
+        let kinds: Vec<&str> = details.findings.iter().map(|it| it.kind.as_str()).collect();
         output.warning(&format!("there is something suspicious in it: {}", kinds.join(", ")));
     }
 }
 
 /// Something in an answer that is no text.
 struct Binary<'a> {
-    kind: &'static str,
-    uri: Option<&'a str>,
     mime_type: &'a str,
     /// In base64.
     data: &'a str,
 }
 
 /// Pictures and sounds first, in their order, then what no model takes.
-fn binaries(outcome: &ToolOutcome) -> impl Iterator<Item = Binary<'_>> {
-    let media = outcome.content.iter().filter_map(|part| match part {
-        Content::Image { mime_type, data } => {
-            Some(Binary { kind: "image", uri: None, mime_type, data })
+fn binaries(outcome: &Outcome) -> impl Iterator<Item = Binary<'_>> {
+    outcome.content.iter().filter_map(|part| match part {
+        Part::Text { .. } => None,
+        Part::Image { mime_type, data, .. }
+        | Part::Audio { mime_type, data, .. }
+        | Part::Blob { mime_type, data, .. } => {
+            Some(Binary { mime_type, data: data.as_deref().unwrap_or_default() })
         }
-        Content::Audio { mime_type, data } => {
-            Some(Binary { kind: "audio", uri: None, mime_type, data })
-        }
-        Content::Text(_) => None,
-    });
-    let blobs = outcome.details.blobs.iter().map(|blob| Binary {
-        kind: "blob",
-        uri: blob.uri.as_deref(),
-        mime_type: &blob.mime_type,
-        data: &blob.data,
-    });
-    media.chain(blobs)
+    })
 }
 
 /// What was written to files.
@@ -151,7 +137,7 @@ struct SavedParts {
 }
 
 fn save_parts(
-    outcome: &ToolOutcome,
+    outcome: &Outcome,
     args: &ShowArgs,
 ) -> Result<SavedParts, (String, Option<&'static str>)> {
     let is_text = false;
@@ -183,10 +169,10 @@ fn stem(details: &Details) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("-")
 }
 
-fn save_text(outcome: &ToolOutcome, file: &Path) -> Result<SavedParts, String> {
+fn save_text(outcome: &Outcome, file: &Path) -> Result<SavedParts, String> {
     let texts = outcome.content.iter().filter_map(|part| match part {
-        Content::Text(text) => unwrap(text.as_str()).map(|text| text.expose()),
-        Content::Image { .. } | Content::Audio { .. } => None,
+        Part::Text { text, untrusted: true } => Some(text.as_str()),
+        _ => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n");
     std::fs::write(file, text)
@@ -195,121 +181,19 @@ fn save_text(outcome: &ToolOutcome, file: &Path) -> Result<SavedParts, String> {
     Ok(SavedParts { files: vec![saved], is_text: true })
 }
 
-/// An outcome for programs.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Shown<'a> {
-    content: Vec<Part<'a>>,
-    /// Raw from the server, and untrusted: nobody has looked through it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    structured_content: Option<&'a RawValue>,
-    is_error: bool,
-    details: ShownDetails<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Part<'a> {
-    Text {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        text: &'a str,
-        untrusted: bool,
-    },
-    #[serde(rename_all = "camelCase")]
-    Binary {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        uri: Option<&'a str>,
-        mime_type: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        file: Option<String>,
-        /// Unless it is in a file.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        data: Option<&'a str>,
-    },
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ShownDetails<'a> {
-    untrusted: bool,
-    source: Option<&'a str>,
-    server: Option<&'a str>,
-    tool: Option<&'a str>,
-    wrapped: bool,
-    findings: Vec<ShownFinding>,
-    duration_ms: u64,
-    failure: Option<&'static str>,
-    is_cut: bool,
-    kept_in: Option<String>,
-    links: Vec<ShownLink<'a>>,
-}
-
-#[derive(Serialize)]
-struct ShownFinding {
-    kind: &'static str,
-    count: usize,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ShownLink<'a> {
-    uri: &'a str,
-    name: Option<&'a str>,
-    mime_type: Option<&'a str>,
-}
-
-impl<'a> Shown<'a> {
-    fn of(outcome: &'a ToolOutcome, raw: bool, saved: &SavedParts) -> Self {
-        let texts = outcome.content.iter().filter_map(|part| match part {
-            Content::Text(text) => Some(text.as_str()),
-            Content::Image { .. } | Content::Audio { .. } => None,
-        });
-        let texts = texts.map(|text| {
-            let inner = unwrap(text);
-            let untrusted = inner.is_some();
-            let text = inner.filter(|_| !raw).map_or(text, |inner| inner.expose());
-            Part::Text { kind: "text", text, untrusted }
-        });
-        let mut files = saved.files.iter().filter(|_| !saved.is_text);
-        let binaries = binaries(outcome).map(|it| {
-            let file = files.next().map(|file| file.path.to_string_lossy().into_owned());
-            let data = file.is_none().then_some(it.data);
-            Part::Binary { kind: it.kind, uri: it.uri, mime_type: it.mime_type, file, data }
-        });
-        Self {
-            content: texts.chain(binaries).collect(),
-            structured_content: outcome.details.structured.as_deref(),
-            is_error: outcome.is_error,
-            details: ShownDetails::of(&outcome.details),
+/// The same, with the names of files in the place of what was written to them.
+fn with_files(outcome: &Outcome, saved: &SavedParts) -> Outcome {
+    let mut outcome = outcome.clone();
+    let mut files = saved.files.iter().filter(|_| !saved.is_text);
+    for part in &mut outcome.content {
+        if let Part::Image { file, data, .. }
+        | Part::Audio { file, data, .. }
+        | Part::Blob { file, data, .. } = part
+            && let Some(saved) = files.next()
+        {
+            *file = Some(saved.path.to_string_lossy().into_owned());
+            *data = None;
         }
     }
-}
-
-impl<'a> ShownDetails<'a> {
-    fn of(details: &'a Details) -> Self {
-        let findings = details.findings.iter();
-        let findings =
-            findings.map(|it| ShownFinding { kind: it.kind.name(), count: it.count }).collect();
-        let links = details.links.iter().map(|link| ShownLink {
-            uri: &link.uri,
-            name: link.name.as_deref(),
-            mime_type: link.mime_type.as_deref(),
-        });
-        Self {
-            untrusted: details.untrusted,
-            source: details.source,
-            server: details.server.as_deref(),
-            tool: details.tool.as_deref(),
-            wrapped: details.wrapped,
-            findings,
-            duration_ms: u64::try_from(details.duration.as_millis()).unwrap_or(u64::MAX),
-            failure: details.failure.map(Failure::name),
-            is_cut: details.is_cut,
-            kept_in: details.kept_in.as_ref().map(|file| file.to_string_lossy().into_owned()),
-            links: links.collect(),
-        }
-    }
+    outcome
 }

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_gateway::mcp::{self, Problem, ProblemKind, ToolsWanted};
 use openclaw_mcp::bridge::{Approved, Call, Wishes};
 use openclaw_mcp::catalogue::CatalogueTool;
-use openclaw_mcp::inventory::LeftOut;
-use openclaw_mcp::pins::Pin;
+use openclaw_protocol::Method;
+use openclaw_protocol::mcp::{CallParams, ListParams, Outcome, Tool, ToolsResult};
 use openclaw_tools::Approval;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 
 use super::answer;
 use super::arguments::{self, Sources};
-use super::host::{Need, Session, unknown_server, with_session};
+use super::beside::{Gateway, beside, tell};
+use super::host::{Need, Session, Terminal, somebody, unknown_server, with_session};
 use crate::cli::CallArgs;
 use crate::edge::Edge;
 use crate::exit::Exit;
@@ -29,11 +32,6 @@ const NAME_CHARS: usize = 100;
 const DESCRIPTION_CHARS: usize = 2_000;
 
 pub(super) fn call(args: &CallArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    let need = Need {
-        answers: true,
-        timeout: args.timeout.map(|ms| Duration::from_millis(ms.get())),
-        ..Need::of(&args.whose)
-    };
     // Before anything starts: nothing else happens while somebody types.
     let is_piped = args.rest.last().is_some_and(|word| word == "-");
     let stdin = is_piped.then(|| arguments::read_text(std::io::stdin().lock()));
@@ -44,9 +42,79 @@ pub(super) fn call(args: &CallArgs, flag: Option<&Path>, edge: &Edge, output: &m
             return Exit::Failed;
         }
     };
-    with_session(need, flag, edge, output, async |session, output| {
-        carry_out(args, &stdin, session, output).await.unwrap_or_else(|exit| exit)
+    let terminal = somebody(edge, output);
+    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+        have_it_called(args, &stdin, gateway, terminal.as_ref(), output).await
+    });
+    exit.unwrap_or_else(|| {
+        let need = Need {
+            answers: true,
+            timeout: args.timeout.map(|ms| Duration::from_millis(ms.get())),
+            ..Need::of(&args.whose)
+        };
+        with_session(need, flag, edge, output, async |session, output| {
+            carry_out(args, &stdin, session, output).await.unwrap_or_else(|exit| exit)
+        })
     })
+}
+
+/// Has a gateway call the tool. Unless its schema is needed to read the arguments, that is all it is
+/// asked for.
+async fn have_it_called(
+    args: &CallArgs,
+    stdin: &str,
+    gateway: &Gateway,
+    terminal: Option<&Terminal>,
+    output: &mut Output,
+) -> Result<Exit, Exit> {
+    let (server, tool, words) = match args.rest.split_first() {
+        Some((tool, words)) if !arguments::is_argument(tool) => (Some(&args.target), tool, words),
+        _ => (None, &args.target, &args.rest[..]),
+    };
+    let described = ListParams {
+        agent_id: args.whose.agent.clone(),
+        server: server.cloned(),
+        tool: Some(tool.clone()),
+        schema: Some(true),
+        raw: None,
+    };
+    let needs_schema = |word: &String| word != "-" && !word.trim_start().starts_with('{');
+    let mut schema = Map::new();
+    if words.iter().any(needs_schema) {
+        let params = ListParams { raw: Some(true), ..described.clone() };
+        let found: ToolsResult = gateway.ask(Method::McpTools, &params, output).await?;
+        let found = found.tools.into_iter().next().and_then(|tool| tool.input_schema);
+        if let Some(Value::Object(found)) = found {
+            schema = found;
+        }
+    }
+    let owner = server.map_or("SERVER", |server| server.as_str());
+    let params = CallParams {
+        agent_id: args.whose.agent.clone(),
+        server: server.cloned(),
+        tool: tool.clone(),
+        args: Some(read_arguments(&schema, owner, words, stdin, output)?),
+        session_key: None,
+        approve: Some(args.approve),
+        timeout_ms: args.timeout.map(std::num::NonZero::get),
+        raw: Some(args.show.raw),
+    };
+    let mut called: Result<Outcome, Problem> = gateway.try_ask(Method::McpCall, &params).await;
+    if let Err(problem) = &called
+        && problem.kind == ProblemKind::Changed
+        && let Some(terminal) = terminal
+    {
+        let found: ToolsResult = gateway.ask(Method::McpTools, &described, output).await?;
+        let Some(tool) = found.tools.first() else { return Err(tell(problem, output)) };
+        confirm(problem, tool, terminal, output).await?;
+        let params = CallParams { approve: Some(true), ..params };
+        called = gateway.try_ask(Method::McpCall, &params).await;
+    }
+    let outcome = called.map_err(|problem| tell(&problem, output))?;
+    let details = &outcome.details;
+    let (server, name) = (details.server.as_deref(), details.tool.as_deref());
+    let what = format!("{}/{}", server.unwrap_or_default(), outside(name.unwrap_or(tool)));
+    Ok(answer::show(&outcome, &what, &args.show, output))
 }
 
 async fn carry_out(
@@ -66,8 +134,9 @@ async fn carry_out(
     };
     // How long somebody thinks about an approval does not count.
     let within = all.map(|all| all.saturating_sub(started.elapsed()));
+    let server = tool.server().name().as_str();
     let arguments = match tool.is_allowed() {
-        true => read_arguments(&tool, words, stdin, output)?,
+        true => read_arguments(&tool.listed().input_schema, server, words, stdin, output)?,
         // Whatever they are, it is not called with them.
         false => RawValue::NULL.to_owned(),
     };
@@ -76,10 +145,13 @@ async fn carry_out(
     let name = tool.spec.name.as_str();
     let call = Call { name, arguments: &arguments, who: WHO, session: None, approved };
     let wishes = Wishes { within, everything: true, ..Wishes::default() };
-    let name = clean_line(Untrusted::new(&tool.listed().name), NAME_CHARS);
-    let what = format!("{}/{name}", tool.server().name());
+    let what = format!("{server}/{}", outside(&tool.listed().name));
     let outcome = session.call(call, wishes, &what).await;
-    Ok(answer::show(&outcome, &what, &args.show, output))
+    Ok(answer::show(&mcp::outcome(outcome, args.show.raw), &what, &args.show, output))
+}
+
+fn outside(name: &str) -> String {
+    clean_line(Untrusted::new(name), NAME_CHARS)
 }
 
 fn too_late(after: Duration, output: &mut Output) -> Exit {
@@ -90,21 +162,18 @@ fn too_late(after: Duration, output: &mut Output) -> Exit {
 }
 
 fn read_arguments(
-    tool: &CatalogueTool,
+    schema: &Map<String, Value>,
+    server: &str,
     words: &[String],
     stdin: &str,
     output: &mut Output,
 ) -> Result<Box<RawValue>, Exit> {
-    let arguments = arguments::read(
-        words,
-        &tool.listed().input_schema,
-        Sources { stdin, file: &|path| arguments::read_text(std::fs::File::open(path)?) },
-    );
+    let file = |path: &Path| arguments::read_text(std::fs::File::open(path)?);
+    let arguments = arguments::read(words, schema, Sources { stdin, file: &file });
     let arguments = arguments.and_then(|arguments| {
         to_raw_value(&arguments).map_err(|error| format!("the arguments cannot be sent: {error}"))
     });
     arguments.map_err(|problem| {
-        let server = tool.server().name();
         let hint = format!("`openclaw mcp tools {server} --schema` shows what tools take");
         output.problem(&problem, Some(&hint));
         Exit::Usage
@@ -118,83 +187,31 @@ async fn find<'a>(
     output: &mut Output,
 ) -> Result<(Arc<CatalogueTool>, &'a [String]), Exit> {
     let target = args.target.as_str();
-    if session.knows(target) {
+    let (found, words) = if session.knows(target) {
         let Some((tool, words)) = args.rest.split_first() else {
             let hint = format!("`openclaw mcp tools {target}` shows what it has");
             output.problem("which tool?", Some(&hint));
             return Err(Exit::Usage);
         };
         session.ready(target, output).await?;
-        let catalogue = session.tools.catalogue();
-        let found = catalogue.find(target, tool);
-        let by_name = || catalogue.get(tool).filter(|it| it.server().name().as_str() == target);
-        return match found.or_else(by_name) {
-            Some(tool) => Ok((Arc::clone(tool), words)),
-            None => Err(unknown_tool(target, tool, session, output)),
-        };
-    }
-    // A single name that is no server's: the whole name of a tool. Where it is remembered whose it is,
-    // only that server starts; otherwise it has to be looked for.
-    if !args.rest.iter().all(|word| arguments::is_argument(word)) {
-        return Err(unknown_server(target, &session.names(), output));
-    }
-    let remembered = session.tools.catalogue().get(target).map(Arc::clone);
-    match remembered {
-        Some(tool) => drop(session.ready(tool.server().name().as_str(), output).await?),
-        None => drop(session.gather(None, output).await?),
-    }
-    let catalogue = session.tools.catalogue();
-    match catalogue.get(target) {
-        Some(tool) => Ok((Arc::clone(tool), &args.rest)),
-        None if session.tools.left_out(target).is_some() => Err(left_out(target, session, output)),
-        None => {
-            let mut known: Vec<&str> =
-                catalogue.all().iter().map(|tool| tool.spec.name.as_str()).collect();
-            known.extend(session.names());
-            let hint = match openclaw_config::nearest(target, &known) {
-                Some(similar) => format!("did you mean `{similar}`?"),
-                None => "`openclaw mcp tools` shows what there is".to_owned(),
-            };
-            let message = format!("there is no server and no tool `{target}`");
-            output.problem(&message, Some(&hint));
-            Err(Exit::Usage)
+        (mcp::find(&session.tools, Some(target), tool).await, words)
+    } else {
+        // A single name that is no server's: the whole name of a tool. Where it is remembered whose it
+        // is, only that server starts; otherwise it has to be looked for.
+        if !args.rest.iter().all(|word| arguments::is_argument(word)) {
+            return Err(unknown_server(target, &session.names(), output));
         }
-    }
-}
-
-/// A tool that its server lists, and that cannot be used.
-fn left_out(name: &str, session: &Session, output: &mut Output) -> Exit {
-    if let Some((server, LeftOut { name, reason, .. })) = session.tools.left_out(name) {
-        let name = clean_line(Untrusted::new(&name), NAME_CHARS);
-        let hint = format!("whoever makes `{server}` must put that right");
-        output.problem(
-            &format!("`{name}` of `{server}` cannot be called, and is left out: {reason}"),
-            Some(&hint),
-        );
-    }
-    Exit::Failed
-}
-
-fn unknown_tool(server: &str, tool: &str, session: &Session, output: &mut Output) -> Exit {
-    let of_server = |(owner, _): &(String, LeftOut)| owner == server;
-    if session.tools.left_out(tool).is_some_and(|it| of_server(&it)) {
-        return left_out(tool, session, output);
-    }
-    let catalogue = session.tools.catalogue();
-    let known: Vec<&str> = catalogue
-        .all()
-        .iter()
-        .filter(|tool| tool.server().name().as_str() == server)
-        .map(|tool| tool.listed().name.as_str())
-        .collect();
-    let hint = match openclaw_config::nearest(tool, &known) {
-        Some(similar) => {
-            format!("did you mean `{}`?", clean_line(Untrusted::new(similar), NAME_CHARS))
+        let remembered = session.tools.catalogue().get(target).map(Arc::clone);
+        match remembered {
+            Some(tool) => drop(session.ready(tool.server().name().as_str(), output).await?),
+            None => {
+                let gathered = session.gather(None, output).await?;
+                super::tools::tell_missing(&gathered.missing, output);
+            }
         }
-        None => format!("`openclaw mcp tools {server}` shows what it has"),
+        (mcp::find(&session.tools, None, target).await, &args.rest[..])
     };
-    output.problem(&format!("`{server}` has no tool `{tool}`"), Some(&hint));
-    Exit::Usage
+    found.map(|tool| (tool, words)).map_err(|problem| tell(&problem, output))
 }
 
 /// Whether the call is an approval (B13). Who calls a tool by hand means it as it is; one that has
@@ -205,30 +222,33 @@ async fn approve(
     session: &Session,
     output: &mut Output,
 ) -> Result<(), Exit> {
-    let Some(pins) = &session.pins else { return Ok(()) };
-    let (server, name) = (tool.server().name().as_str(), tool.listed().name.as_str());
-    let pin = pins.check(server, name, tool.fingerprint());
     // What is denied is denied by the call itself.
-    if flag || !tool.is_allowed() || !matches!(pin, Pin::Changed { .. }) {
+    if flag || !tool.is_allowed() || !session.tools.is_changed(tool) {
         return Ok(());
     }
-    let shown = clean_line(Untrusted::new(name), NAME_CHARS);
-    let message = format!(
-        "`{shown}` of `{server}` says something else about itself than when it was approved: its \
-         description or its schema has changed"
-    );
-    let Some(terminal) = &session.terminal else {
-        let hint = format!(
-            "look at it with `openclaw mcp tools {server} --schema`; `--approve` approves it"
-        );
-        output.problem(&message, Some(&hint));
-        return Err(Exit::Denied);
-    };
-    output.warning(&message);
-    let description = tool.listed().description.as_deref().unwrap_or("(no description)");
+    let problem = mcp::changed(tool);
+    let Some(terminal) = &session.terminal else { return Err(tell(&problem, output)) };
+    let wanted = ToolsWanted { schema: true, raw: false };
+    let shown = mcp::one_tool(&session.tools, tool, wanted);
+    match shown.tools.first() {
+        Some(shown) => confirm(&problem, shown, terminal, output).await,
+        None => Err(tell(&problem, output)),
+    }
+}
+
+/// Shows what a tool says about itself now, and asks.
+async fn confirm(
+    problem: &Problem,
+    tool: &Tool,
+    terminal: &Terminal,
+    output: &mut Output,
+) -> Result<(), Exit> {
+    output.warning(&problem.message);
+    let description = tool.description.as_deref().unwrap_or("(no description)");
     let description = clean_line(Untrusted::new(description), DESCRIPTION_CHARS);
     output.note(&format!("it now says: {description}"));
-    output.note(&format!("and takes: {}", tool.spec.input_schema));
+    let schema = tool.input_schema.as_ref().map(ToString::to_string).unwrap_or_default();
+    output.note(&format!("and takes: {schema}"));
     if terminal.confirm("Approve it as it is now, and call it?").await {
         return Ok(());
     }

@@ -1,26 +1,29 @@
 //! `openclaw mcp resources | read | prompts | prompt`: what servers have besides tools (B14, B15).
 
 use std::path::Path;
-use std::sync::Arc;
 
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::bridge::Wishes;
-use openclaw_mcp::listing::ListedPrompt;
-use openclaw_mcp::server::Server;
-use serde_json::{Value, json};
+use openclaw_gateway::mcp::{self, Gathered};
+use openclaw_protocol::Method;
+use openclaw_protocol::mcp::{
+    ListParams, PromptParams, PromptsResult, ReadParams, ResourcesResult,
+};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use serde_json::value::RawValue;
 
+use super::beside::{beside, tell};
 use super::call::WHO;
 use super::host::{Need, Session, with_servers, with_session};
+use super::tools::tell_missing;
 use super::{answer, arguments};
 use crate::cli::{PromptArgs, PromptsArgs, ReadArgs, ResourcesArgs};
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{Column, Output, cut, cut_middle, fit, printable};
 
-/// A person, or a program, may want what no model sees.
-const EVERYTHING: Wishes<'_> =
-    Wishes { watcher: None, within: None, everything: true, max_chars: None };
 /// The server, what it has, and what that is.
 const COLUMNS: [Column; 3] = [
     Column { widths: [16, 10], cut },
@@ -30,38 +33,68 @@ const COLUMNS: [Column; 3] = [
 /// How much of a description is shown.
 const DESCRIPTION_CHARS: usize = 400;
 
+/// A resource, a family of them, or a prompt, as far as it is shown.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Entry {
+    server: String,
+    name: String,
+    title: Option<String>,
+    uri: String,
+    uri_template: String,
+    description: Option<String>,
+    arguments: Vec<Argument>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Argument {
+    name: String,
+    required: bool,
+}
+
+/// What servers list; what cannot be read is left out.
+fn entries<T: DeserializeOwned>(raw: &[Box<RawValue>]) -> Vec<T> {
+    raw.iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect()
+}
+
 pub(super) fn resources(
     args: &ResourcesArgs,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    with_servers(&args.whose, args.server.as_deref(), flag, edge, output, show_resources)
+    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+        let (agent_id, server) = (args.whose.agent.clone(), args.server.clone());
+        let params = ListParams { agent_id, server, ..ListParams::default() };
+        let result = gateway.ask(Method::McpResources, &params, output).await?;
+        Ok(show_resources(&result, output))
+    });
+    exit.unwrap_or_else(|| {
+        let show = |gathered: &Gathered, _: &Session, output: &mut Output| {
+            show_resources(&mcp::resources(gathered), output)
+        };
+        with_servers(&args.whose, args.server.as_deref(), flag, edge, output, show)
+    })
 }
 
-fn show_resources(servers: &[Arc<Server>], _: &Session, output: &mut Output) -> Exit {
+fn show_resources(result: &ResourcesResult, output: &mut Output) -> Exit {
+    tell_missing(&result.missing, output);
     if output.json {
-        let each = |of: fn(&Server) -> Vec<Value>| -> Vec<Value> {
-            servers.iter().flat_map(|server| owned(server, of(server))).collect()
-        };
-        output.value(&json!({
-            "resources": each(|server| listed(&server.shelf().inventory().resources)),
-            "templates": each(|server| listed(&server.shelf().inventory().templates)),
-        }));
+        output.value(&json!(result));
         return Exit::Ok;
     }
     let mut rows = Vec::new();
-    for server in servers {
-        let inventory = server.shelf().inventory();
-        for it in &inventory.resources {
-            let about = about(it.title.as_deref().unwrap_or(&it.name), it.description.as_deref());
-            rows.push([server.name().to_string(), it.uri.clone(), about]);
-        }
-        for it in &inventory.templates {
-            let about = about(&it.name, it.description.as_deref());
-            rows.push([server.name().to_string(), it.uri_template.clone(), about]);
-        }
+    for it in entries::<Entry>(&result.resources) {
+        let about = about(it.title.as_deref().unwrap_or(&it.name), it.description.as_deref());
+        rows.push([it.server, it.uri, about]);
     }
+    for it in entries::<Entry>(&result.templates) {
+        let about = about(&it.name, it.description.as_deref());
+        rows.push([it.server, it.uri_template, about]);
+    }
+    // What belongs to one server stands together.
+    rows.sort_by(|one, other| one[0].cmp(&other[0]));
     show_rows(&rows, "resources", output)
 }
 
@@ -71,30 +104,37 @@ pub(super) fn prompts(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    with_servers(&args.whose, args.server.as_deref(), flag, edge, output, show_prompts)
+    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+        let (agent_id, server) = (args.whose.agent.clone(), args.server.clone());
+        let params = ListParams { agent_id, server, ..ListParams::default() };
+        let result = gateway.ask(Method::McpPrompts, &params, output).await?;
+        Ok(show_prompts(&result, output))
+    });
+    exit.unwrap_or_else(|| {
+        let show = |gathered: &Gathered, _: &Session, output: &mut Output| {
+            show_prompts(&mcp::prompts(gathered), output)
+        };
+        with_servers(&args.whose, args.server.as_deref(), flag, edge, output, show)
+    })
 }
 
-fn show_prompts(servers: &[Arc<Server>], _: &Session, output: &mut Output) -> Exit {
+fn show_prompts(result: &PromptsResult, output: &mut Output) -> Exit {
+    tell_missing(&result.missing, output);
     if output.json {
-        let each = servers
-            .iter()
-            .flat_map(|server| owned(server, listed(&server.shelf().inventory().prompts)));
-        output.value(&json!({ "prompts": each.collect::<Vec<_>>() }));
+        output.value(&json!(result));
         return Exit::Ok;
     }
     let mut rows = Vec::new();
-    for server in servers {
-        for prompt in &server.shelf().inventory().prompts {
-            let title = prompt.title.as_deref().unwrap_or_default();
-            let about = about(title, prompt.description.as_deref());
-            rows.push([server.name().to_string(), signature(prompt), about]);
-        }
+    for prompt in entries::<Entry>(&result.prompts) {
+        let title = prompt.title.as_deref().unwrap_or_default();
+        let about = about(title, prompt.description.as_deref());
+        rows.push([prompt.server.clone(), signature(&prompt), about]);
     }
     show_rows(&rows, "prompts", output)
 }
 
 /// `summarise [language]`: what is in brackets may be left out.
-fn signature(prompt: &ListedPrompt) -> String {
+fn signature(prompt: &Entry) -> String {
     let arguments = prompt.arguments.iter().map(|argument| match argument.required {
         true => argument.name.clone(),
         false => format!("[{}]", argument.name),
@@ -128,27 +168,28 @@ fn show_rows(rows: &[[String; 3]], what: &str, output: &mut Output) -> Exit {
     Exit::Ok
 }
 
-/// What a server lists, each with the server's name.
-fn owned(server: &Server, entries: Vec<Value>) -> impl Iterator<Item = Value> {
-    let name = server.name().to_string();
-    entries.into_iter().map(move |mut entry| {
-        entry["server"] = json!(name);
-        entry
-    })
-}
-
-fn listed<T: serde::Serialize>(entries: &[T]) -> Vec<Value> {
-    entries.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect()
-}
-
 pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    let need = Need { answers: true, ..Need::of(&args.whose) };
-    with_session(need, flag, edge, output, async |session, output| {
-        if let Err(exit) = session.ready(&args.server, output).await {
-            return exit;
-        }
-        let outcome = session.tools.read_with(&args.server, &args.uri, WHO, EVERYTHING).await;
-        answer::show(&outcome, &args.uri, &args.show, output)
+    let params = ReadParams {
+        agent_id: args.whose.agent.clone(),
+        server: args.server.clone(),
+        uri: args.uri.clone(),
+        raw: Some(args.show.raw),
+    };
+    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+        let outcome = gateway.ask(Method::McpRead, &params, output).await?;
+        Ok(answer::show(&outcome, &args.uri, &args.show, output))
+    });
+    exit.unwrap_or_else(|| {
+        let need = Need { answers: true, ..Need::of(&args.whose) };
+        with_session(need, flag, edge, output, async |session, output| {
+            if let Err(exit) = session.ready(&args.server, output).await {
+                return exit;
+            }
+            match mcp::read(&session.tools, &params, WHO).await {
+                Ok(outcome) => answer::show(&outcome, &args.uri, &args.show, output),
+                Err(problem) => tell(&problem, output),
+            }
+        })
     })
 }
 
@@ -165,29 +206,27 @@ pub(super) fn prompt(
             return Exit::Usage;
         }
     };
-    let need = Need { answers: true, ..Need::of(&args.whose) };
-    with_session(need, flag, edge, output, async |session, output| {
-        let server = match session.ready(&args.server, output).await {
-            Ok(server) => server,
-            Err(exit) => return exit,
-        };
-        let inventory = server.shelf().inventory();
-        if !inventory.prompts.iter().any(|prompt| prompt.name == args.name) {
-            let known: Vec<&str> =
-                inventory.prompts.iter().map(|prompt| prompt.name.as_str()).collect();
-            let hint = match openclaw_config::nearest(&args.name, &known) {
-                Some(similar) => {
-                    format!("did you mean `{}`?", clean_line(Untrusted::new(similar), 100))
-                }
-                None => format!("`openclaw mcp prompts {}` shows what it has", args.server),
-            };
-            let message = format!("`{}` has no prompt `{}`", args.server, args.name);
-            output.problem(&message, Some(&hint));
-            return Exit::Usage;
-        }
-        let tools = &session.tools;
-        let outcome =
-            tools.prompt_with(&args.server, &args.name, &arguments, WHO, EVERYTHING).await;
-        answer::show(&outcome, &args.name, &args.show, output)
+    let params = PromptParams {
+        agent_id: args.whose.agent.clone(),
+        server: args.server.clone(),
+        name: args.name.clone(),
+        args: Some(arguments),
+        raw: Some(args.show.raw),
+    };
+    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+        let outcome = gateway.ask(Method::McpPrompt, &params, output).await?;
+        Ok(answer::show(&outcome, &args.name, &args.show, output))
+    });
+    exit.unwrap_or_else(|| {
+        let need = Need { answers: true, ..Need::of(&args.whose) };
+        with_session(need, flag, edge, output, async |session, output| {
+            if let Err(exit) = session.ready(&args.server, output).await {
+                return exit;
+            }
+            match mcp::prompt(&session.tools, &params, WHO).await {
+                Ok(outcome) => answer::show(&outcome, &args.name, &args.show, output),
+                Err(problem) => tell(&problem, output),
+            }
+        })
     })
 }

@@ -4,8 +4,11 @@ use std::path::Path;
 
 use openclaw_config::ServerName;
 use openclaw_mcp::server_log::ServerLog;
+use openclaw_protocol::Method;
+use openclaw_protocol::mcp::{LogsParams, LogsResult};
 use serde_json::json;
 
+use super::beside::beside;
 use super::host;
 use crate::cli::LogsArgs;
 use crate::commands::with_state;
@@ -14,6 +17,28 @@ use crate::exit::Exit;
 use crate::output::{Output, printable};
 
 pub(super) fn logs(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+        let lines = u32::try_from(args.lines).unwrap_or(u32::MAX);
+        let params = LogsParams { server: args.name.clone(), lines: Some(lines) };
+        let result = gateway.ask(Method::McpLogs, &params, output).await?;
+        Ok(show(&result, args.lines > 0, output))
+    });
+    exit.unwrap_or_else(|| read(args, flag, edge, output))
+}
+
+fn show(result: &LogsResult, is_wanted: bool, output: &mut Output) -> Exit {
+    let LogsResult { server, lines } = result;
+    if output.json {
+        output.value(&json!(result));
+    } else if lines.is_empty() && is_wanted {
+        output.note(&format!("`{server}` has not been started yet: there is no log"));
+    } else {
+        lines.iter().for_each(|line| output.line(printable(line)));
+    }
+    Exit::Ok
+}
+
+fn read(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
     with_state(flag, edge, output, |config, paths, output| {
         let name = args.name.as_str();
         let folder = host::logs(&paths.state);
@@ -32,14 +57,8 @@ pub(super) fn logs(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &m
         if lines.is_empty() && !known.contains(&name) {
             return host::unknown_server(name, &known, output);
         }
-        let wanted = if args.lines == 0 { &[][..] } else { &lines[..] };
-        if output.json {
-            output.value(&json!({ "server": name, "lines": wanted }));
-        } else if lines.is_empty() {
-            output.note(&format!("`{name}` has not been started yet: there is no log"));
-        } else {
-            wanted.iter().for_each(|line| output.line(printable(line)));
-        }
-        Exit::Ok
+        let is_wanted = args.lines > 0 || lines.is_empty();
+        let lines = if args.lines == 0 { Vec::new() } else { lines };
+        show(&LogsResult { server: name.to_owned(), lines }, is_wanted, output)
     })
 }

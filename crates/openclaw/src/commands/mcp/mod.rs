@@ -3,6 +3,7 @@
 mod add;
 mod answer;
 mod arguments;
+mod beside;
 mod call;
 mod check;
 mod connect;
@@ -14,6 +15,7 @@ mod library;
 mod list;
 mod logs;
 mod refresh;
+mod reload;
 mod remove;
 mod save;
 mod servers;
@@ -59,6 +61,7 @@ pub(crate) fn run(
         McpCommand::Status(args) => status::status(args, flag, edge, output),
         McpCommand::Logs(args) => logs::logs(args, flag, edge, output),
         McpCommand::Refresh(args) => refresh::refresh(args, flag, edge, output),
+        McpCommand::Reload(args) => reload::reload(args, flag, edge, output),
     }
 }
 

@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+use openclaw_gateway::mcp;
 use openclaw_mcp::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use openclaw_protocol::Method;
+use openclaw_protocol::mcp::{ServersParams, ServersResult};
 use serde_json::json;
 
+use super::beside::beside;
 use super::host::{Need, with_session};
 use crate::cli::ServersArgs;
 use crate::edge::Edge;
@@ -28,32 +32,40 @@ pub(super) fn servers(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let need = Need { all: true, ..Need::of(&args.whose) };
-    with_session(need, flag, edge, output, async |session, output| {
-        let tried = session.tried().await;
-        let statuses = session.tools.statuses();
-        if output.json {
-            output.value(&json!({
-                "agent": session.tools.id().as_str(),
-                "ready": tried.ready,
-                "missing": tried.missing,
-                "servers": statuses,
-            }));
-        } else if statuses.is_empty() {
-            output.line("There are no servers. `openclaw mcp add` adds one.");
-        } else {
-            show(&statuses, output);
-        }
-        if tried.missing.is_empty() {
-            return Exit::Ok;
-        }
-        if !output.json {
-            let missing = tried.missing.join(", ");
-            let hint = "`openclaw mcp doctor` looks closer";
-            output.problem(&format!("required, and not ready: {missing}"), Some(hint));
-        }
-        Exit::Unavailable
+    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+        let params = ServersParams { agent_id: args.whose.agent.clone() };
+        let result = gateway.ask(Method::McpServers, &params, output).await?;
+        Ok(tell(&result, output))
+    });
+    exit.unwrap_or_else(|| {
+        let need = Need { all: true, ..Need::of(&args.whose) };
+        with_session(need, flag, edge, output, async |session, output| {
+            session.tried().await;
+            tell(&mcp::servers(&session.tools), output)
+        })
     })
+}
+
+fn tell(result: &ServersResult, output: &mut Output) -> Exit {
+    let servers = result.servers.iter();
+    let statuses: Vec<ServerStatus> =
+        servers.filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect();
+    if output.json {
+        output.value(&json!(result));
+    } else if statuses.is_empty() {
+        output.line("There are no servers. `openclaw mcp add` adds one.");
+    } else {
+        show(&statuses, output);
+    }
+    if result.missing.is_empty() {
+        return Exit::Ok;
+    }
+    if !output.json {
+        let missing = result.missing.join(", ");
+        let hint = "`openclaw mcp doctor` looks closer";
+        output.problem(&format!("required, and not ready: {missing}"), Some(hint));
+    }
+    Exit::Unavailable
 }
 
 fn show(statuses: &[ServerStatus], output: &mut Output) {

@@ -6,8 +6,11 @@ use std::time::Duration;
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_protocol::Method;
+use openclaw_protocol::mcp::ServerParams;
 use serde_json::json;
 
+use super::beside::beside;
 use super::host::{Need, Session, unknown_server, with_session};
 use super::servers::{auth, state};
 use crate::cli::StatusArgs;
@@ -24,16 +27,24 @@ pub(super) fn status(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
-    let need = Need::of(&args.whose);
-    with_session(need, flag, edge, output, async |session, output| {
-        if let Some(server) = session.tools.server(&args.name) {
-            // Why it is not ready is part of its status.
-            let _ = session.start(server).await;
-        }
-        match current(&args.name, session) {
-            Some(status) => show(&status, output),
-            None => unknown_server(&args.name, &session.names(), output),
-        }
+    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+        let (agent_id, server) = (args.whose.agent.clone(), args.name.clone());
+        let params = ServerParams { agent_id, server };
+        let status = gateway.ask(Method::McpStatus, &params, output).await?;
+        Ok(show(&status, output))
+    });
+    exit.unwrap_or_else(|| {
+        let need = Need::of(&args.whose);
+        with_session(need, flag, edge, output, async |session, output| {
+            if let Some(server) = session.tools.server(&args.name) {
+                // Why it is not ready is part of its status.
+                let _ = session.start(server).await;
+            }
+            match current(&args.name, session) {
+                Some(status) => show(&status, output),
+                None => unknown_server(&args.name, &session.names(), output),
+            }
+        })
     })
 }
 
@@ -47,7 +58,7 @@ fn current(name: &str, session: &Session) -> Option<ServerStatus> {
 
 fn show(status: &ServerStatus, output: &mut Output) -> Exit {
     let exit = match status.state {
-        ServerState::Ready | ServerState::Disabled => Exit::Ok,
+        ServerState::Ready | ServerState::Disabled | ServerState::Idle => Exit::Ok,
         _ => Exit::Unavailable,
     };
     if output.json {

@@ -8,6 +8,7 @@ mod terminal;
 
 pub(super) use keep::logs;
 pub(super) use session::{Session, tell, unknown_server};
+pub(super) use terminal::Terminal;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,11 +16,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{AgentConfig, Config, Paths};
+use openclaw_gateway::mcp::Gathered;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
 use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::guard::Guard;
-use openclaw_mcp::server::Server;
 use openclaw_secrets::Resolver;
 
 use crate::cli::AgentArgs;
@@ -29,7 +30,6 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::Signals;
 use progress::Screen;
-use terminal::Terminal;
 
 /// What a command needs of servers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,14 +59,19 @@ pub(super) fn with_servers(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-    show: impl FnOnce(&[Arc<Server>], &Session, &mut Output) -> Exit,
+    show: impl FnOnce(&Gathered, &Session, &mut Output) -> Exit,
 ) -> Exit {
     with_session(Need::of(whose), flag, edge, output, async |session, output| {
         match session.gather(name, output).await {
-            Ok(servers) => show(&servers, session, output),
+            Ok(gathered) => show(&gathered, session, output),
             Err(exit) => exit,
         }
     })
+}
+
+/// Somebody at a terminal, where there is somebody.
+pub(super) fn somebody(edge: &Edge, output: &Output) -> Option<Terminal> {
+    edge.has_person().then(|| Terminal::new(Screen::new(edge.can_draw() && !output.json)))
 }
 
 /// Runs what a command has to do with servers, and ends them.
@@ -143,7 +148,6 @@ async fn attend(
         roots: Vec::new(),
     };
     let guard = edge.guard_command().map_or_else(Guard::none, Guard::new);
-    let pins = office.pins.clone();
     let surroundings = Surroundings { resolver: resolver.clone(), environment, guard, host };
     let folders = keep::folders(&paths.state);
     let setup = Setup { surroundings, folders, office, tries_again: false };
@@ -155,7 +159,6 @@ async fn attend(
     let lazy = agent.mcp.servers.iter().filter(|(_, server)| server.lazy);
     let session = Session {
         tools,
-        pins,
         resolver,
         terminal,
         screen,
@@ -181,8 +184,6 @@ fn reduced(config: &Config, agent: &AgentConfig, need: Need<'_>) -> Config {
     let mut agent = agent.clone();
     for server in agent.mcp.servers.values_mut() {
         server.lazy |= !need.all;
-        // A person, or a program, gets all of it; only a model's room is short.
-        server.max_result_chars = usize::MAX;
         if let Some(timeout) = need.timeout {
             server.tool_timeout = timeout;
         }

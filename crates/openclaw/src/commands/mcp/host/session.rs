@@ -4,30 +4,27 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
 use openclaw_config::{AgentConfig, ServerName};
+use openclaw_gateway::mcp::{self, Gathered, Patience, Problem};
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::bridge::{Call, Wishes};
 use openclaw_mcp::fleet::Tried;
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::memory::Memory;
-use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::{Server, Unavailable};
-use openclaw_mcp::supervisor::Trouble;
 use openclaw_secrets::Resolver;
 use openclaw_tools::ToolOutcome;
 use tokio::sync::watch;
 
 use super::progress::Screen;
 use super::terminal::Terminal;
+use crate::commands::mcp::beside;
 use crate::exit::Exit;
 use crate::output::Output;
 
 /// The servers of one agent, for as long as a command runs.
 pub(in crate::commands::mcp) struct Session {
     pub(in crate::commands::mcp) tools: Arc<AgentTools>,
-    /// Which tools were approved.
-    pub(in crate::commands::mcp) pins: Option<Arc<Pins>>,
     pub(in crate::commands::mcp) resolver: Resolver,
     /// Somebody to ask, if there is one.
     pub(in crate::commands::mcp) terminal: Option<Terminal>,
@@ -72,23 +69,7 @@ impl Session {
         name: &str,
         output: &mut Output,
     ) -> Result<&Arc<Server>, Exit> {
-        if let Some(server) = self.tools.server(name) {
-            return Ok(server);
-        }
-        let resting = self.tools.statuses().into_iter().find(|status| status.name == name);
-        match resting.map(|status| status.last_error) {
-            Some(Some(Trouble { message, hint, last_lines, .. })) => {
-                let message = format!("`{name}` cannot be started: {message}");
-                output.problem_of(&message, hint.as_deref(), &last_lines);
-                Err(Exit::Unavailable)
-            }
-            Some(None) => {
-                let hint = "set `enabled: true` in its entry";
-                output.problem(&format!("`{name}` is switched off"), Some(hint));
-                Err(Exit::Unavailable)
-            }
-            None => Err(unknown_server(name, &self.names(), output)),
-        }
+        mcp::server(&self.tools, name).map_err(|problem| beside::tell(&problem, output))
     }
 
     /// The server of a name, started and ready; or why not is told.
@@ -139,58 +120,21 @@ impl Session {
     }
 
     /// The servers that a list is wanted of: one, or all. Of all, a lazy one of which something is
-    /// known is not started for it, and one that is not available is told and left out.
+    /// known is not started for it.
     pub(in crate::commands::mcp) async fn gather(
         &self,
         name: Option<&str>,
         output: &mut Output,
-    ) -> Result<Vec<Arc<Server>>, Exit> {
-        if let Some(name) = name {
-            return Ok(vec![Arc::clone(self.ready(name, output).await?)]);
-        }
-        let is_known = |server: &Server| {
-            self.is_lazy(server) && *server.shelf().inventory() != Inventory::default()
-        };
-        let servers = self.tools.servers();
-        let all = join_all(servers.iter().map(|server| async {
-            if is_known(server) { Ok(()) } else { server.ready().await.map(|_| ()) }
-        }));
-        let ready = self.screen.show_while(servers, all).await;
-        let mut there = Vec::new();
-        for (server, ready) in servers.iter().zip(ready) {
-            match ready {
-                Ok(()) => there.push(Arc::clone(server)),
-                Err(unavailable) => output.warning(&words(&unavailable)),
-            }
-        }
-        if there.is_empty() && !servers.is_empty() {
-            let hint = "`openclaw mcp doctor` looks closer";
-            output.problem("no server is available", Some(hint));
-            return Err(Exit::Unavailable);
-        }
-        Ok(there)
+    ) -> Result<Gathered, Exit> {
+        let gathering = mcp::gather(&self.tools, name, Patience::All, |it| self.is_lazy(it));
+        let gathered = self.screen.show_while(self.tools.servers(), gathering).await;
+        gathered.map_err(|problem| beside::tell(&problem, output))
     }
-}
-
-/// Why a server cannot be used. That it would be tried again is of no use to a command, which does not
-/// stay for that.
-fn words(unavailable: &Unavailable) -> String {
-    let reason = match &unavailable.trouble {
-        Some(trouble) => trouble.message.clone(),
-        None => unavailable.reason(),
-    };
-    format!("`{}` is not available: {reason}", unavailable.server)
 }
 
 /// Says why a server cannot be used.
 pub(in crate::commands::mcp) fn tell(unavailable: &Unavailable, output: &mut Output) -> Exit {
-    let name = &unavailable.server;
-    let look = format!("`openclaw mcp doctor {name}` looks closer");
-    let trouble = unavailable.trouble.as_ref();
-    let hint = trouble.and_then(|trouble| trouble.hint.clone()).unwrap_or(look);
-    let last_words = trouble.map_or(&[][..], |trouble| &trouble.last_lines);
-    output.problem_of(&words(unavailable), Some(&hint), last_words);
-    Exit::Unavailable
+    beside::tell(&Problem::from(unavailable.clone()), output)
 }
 
 /// Says that there is no server of this name, and which one may be meant.
@@ -199,11 +143,5 @@ pub(in crate::commands::mcp) fn unknown_server(
     known: &[&str],
     output: &mut Output,
 ) -> Exit {
-    let hint = match openclaw_config::nearest(name, known) {
-        Some(similar) => format!("did you mean `{similar}`?"),
-        None if known.is_empty() => "`openclaw mcp add` adds one".to_owned(),
-        None => format!("there are: {}", known.join(", ")),
-    };
-    output.problem(&format!("there is no server `{name}`"), Some(&hint));
-    Exit::Usage
+    beside::tell(&mcp::unknown_server(name, known), output)
 }

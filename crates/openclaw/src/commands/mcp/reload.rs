@@ -1,0 +1,60 @@
+//! `openclaw mcp reload`: a gateway that runs reads its configuration again.
+
+use std::path::Path;
+
+use openclaw_protocol::Method;
+use openclaw_protocol::mcp::{ReloadResult, ServersParams};
+use serde_json::json;
+
+use super::beside::beside;
+use crate::cli::{BesideArgs, ReloadArgs};
+use crate::edge::Edge;
+use crate::exit::Exit;
+use crate::output::{BAD, FAINT, GOOD, Output, printable};
+
+pub(super) fn reload(
+    args: &ReloadArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Exit {
+    let exit = beside(&BesideArgs::default(), flag, edge, output, async |gateway, output| {
+        let params = ServersParams { agent_id: args.whose.agent.clone() };
+        let result = gateway.ask(Method::McpReload, &params, output).await?;
+        Ok(show(&result, output))
+    });
+    exit.unwrap_or_else(|| {
+        let hint = "`openclaw gateway` starts one; other commands read the file each time anyway";
+        output.problem("no gateway runs: there is nothing to reload", Some(hint));
+        Exit::Unavailable
+    })
+}
+
+fn show(result: &ReloadResult, output: &mut Output) -> Exit {
+    let exit = if result.ok { Exit::Ok } else { Exit::Config };
+    if output.json {
+        output.value(&json!(result));
+        return exit;
+    }
+    if !result.ok {
+        let issues = result.issues.iter();
+        let issues: Vec<String> = issues.map(|it| format!("{}: {}", it.path, it.message)).collect();
+        let message =
+            format!("the configuration has errors, the old one stays: {}", issues.join("; "));
+        output.problem(&message, Some("`openclaw config validate` shows them in their places"));
+        return exit;
+    }
+    let marks =
+        [("+", GOOD, &result.added), ("-", BAD, &result.removed), ("~", FAINT, &result.changed)];
+    let mut is_same = true;
+    for (mark, style, names) in marks {
+        for name in names {
+            is_same = false;
+            output.line(format_args!("{style}{mark}{style:#} {}", printable(name)));
+        }
+    }
+    if is_same {
+        output.line("no server has changed");
+    }
+    exit
+}
