@@ -82,6 +82,10 @@ const fn engine(name: &'static str, args: &'static [&'static str]) -> Bench {
     Bench { name, package: "openclaw-mcp", target: "mcp", args }
 }
 
+const fn gateway(name: &'static str, args: &'static [&'static str]) -> Bench {
+    Bench { name, package: "openclaw-gateway", target: "gateway", args }
+}
+
 const BENCHES: &[Bench] = &[
     Bench { name: "content", package: "openclaw-content", target: "wrap", args: &[] },
     engine("call", &["call"]),
@@ -90,6 +94,9 @@ const BENCHES: &[Bench] = &[
     engine("fleet", &["fleet"]),
     engine("memory", &["memory"]),
     Bench { name: "cold", package: "openclaw", target: "cold", args: &[] },
+    gateway("agent", &["agent"]),
+    gateway("gateway", &["health", "chats"]),
+    Bench { name: "gateway", package: "openclaw", target: "gateway", args: &[] },
 ];
 
 /// Runs the benchmarks.

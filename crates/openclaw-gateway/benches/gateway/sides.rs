@@ -1,0 +1,170 @@
+//! A gateway as `openclaw gateway run` has it, in this process, with one server named `x`.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load_text};
+use openclaw_gateway::Setup;
+use openclaw_gateway::serve::{Served, serve};
+use openclaw_gateway::state;
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::audit::{Audit, AuditOptions};
+use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::client::Host;
+use openclaw_mcp::dial::Surroundings;
+use openclaw_mcp::fleet;
+use openclaw_mcp::guard::Guard;
+use openclaw_mcp::pins::Pins;
+use openclaw_mcp::server::Folders;
+use openclaw_mcp::spill::{Spill, SpillLimits};
+use openclaw_protocol::Surface;
+use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, SendParams, SendResult};
+use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::{EventReceiver, Heard, Method, ask, names};
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_testkit::{Script, TestServer};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tempfile::TempDir;
+
+/// How many calls a turn makes.
+pub(crate) const CALLS: usize = 5;
+/// Whatever takes longer has failed.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A gateway that listens, and its state folder.
+pub(crate) struct Ground {
+    pub(crate) served: Served,
+    pub(crate) folder: TempDir,
+}
+
+impl Ground {
+    pub(crate) async fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let served = serve(setup(folder.path()), Some(Ipv4Addr::LOCALHOST.into()), Some(0)).await;
+        let served = served.unwrap();
+        served.gateway.fleet().tried().await;
+        Self { served, folder }
+    }
+
+    /// The way of a call without the agent.
+    pub(crate) fn tools(&self) -> Arc<AgentTools> {
+        self.served.gateway.fleet().agent("main").unwrap()
+    }
+
+    /// Our client, connected.
+    pub(crate) async fn client(&self) -> Client {
+        let running = state::find(self.folder.path()).unwrap();
+        let mut options = Options::new(running.url, running.token, "bench");
+        options.connect_timeout = LONG;
+        Client::connect(&options).await.unwrap()
+    }
+
+    pub(crate) async fn close(self) {
+        self.served.stop(Duration::ZERO).await;
+    }
+}
+
+/// Audit, approvals and large results are kept as by the program itself.
+fn setup(folder: &Path) -> Setup {
+    let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+    let (guard, host) = (Guard::none(), Host::default());
+    let office = Office {
+        audit: Audit::to_file(folder.join("audit.jsonl"), AuditOptions::default()).unwrap(),
+        pins: Some(Arc::new(Pins::load(folder.join("pins.json")).unwrap())),
+        spill: Some(Arc::new(Spill::open(folder.join("spill"), SpillLimits::default()).unwrap())),
+        ..Office::none()
+    };
+    let folders =
+        Folders { catalogue: Some(folder.join("catalogue")), logs: Some(folder.join("logs")) };
+    let surroundings = Surroundings { resolver, environment: environment.clone(), guard, host };
+    Setup {
+        config: load(folder).config.unwrap(),
+        config_file: folder.join("openclaw.json"),
+        load: Arc::new({
+            let folder = folder.to_owned();
+            move || load(&folder)
+        }),
+        state: folder.to_owned(),
+        fleet: fleet::Setup { surroundings, folders, office, tries_again: true },
+        environment,
+        version: "bench".to_owned(),
+    }
+}
+
+/// Bounds are checked, and never reached.
+fn load(folder: &Path) -> Loaded {
+    let (program, args) = TestServer::stdio(&Script::new());
+    let config = json!({
+        "agents": { "defaults": { "model": "offline" } },
+        "mcp": { "servers": { "x": {
+            "command": program,
+            "args": args,
+            "toolTimeout": 60_000,
+            "rateLimit": 1_000_000,
+        } } },
+    });
+    let surroundings = ConfigSurroundings { variable: &|_| None, home: Some(folder) };
+    load_text(Path::new("openclaw.json"), &config.to_string(), surroundings)
+}
+
+/// What the nth call of a turn says.
+pub(crate) fn arguments(nth: usize) -> Box<RawValue> {
+    RawValue::from_string(format!(r#"{{"text":"hello {nth}"}}"#)).unwrap()
+}
+
+/// One call without the agent.
+pub(crate) async fn call(tools: &AgentTools, arguments: &RawValue) {
+    let (name, session) = ("mcp_x_echo", Some("bench"));
+    let outcome = tools.call(Call { name, arguments, who: "bench", session, approved: None }).await;
+    assert!(!outcome.is_error, "{}", outcome.text());
+}
+
+/// Says something that the built-in model makes the calls of, and waits until all are made and the turn
+/// is over.
+pub(crate) async fn chat(
+    surface: &dyn Surface,
+    events: &mut EventReceiver,
+    session: &str,
+    message: usize,
+) {
+    let wishes: Vec<String> = (0..CALLS).map(|nth| format!("echo hello {nth}")).collect();
+    let run = format!("{session}-{message}");
+    let params = SendParams {
+        session_key: session.to_owned(),
+        message: wishes.join("; "),
+        idempotency_key: run.clone(),
+        ..SendParams::default()
+    };
+    let sent: SendResult = ask(surface, Method::ChatSend, &params).await.unwrap();
+    assert_eq!(sent.run_id, run);
+    let made = tokio::time::timeout(LONG, answered(events, &run)).await.unwrap();
+    assert_eq!(made, CALLS, "calls of {run} that went well");
+}
+
+/// Waits for the end of a turn. Says how many calls went well.
+async fn answered(events: &mut EventReceiver, run: &str) -> usize {
+    let mut made = 0;
+    loop {
+        let event = match events.next().await.unwrap() {
+            Heard::Event(event) => event,
+            Heard::Lagged(missed) => unreachable!("{missed} events were lost"),
+        };
+        if event.event == names::AGENT {
+            let event: AgentEvent = serde_json::from_str(event.payload.get()).unwrap();
+            let is_result = event.stream == "tool" && event.data["phase"] == "result";
+            made += usize::from(is_result && event.run_id == run && event.data["isError"] == false);
+        } else if event.event == names::CHAT {
+            let event: ChatEvent = serde_json::from_str(event.payload.get()).unwrap();
+            match event.state {
+                _ if event.run_id != run => {}
+                ChatState::Delta { .. } => {}
+                ChatState::Final { .. } => return made,
+                other => unreachable!("the turn has no answer: {other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The gateway as a process: how soon it answers, what it keeps in memory with idle servers, and what a
+//! call beside it costs.
+//!
+//! Starts are interleaved and the best of each counts: the machine is shared.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark talks to a person")]
+
+mod program;
+mod running;
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use openclaw_testkit::{Script, TestServer};
+use program::{Program, load, verdict};
+use running::{Running, parent};
+use serde_json::{Map, Value, json};
+
+const STARTS: usize = 15;
+const READY_MS: f64 = 50.0;
+/// How long the gateway in Node takes, as measured before.
+const NODE_MS: f64 = 31_000.0;
+const PART_OF_NODE: f64 = 0.01;
+const IDLE_SERVERS: usize = 20;
+const RESIDENT_MB: f64 = 30.0;
+/// For so long nobody asks anything of it.
+const IDLE: Duration = Duration::from_secs(5);
+const CALLS: usize = 30;
+/// How many times the time of `openclaw --version` a call may take.
+const CALL: f64 = 3.0;
+
+fn main() {
+    println!("whole processes; load of the machine: {}", load());
+    if !cfg!(unix) || !with_servers(0).knows(&["gateway", "run"]) {
+        println!("not measured: this program has no `openclaw gateway run` yet");
+        return;
+    }
+    ready();
+    resident();
+    beside();
+}
+
+/// The program with so many servers, all of them the same.
+fn with_servers(count: usize) -> Program {
+    let (server, args) = TestServer::stdio(&Script::new());
+    let entry = json!({ "command": server, "args": args });
+    let servers: Map<String, Value> =
+        (0..count).map(|number| (format!("x{number}"), entry.clone())).collect();
+    Program::with_servers(&Value::Object(servers))
+}
+
+/// From before the process is started until `/healthz` answers.
+fn ready() {
+    let (alone, busy) = (with_servers(0), with_servers(IDLE_SERVERS));
+    let mut best = [f64::MAX; 4];
+    for _ in 0..STARTS {
+        alone.forget();
+        busy.forget();
+        let round = [&alone, &alone, &busy, &busy].map(|program| {
+            let (running, took) = Running::start(program);
+            running.stop();
+            took
+        });
+        for (best, now) in best.iter_mut().zip(round) {
+            *best = best.min(now);
+        }
+    }
+    println!("ready: until the first answer of /healthz, best of {STARTS}");
+    for (what, took) in [
+        ("no servers, first start", best[0]),
+        ("no servers, started again", best[1]),
+        ("20 servers, first start", best[2]),
+        ("20 servers, started again", best[3]),
+    ] {
+        let part = took / NODE_MS;
+        println!(
+            "{what:<40} {took:>8.2} ms   {}; {part:.5} × Node's {NODE_MS} ms   {}",
+            verdict(took, READY_MS),
+            verdict(part, PART_OF_NODE)
+        );
+    }
+}
+
+/// The memory of the gateway's own process.
+fn resident() {
+    println!("resident memory of the gateway alone, after {} s of quiet", IDLE.as_secs());
+    let mut all = [0.0; 3];
+    for (servers, all) in [0, IDLE_SERVERS, 2 * IDLE_SERVERS].into_iter().zip(&mut all) {
+        let program = with_servers(servers);
+        let (running, _) = Running::start(&program);
+        running.until_ready(&program, servers);
+        let switches = running.wake_ups();
+        sleep(IDLE);
+        let wake_ups = (running.wake_ups() - switches) as f64 / IDLE.as_secs_f64();
+        *all = running.figure("VmRSS:") as f64 / 1024.0;
+        let threads = running.figure("Threads:");
+        let of_program = running.figure("RssFile:") as f64 / 1024.0;
+        let budget =
+            if servers == IDLE_SERVERS { verdict(*all, RESIDENT_MB) } else { String::new() };
+        println!(
+            "{servers:>2} idle servers {all:>31.1} MB   {budget} ({of_program:.1} MB are the program's file; \
+             {threads} threads, {wake_ups:.1} wake-ups a second)"
+        );
+        running.stop();
+    }
+    let further = (all[2] - all[1]) * 1024.0 / IDLE_SERVERS as f64;
+    println!("{:<40} {further:>8.0} KB", "a further server");
+}
+
+/// `openclaw mcp call` while a gateway runs.
+fn beside() {
+    let program = with_servers(1);
+    let (running, _) = Running::start(&program);
+    running.until_ready(&program, 1);
+    let (_, answer) = program.run(&["--json", "mcp", "call", "x0", "pids"]);
+    if !is_by(&String::from_utf8_lossy(&answer.stdout), &running) {
+        println!("`openclaw mcp call` beside a gateway: not there; it starts a server of its own");
+        running.stop();
+        return;
+    }
+    let mut best = [f64::MAX; 2];
+    for _ in 0..CALLS {
+        let call = program.timed(&["mcp", "call", "x0", "echo", "text=hi"]);
+        let version = program.timed(&["--version"]);
+        best = [best[0].min(call), best[1].min(version)];
+    }
+    let [call, version] = best;
+    let ratio = call / version;
+    println!("{:<40} {version:>8.2} ms   best of {CALLS}", "openclaw --version");
+    println!(
+        "{:<40} {call:>8.2} ms {ratio:>6.2} × that   {}",
+        "openclaw mcp call beside a gateway",
+        verdict(ratio, CALL)
+    );
+    running.stop();
+}
+
+/// Whether the server that answered was started by this gateway: its pid is in the answer.
+fn is_by(answer: &str, gateway: &Running) -> bool {
+    let numbers = answer.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok());
+    let mut numbers = numbers;
+    numbers.any(|pid: u32| parent(pid) == Some(gateway.pid()))
+}
