@@ -5,5 +5,6 @@
 mod calls;
 mod commands;
 mod connections;
+mod context;
 mod lists;
 mod support;

@@ -63,7 +63,8 @@ impl Place {
     }
 
     pub(crate) fn setup(&self) -> Setup {
-        let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+        let environment: Environment =
+            [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
         let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
         let file = self.file();
         let load: Arc<dyn Fn() -> Loaded + Send + Sync> =

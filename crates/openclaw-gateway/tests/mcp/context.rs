@@ -1,0 +1,58 @@
+//! Resources that belong into every conversation: read when they must be, and never waited for long.
+
+use std::path::Path;
+
+use openclaw_testkit::Script;
+use serde_json::json;
+
+use crate::support::{Place, anybody, ask, config, entry, say, stop};
+
+const NOTEBOOK: &str = include_str!("notebook.py");
+
+fn readings(file: &Path) -> usize {
+    std::fs::read_to_string(file).map_or(0, |text| text.lines().count())
+}
+
+#[tokio::test]
+async fn a_resource_is_read_again_when_its_server_says_that_it_has_changed_and_not_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("readings");
+    let notebook = json!({
+        "command": "python3",
+        "args": ["-c", NOTEBOOK, file.to_str().unwrap()],
+        "resources": ["note://today"],
+        "timeout": 60_000,
+    });
+    let place = Place::new(&config(&json!({ "notebook": notebook })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    for _ in 0..3 {
+        say(&me, "hello").await;
+        assert_eq!(readings(&file), 1);
+    }
+    ask(&me, "mcp.call", json!({ "server": "notebook", "tool": "touch" })).await;
+    // What the server says and what it answers may be taken note of in either order.
+    for _ in 0..100 {
+        say(&me, "hello").await;
+        if readings(&file) > 1 {
+            break;
+        }
+    }
+    assert_eq!(readings(&file), 2);
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_keeps_nobody_waiting() {
+    let mut hangs = entry(&Script::new().initialize_silence());
+    hangs["resources"] = json!(["test://never"]);
+    let broken = json!({ "command": "/nowhere/at/all", "resources": ["x:y"], "maxRestarts": 0 });
+    let place = Place::new(&config(&json!({ "hangs": hangs, "broken": broken })));
+    // Nobody waits for its servers here: one of them never comes.
+    let gateway = openclaw_gateway::Gateway::start(place.setup()).await.unwrap();
+    let me = anybody(&gateway);
+    for _ in 0..3 {
+        assert!(!say(&me, "hello").await.is_empty());
+    }
+    stop(gateway).await;
+}
