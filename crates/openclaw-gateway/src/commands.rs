@@ -118,7 +118,7 @@ fn arguments(prompt: &PromptCommand, rest: &str) -> Result<BTreeMap<String, Stri
         word.split_once('=').is_some_and(|(name, _)| known.iter().any(|it| it.name == name))
     };
     let mut arguments = BTreeMap::new();
-    if !words.is_empty() && words.iter().all(|word| is_pair(word)) {
+    if !words.is_empty() && words.iter().all(is_pair) {
         for (name, value) in words.iter().filter_map(|word| word.split_once('=')) {
             arguments.insert(name.to_owned(), value.to_owned());
         }

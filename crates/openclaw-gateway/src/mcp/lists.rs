@@ -54,7 +54,7 @@ pub fn tools(agent: &AgentTools, of: &Gathered, wanted: ToolsWanted) -> ToolsRes
         of.servers.iter().any(|server| server.name() == tool.server().name())
     };
     let tools = catalogue.all().iter().filter(|tool| is_wanted(tool));
-    let left_out = of.servers.iter().flat_map(|server| left_out(server));
+    let left_out = of.servers.iter().flat_map(left_out);
     ToolsResult {
         tools: tools.map(|tool| self::tool(agent, tool, wanted)).collect(),
         left_out: left_out.collect(),
