@@ -45,7 +45,10 @@ pub(crate) async fn carry_out(
 ) -> Result<Done, Problem> {
     let agent = tools_of(gateway, service)?;
     Ok(match verb {
-        Verb::Servers => Done::Servers(mcp::servers(&agent), agent.statuses()),
+        Verb::Servers => {
+            let statuses = statuses(gateway, service, &agent);
+            Done::Servers(mcp::servers_as(&agent, &statuses), statuses)
+        }
         Verb::Tools { server } => {
             if let Some(name) = server {
                 gateway.server_of(&service.config.id, name)?;
@@ -116,12 +119,23 @@ pub(crate) fn status(
     name: &str,
 ) -> Result<ServerStatus, Problem> {
     let agent = tools_of(gateway, service)?;
-    let status = agent.statuses().into_iter().find(|status| status.name == name);
-    let Some(mut status) = status else { return Err(mcp::unknown(name, &agent.statuses())) };
-    if gateway.connections.is_off(&service.config.id, name) {
-        status.state = ServerState::Closed;
+    let status = statuses(gateway, service, &agent).into_iter().find(|it| it.name == name);
+    status.ok_or_else(|| mcp::unknown(name, &agent.statuses()))
+}
+
+/// All servers of an agent. One that was disconnected from is not one that is disabled.
+pub(crate) fn statuses(
+    gateway: &Gateway,
+    service: &InService,
+    agent: &AgentTools,
+) -> Vec<ServerStatus> {
+    let mut statuses = agent.statuses();
+    for status in &mut statuses {
+        if gateway.connections.is_off(&service.config.id, &status.name) {
+            status.state = ServerState::Closed;
+        }
     }
-    Ok(status)
+    statuses
 }
 
 /// Connects to a server that was disconnected from, or that failed.

@@ -26,7 +26,11 @@ const NAME_CHARS: usize = 64;
 
 /// All servers of an agent, those that do not run among them.
 pub fn servers(agent: &AgentTools) -> ServersResult {
-    let statuses = agent.statuses();
+    servers_as(agent, &agent.statuses())
+}
+
+/// The same, with their statuses as somebody knows them better.
+pub(crate) fn servers_as(agent: &AgentTools, statuses: &[ServerStatus]) -> ServersResult {
     let is_well =
         |status: &ServerStatus| matches!(status.state, ServerState::Ready | ServerState::Idle);
     let missing = statuses.iter().filter(|status| status.required && !is_well(status));

@@ -55,10 +55,24 @@ fn of(
     Ok((service, tools))
 }
 
+/// The same, for somebody who wants to use a server: one that was disconnected from is told as such.
+fn using(
+    asked: &Asked<'_>,
+    id: Option<&str>,
+    server: Option<&str>,
+) -> Result<Arc<AgentTools>, ErrorShape> {
+    let (service, agent) = of(asked, id)?;
+    if let Some(name) = server {
+        asked.gateway.server_of(&service.config.id, name)?;
+    }
+    Ok(agent)
+}
+
 fn servers(asked: &Asked<'_>) -> Answered {
     let ServersParams { agent_id } = asked.params()?;
-    let (_, agent) = of(asked, agent_id.as_deref())?;
-    give(&mcp::servers(&agent))
+    let (service, agent) = of(asked, agent_id.as_deref())?;
+    let statuses = manage::statuses(asked.gateway, &service, &agent);
+    give(&mcp::servers_as(&agent, &statuses))
 }
 
 fn status(asked: &Asked<'_>) -> Answered {
@@ -72,10 +86,7 @@ async fn gathered(
     asked: &Asked<'_>,
     params: &ListParams,
 ) -> Result<(Arc<AgentTools>, Gathered), ErrorShape> {
-    let (service, agent) = of(asked, params.agent_id.as_deref())?;
-    if let Some(name) = &params.server {
-        asked.gateway.server_of(&service.config.id, name)?;
-    }
+    let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
     let patience = Patience::AtMost(LISTS_WAIT);
     let gathered =
         mcp::gather(&agent, params.server.as_deref(), patience, |it| it.config().lazy).await?;
@@ -87,7 +98,7 @@ async fn tools(asked: &Asked<'_>) -> Answered {
     let wanted =
         ToolsWanted { schema: params.schema.unwrap_or(false), raw: params.raw.unwrap_or(false) };
     if let Some(name) = &params.tool {
-        let (_, agent) = of(asked, params.agent_id.as_deref())?;
+        let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
         let tool = mcp::find(&agent, params.server.as_deref(), name).await?;
         return give(&mcp::one_tool(&agent, &tool, wanted));
     }
@@ -112,19 +123,19 @@ async fn call(asked: &Asked<'_>) -> Answered {
     {
         return Err(ErrorShape::invalid("`args` is an object"));
     }
-    let (_, agent) = of(asked, params.agent_id.as_deref())?;
+    let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
     give(&mcp::call(&agent, &params, &asked.caller.name()).await?)
 }
 
 async fn read(asked: &Asked<'_>) -> Answered {
     let params: ReadParams = asked.params()?;
-    let (_, agent) = of(asked, params.agent_id.as_deref())?;
+    let agent = using(asked, params.agent_id.as_deref(), Some(&params.server))?;
     give(&mcp::read(&agent, &params, &asked.caller.name()).await?)
 }
 
 async fn prompt(asked: &Asked<'_>) -> Answered {
     let params: PromptParams = asked.params()?;
-    let (_, agent) = of(asked, params.agent_id.as_deref())?;
+    let agent = using(asked, params.agent_id.as_deref(), Some(&params.server))?;
     give(&mcp::prompt(&agent, &params, &asked.caller.name()).await?)
 }
 

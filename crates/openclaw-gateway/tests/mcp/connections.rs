@@ -69,8 +69,9 @@ async fn a_configured_server_stays_off_until_somebody_wants_it_or_its_entry_chan
     let call = json!({ "server": "a", "tool": "count" });
     ask(&me, "mcp.disconnect", json!({ "server": "a" })).await;
     assert_eq!(ask(&me, "mcp.status", json!({ "server": "a" })).await["state"], "closed");
-    let (_, code, _) = refused(&me, "mcp.call", call.clone()).await;
-    assert_eq!(code, "SERVER_UNAVAILABLE");
+    let (message, code, hint) = refused(&me, "mcp.call", call.clone()).await;
+    assert_eq!((message.as_str(), code.as_str()), ("`a` was disconnected", "SERVER_UNAVAILABLE"));
+    assert!(hint.contains("/mcp refresh a"), "{hint}");
     // A change of something else leaves it off.
     place.write(&config(&json!({ "a": a, "b": entry(&Script::new().name("another")) })));
     assert_eq!(ask(&me, "mcp.reload", json!({})).await["changed"], json!(["b"]));
