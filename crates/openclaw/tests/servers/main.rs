@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod answers;
+mod beside;
 mod calls;
 mod endings;
 mod support;

@@ -1,0 +1,53 @@
+//! Beside a gateway that runs, nothing is started here.
+
+use std::process::{Child, Stdio};
+use std::time::Instant;
+
+use openclaw_testkit::Script;
+
+use crate::support::{LONG, Place};
+
+/// A gateway that is killed when the test is over; its servers go with it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn gateway(place: &Place) -> Running {
+    let mut command = place.command(&["gateway", "run", "--port", "0"]);
+    let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let begun = Instant::now();
+    while !place.path("gateway.json").exists() && begun.elapsed() < LONG {
+        std::thread::yield_now();
+    }
+    running
+}
+
+#[test]
+fn calls_reach_the_servers_of_the_gateway_unless_somebody_wants_others() {
+    let place = Place::new(&[("a", &Script::new())]);
+    let (code, _, stderr) = place.said(&["mcp", "reload"]);
+    assert_eq!(code, 3, "{stderr}");
+    assert!(stderr.contains("nothing to reload"), "{stderr}");
+    let running = gateway(&place);
+    for expected in ["1", "2", "3"] {
+        let (code, stdout, stderr) = place.said(&["mcp", "call", "a", "count"]);
+        assert_eq!((code, stdout.trim()), (0, expected), "{stderr}");
+    }
+    let (_, stdout, _) = place.said(&["mcp", "call", "--no-gateway", "a", "count"]);
+    assert_eq!(stdout.trim(), "1", "a server of its own");
+    let (code, _, stderr) = place.said(&["mcp", "call", "a", "echo", "text=x", "y=1"]);
+    let (alone, _, without) = place.said(&["mcp", "call", "--no-gateway", "a", "ecko", "text=x"]);
+    assert_eq!((code, alone), (0, 2), "{stderr}{without}");
+    let (_, _, there) = place.said(&["mcp", "call", "a", "ecko", "text=x"]);
+    assert_eq!(there, without, "the same words");
+    let (code, stdout, _) = place.said(&["mcp", "reload"]);
+    assert_eq!((code, stdout.trim()), (0, "no server has changed"));
+    drop(running);
+    let (code, stdout, stderr) = place.said(&["mcp", "call", "a", "count"]);
+    assert_eq!((code, stdout.trim()), (0, "1"), "a killed gateway is not believed: {stderr}");
+}
