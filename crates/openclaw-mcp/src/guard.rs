@@ -283,3 +283,39 @@ pub(crate) fn group_lives(group: u32) -> bool {
 fn group_id(group: u32) -> Option<nix::unistd::Pid> {
     i32::try_from(group).ok().filter(|group| *group > 1).map(nix::unistd::Pid::from_raw)
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_guard_hears_of_every_group_also_of_those_that_came_while_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let heard = folder.path().join("heard");
+        // It only writes down what it hears.
+        let script = format!("cat > '{}'", heard.display());
+        let args = vec!["-c".to_owned(), script];
+        let guard = Guard::new(GuardCommand { program: "/bin/sh".into(), args });
+        guard.prepare();
+        let lineage = |number: &str| number.parse::<Lineage>().unwrap();
+        let (first, second) = (guard.watch(&lineage("4001")), guard.watch(&lineage("4002")));
+        drop(first);
+        let until = |is_there: &dyn Fn(&str) -> bool| {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            loop {
+                let text = std::fs::read_to_string(&heard).unwrap_or_default();
+                if is_there(&text) {
+                    return text;
+                }
+                assert!(Instant::now() < deadline, "{text}");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        };
+        until(&|text| text.contains("+4002"));
+        drop(second);
+        let all = until(&|text| text.contains("-4002"));
+        assert_eq!(all.contains("+4001"), all.contains("-4001"), "{all}");
+    }
+}

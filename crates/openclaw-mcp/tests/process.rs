@@ -213,24 +213,3 @@ fn what_cannot_be_started_is_explained() {
     launch.program = "/etc/passwd".to_owned();
     assert!(matches!(spawn(&launch), SpawnError::Denied(_)));
 }
-
-#[tokio::test]
-async fn a_guard_hears_of_every_group_also_of_those_that_came_while_it_started() {
-    let folder = tempfile::tempdir().unwrap();
-    let heard = folder.path().join("heard");
-    // It only writes down what it hears; the file has its name when all is in it.
-    let script = format!("cat > '{0}.part' && mv '{0}.part' '{0}'", heard.display());
-    let args = vec!["-c".to_owned(), script];
-    let guard = Guard::new(GuardCommand { program: "/bin/sh".into(), args });
-    guard.prepare();
-    let (first, second) = (guard.watch(4_001), guard.watch(4_002));
-    drop(first);
-    drop((second, guard));
-    let written = async {
-        while !heard.exists() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), written).await.unwrap();
-    assert_eq!(std::fs::read_to_string(heard).unwrap(), "+4001\n+4002\n-4001\n-4002\n");
-}
