@@ -40,7 +40,12 @@ fn outcomes_lists_and_logs_come_through() {
     survives::<mcp::Outcome>(&json!({
         "content": [{ "type": "text", "text": "hello", "untrusted": true }],
         "isError": false,
-        "details": { "server": "demo", "tool": "echo", "durationMs": 3, "failure": null },
+        "details": {
+            "untrusted": true, "source": "mcp_server", "server": "demo", "tool": "echo", "wrapped": true,
+            "findings": [{ "kind": "role-change", "count": 1 }], "durationMs": 3, "failure": null,
+            "isCut": false, "keptIn": null,
+            "links": [{ "uri": "demo://a", "name": null, "mimeType": "text/plain" }],
+        },
     }));
     survives::<mcp::RefreshResult>(&json!({ "ok": false, "servers": [
         { "name": "demo", "ok": true, "tools": 2, "resources": 0, "prompts": 1,
