@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use sqlx::Connection as _;
 
 use self::database::Database;
 use self::fault::Fault;
@@ -97,10 +96,7 @@ impl SqliteStore {
             return Ok(session);
         }
         let mut writer = self.database.writer().await?;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
-        rows::make(&mut transaction, key, agent).await?;
-        let made = rows::get(&mut transaction, key).await?;
-        transaction.commit().await?;
+        let made = rows::make(&mut writer, key, agent).await?;
         writer.give_back();
         made.ok_or_else(|| StoreError::NoSession { key: key.clone() }.into())
     }
@@ -122,9 +118,7 @@ impl SqliteStore {
     async fn try_append(&self, key: &SessionKey, entries: &[NewEntry]) -> Result<Vec<u64>, Fault> {
         let bodies = limits::encode(entries)?;
         let mut writer = self.database.writer().await?;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
-        let numbers = rows::append(&mut transaction, key, entries, bodies).await?;
-        transaction.commit().await?;
+        let numbers = rows::append(&mut writer, key, entries, bodies).await?;
         writer.give_back();
         Ok(numbers)
     }

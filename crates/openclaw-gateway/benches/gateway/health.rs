@@ -105,7 +105,7 @@ impl Raw {
         let connect = json!({ "type": "req", "id": "0", "method": "connect", "params": {
             "minProtocol": 4,
             "maxProtocol": 4,
-            "client": { "id": "bench", "version": "1", "platform": "linux", "mode": "test" },
+            "client": { "id": "test", "version": "1", "platform": "linux", "mode": "test" },
             "role": "operator",
             "scopes": ["operator.read"],
             "auth": { "token": token.expose() },

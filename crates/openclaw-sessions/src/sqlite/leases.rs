@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
-use sqlx::{Connection as _, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use super::database::Database;
 use super::fault::Fault;
@@ -31,9 +31,7 @@ pub(super) async fn take(
     let ttl = ttl.clamp(MIN_LEASE, MAX_LEASE);
     let grant = async {
         let mut writer = database.writer().await?;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
-        let grant = grant(&mut transaction, key, owner, micros(ttl)).await?;
-        transaction.commit().await?;
+        let grant = grant(&mut writer, key, owner, micros(ttl)).await?;
         writer.give_back();
         Ok(grant)
     };
@@ -46,6 +44,7 @@ pub(super) async fn take(
     }
 }
 
+/// After an error the connection must not be used again: what was begun is undone when it is closed.
 async fn grant(
     connection: &mut SqliteConnection,
     key: &SessionKey,
@@ -53,35 +52,35 @@ async fn grant(
     ttl: i64,
 ) -> Result<Grant, Fault> {
     let now = to_micros(SystemTime::now());
-    sqlx::query("DELETE FROM leases WHERE expires_at <= ?")
-        .bind(now)
-        .execute(&mut *connection)
-        .await?;
-    // If the clock was set back, the lease of a dead owner must not hold for that long.
-    sqlx::query("UPDATE leases SET expires_at = ?1 + ttl WHERE expires_at > ?1 + ttl")
-        .bind(now)
-        .execute(&mut *connection)
-        .await?;
-    let token: Option<i64> = sqlx::query_scalar(
-        "INSERT INTO leases (key, owner, token, ttl, expires_at)
-         VALUES (?1, ?2, random(), ?3, ?4 + ?3) ON CONFLICT (key) DO NOTHING RETURNING token",
+    // All at once, as with entries. Leases that have run out go. If the clock was set back, the lease of a
+    // dead owner must not hold for that long.
+    let held: Vec<(String, i64, i64, bool)> = sqlx::query_as(
+        "BEGIN IMMEDIATE;
+         DELETE FROM leases WHERE expires_at <= ?;
+         UPDATE leases SET expires_at = ? + ttl WHERE expires_at > ? + ttl;
+         INSERT INTO leases (key, owner, token, ttl, expires_at)
+         VALUES (?, ?, random(), ?, ?) ON CONFLICT (key) DO NOTHING;
+         SELECT owner, token, expires_at, changes() FROM leases WHERE key = ?;
+         COMMIT",
     )
+    .bind(now)
+    .bind(now)
+    .bind(now)
     .bind(key.as_str())
     .bind(owner)
     .bind(ttl)
-    .bind(now)
-    .fetch_optional(&mut *connection)
+    .bind(now.saturating_add(ttl))
+    .bind(key.as_str())
+    .fetch_all(connection)
     .await?;
-    if let Some(token) = token {
-        return Ok(Grant::Granted { token });
+    match held.into_iter().next() {
+        Some((_, token, _, true)) => Ok(Grant::Granted { token }),
+        Some((by, _, expires_at, false)) => {
+            let remaining = u64::try_from(expires_at - now).unwrap_or_default();
+            Ok(Grant::Held { by, remaining: Duration::from_micros(remaining) })
+        }
+        None => Err(sqlx::Error::RowNotFound.into()),
     }
-    let (by, expires_at): (String, i64) =
-        sqlx::query_as("SELECT owner, expires_at FROM leases WHERE key = ?")
-            .bind(key.as_str())
-            .fetch_one(&mut *connection)
-            .await?;
-    let remaining = u64::try_from(expires_at - now).unwrap_or_default();
-    Ok(Grant::Held { by, remaining: Duration::from_micros(remaining) })
 }
 
 /// One lease that was granted: the token tells it from later ones.

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::TryStreamExt as _;
-use sqlx::SqliteConnection;
+use sqlx::{AssertSqlSafe, SqliteConnection};
 
 use super::fault::Fault;
 use crate::entry::{Entry, EntryKind, NewEntry, ReadFilter};
@@ -15,23 +15,27 @@ use crate::session::{ListFilter, Session};
 type SessionRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
 type EntryRow = (i64, i64, Option<String>, String, String);
 
-/// Makes a session, unless it is there.
+/// Makes a session, unless it is there; and what is there now.
 pub(super) async fn make(
     connection: &mut SqliteConnection,
     key: &SessionKey,
     agent: &str,
-) -> Result<(), Fault> {
+) -> Result<Option<Session>, Fault> {
     let now = to_micros(SystemTime::now());
-    sqlx::query(
-        "INSERT INTO sessions (key, agent, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)
-         ON CONFLICT (key) DO NOTHING",
+    let rows: Vec<SessionRow> = sqlx::query_as(
+        "INSERT INTO sessions (key, agent, created_at, updated_at) VALUES (?, ?, ?, ?)
+         ON CONFLICT (key) DO NOTHING;
+         SELECT key, agent, title, model, created_at, updated_at, last_seq
+         FROM sessions WHERE key = ?",
     )
     .bind(key.as_str())
     .bind(agent)
     .bind(now)
-    .execute(connection)
+    .bind(now)
+    .bind(key.as_str())
+    .fetch_all(connection)
     .await?;
-    Ok(())
+    rows.into_iter().next().map(session).transpose()
 }
 
 pub(super) async fn get(
@@ -73,7 +77,8 @@ pub(super) async fn list(
     rows.fetch_all(connection).await?.into_iter().map(session).collect()
 }
 
-/// Appends entries with the next numbers.
+/// Appends entries with the next numbers, all of them or none. After an error the connection must not be
+/// used again: what was begun is undone when it is closed.
 pub(super) async fn append(
     connection: &mut SqliteConnection,
     key: &SessionKey,
@@ -81,33 +86,36 @@ pub(super) async fn append(
     bodies: Vec<String>,
 ) -> Result<Vec<u64>, Fault> {
     let now = to_micros(SystemTime::now());
-    let numbers: Option<(i64, i64)> = sqlx::query_as(
-        "UPDATE sessions SET last_seq = last_seq + ?2, updated_at = max(updated_at, ?3)
-         WHERE key = ?1 RETURNING id, last_seq",
-    )
-    .bind(key.as_str())
-    .bind(to_count(entries.len()))
-    .bind(now)
-    .fetch_optional(&mut *connection)
-    .await?;
-    let Some((session, last)) = numbers else {
+    let count = to_count(entries.len());
+    // All at once: each way to the connection's thread and back takes as long as the work there.
+    let script = format!(
+        "BEGIN IMMEDIATE;
+         UPDATE sessions SET last_seq = last_seq + ?, updated_at = max(updated_at, ?)
+         WHERE key = ? RETURNING last_seq;
+         {} COMMIT",
+        "INSERT INTO entries (session, seq, at, run, kind, body)
+         SELECT id, last_seq - ?, ?, ?, ?, ? FROM sessions WHERE key = ?;"
+            .repeat(entries.len())
+    );
+    let mut query = sqlx::query_as::<_, (i64,)>(AssertSqlSafe(script))
+        .persistent(entries.len() == 1)
+        .bind(count)
+        .bind(now)
+        .bind(key.as_str());
+    for (after, (entry, body)) in (0..count).rev().zip(entries.iter().zip(bodies)) {
+        query = query
+            .bind(after)
+            .bind(now)
+            .bind(entry.run.as_deref())
+            .bind(entry.kind.name())
+            .bind(body)
+            .bind(key.as_str());
+    }
+    // Not only the first row: what comes after it would not be carried out.
+    let Some(&(last,)) = query.fetch_all(connection).await?.first() else {
         return Err(StoreError::NoSession { key: key.clone() }.into());
     };
-    let first = last - to_count(entries.len()) + 1;
-    for ((seq, entry), body) in (first..).zip(entries).zip(bodies) {
-        sqlx::query(
-            "INSERT INTO entries (session, seq, at, run, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
-        )
-        .bind(session)
-        .bind(seq)
-        .bind(now)
-        .bind(entry.run.as_deref())
-        .bind(entry.kind.name())
-        .bind(body)
-        .execute(&mut *connection)
-        .await?;
-    }
-    Ok((first..=last).map(i64::cast_unsigned).collect())
+    Ok((last - count + 1..=last).map(i64::cast_unsigned).collect())
 }
 
 pub(super) async fn read(
