@@ -8,13 +8,21 @@
 //! `PR_SET_PDEATHSIG` this reaches whole groups, works on every Unix, needs no `unsafe`, and does not
 //! depend on which thread started a process. On Windows a job object does the same.
 //!
-//! Starting it takes as long as starting a server. So both start side by side, and the guard is told of
-//! what there is by then when it runs.
+//! Starting it takes as long as starting a server, which is long for a program that makes one call and
+//! ends. So it starts beside the server, a moment later, and only if there is still something to watch; it
+//! is told of what there is by then. Until it runs, a server whose program is killed sees its input close,
+//! and no more.
 
 use std::sync::{Arc, Mutex};
+#[cfg(unix)]
+use std::time::Duration;
 
 #[cfg(unix)]
 use crate::descendants::Lineage;
+
+/// What is over sooner needs no guard.
+#[cfg(unix)]
+const START_AFTER: Duration = Duration::from_millis(30);
 
 /// How to start the guard: this very program, with an argument that leads to [`serve`].
 #[derive(Debug, Clone)]
@@ -142,7 +150,10 @@ fn prepare(shared: &Arc<Mutex<State>>) {
     drop(state);
     let opening = {
         let (shared, command) = (Arc::clone(shared), command.clone());
-        move || open(&shared, &command)
+        move || {
+            std::thread::sleep(START_AFTER);
+            open(&shared, &command);
+        }
     };
     // It ends by itself, as soon as the guard runs.
     let thread = std::thread::Builder::new().name("guard".to_owned()).spawn(opening);
@@ -151,9 +162,15 @@ fn prepare(shared: &Arc<Mutex<State>>) {
     }
 }
 
-/// Starts the guard, and tells it of all that is watched.
+/// Starts the guard, and tells it of all that is watched. If nothing is, it is not needed.
 #[cfg(unix)]
 fn open(shared: &Mutex<State>, command: &GuardCommand) {
+    let mut state = lock(shared);
+    if state.watched.is_empty() {
+        state.line = Line::Closed;
+        return;
+    }
+    drop(state);
     let started = Running::start(command);
     let mut state = lock(shared);
     let opened = started.and_then(|mut running| {
@@ -226,7 +243,7 @@ impl Drop for Running {
 #[cfg(unix)]
 pub fn serve(input: impl std::io::BufRead) {
     use std::collections::{BTreeMap, BTreeSet};
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use nix::sys::signal::Signal;
 
@@ -286,7 +303,7 @@ fn group_id(group: u32) -> Option<nix::unistd::Pid> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
 
