@@ -99,18 +99,16 @@ pub(super) async fn meet(
         }
         let comes_again = ways[place + 1..].contains(way);
         let patience = match plan.config.flavour {
-            _ if comes_again => REMEMBERED.min(plan.timeout / 2),
-            HttpFlavour::Streamable => plan.timeout,
+            _ if comes_again => Some(REMEMBERED.min(plan.timeout / 2)),
+            // It may take all the time that there is; whoever waits for the whole ends it.
+            HttpFlavour::Streamable => None,
             // Time is left to find out what else it may speak.
-            HttpFlavour::Sse => plan.timeout.saturating_sub(2 * PROBE).max(plan.timeout / 2),
+            HttpFlavour::Sse => Some(plan.timeout.saturating_sub(2 * PROBE).max(plan.timeout / 2)),
         };
         *step = way.step();
         let tried = match way {
             Way::Modern => discover(opening, plan).await,
-            Way::Streamable => match timeout(patience, initialize(opening, plan)).await {
-                Ok(tried) => tried,
-                Err(_) => Err(CallError::TimedOut(patience)),
-            },
+            Way::Streamable => within(patience, initialize(opening, plan)).await,
             Way::Sse => over_sse(opening, plan, patience, step).await,
         };
         was_slow |= comes_again && matches!(tried, Err(CallError::TimedOut(_)));
@@ -132,6 +130,20 @@ pub(super) async fn meet(
     }
     let (way, error) = failed.unwrap_or((Way::Modern, CallError::Busy));
     Err(RemoteError::of(plan, way.step(), error))
+}
+
+/// Ends what takes longer than `patience`, if it has a bound of its own.
+async fn within<T>(
+    patience: Option<Duration>,
+    trying: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    match patience {
+        None => trying.await,
+        Some(patience) => match timeout(patience, trying).await {
+            Ok(tried) => tried,
+            Err(_) => Err(CallError::TimedOut(patience)),
+        },
+    }
 }
 
 /// Whether a server that should speak the transport of 2024-11-05, and does not, speaks the newer one:
@@ -238,12 +250,11 @@ async fn initialize(
 async fn over_sse(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
-    patience: Duration,
+    patience: Option<Duration>,
     step: &mut Step,
 ) -> Result<Option<Greeting>, CallError> {
     // Only this is cut short: once the stream is there, the connection lives and dies with it.
-    let opened = timeout(patience, opening.wire().open_sse()).await;
-    opened.map_err(|_| CallError::TimedOut(patience))??;
+    within(patience, opening.wire().open_sse()).await?;
     *step = Step::Initializing;
     let lane = opening.fast_lane();
     let limits = Limits { timeout: plan.timeout, cap: plan.timeout };
