@@ -17,8 +17,13 @@ use crate::server_log::ServerLog;
 use crate::stderr::Stderr;
 use crate::wire::{self, CallError, Closed};
 
-/// How long a server's last words are waited for once it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long a server's last words are waited for once it has ended: a descendant may hold its stderr open.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long a server that has closed its output may take to end: on a busy machine the one is seen long
+/// before the other.
+const ENDING: Duration = Duration::from_secs(5);
+/// How long one that has refused us may take to end over it.
+const MAY_END: Duration = Duration::from_millis(500);
 
 /// What a connection is made from.
 #[derive(Debug, Clone)]
@@ -176,14 +181,17 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
             Err(ConnectError::Refused { step, cause, words: words(&stderr) })
         }
         // Mostly the cause is that the server has ended: then that is what to say.
-        Ok(Err(cause)) => match timeout(LAST_WORDS, process.ended()).await {
-            Ok(Ok(status)) => {
-                let _ = timeout(LAST_WORDS, stderr.ended()).await;
-                let words = words(&stderr);
-                Err(ConnectError::Ended { status: status.to_string(), step, words })
+        Ok(Err(cause)) => {
+            let patience = if lane.closed().is_some() { ENDING } else { MAY_END };
+            match timeout(patience, process.ended()).await {
+                Ok(Ok(status)) => {
+                    let _ = timeout(LAST_WORDS, stderr.ended()).await;
+                    let words = words(&stderr);
+                    Err(ConnectError::Ended { status: status.to_string(), step, words })
+                }
+                _ => Err(ConnectError::Refused { step, cause, words: words(&stderr) }),
             }
-            _ => Err(ConnectError::Refused { step, cause, words: words(&stderr) }),
-        },
+        }
     }
 }
 

@@ -96,13 +96,14 @@ async fn a_call_that_takes_too_long_is_cancelled_and_said() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("record");
     let script = Script::new().record(&record);
-    // It tells of progress all the time: that helps up to the cap.
-    let entry = entry_with(&script, json!({ "toolTimeout": 200 }));
-    let config = config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": 600 } }));
+    // It tells of progress all the time: that helps up to the cap. The call after it needs some time, too.
+    let entry = entry_with(&script, json!({ "toolTimeout": 10_000 }));
+    let config =
+        config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": 12_000 } }));
     let fleet = start(&config);
     fleet.tried().await;
     let tools = tools(&fleet);
-    let outcome = call(&tools, "mcp_x_sleep", json!({ "ms": 60_000 })).await;
+    let outcome = call(&tools, "mcp_x_sleep", json!({ "ms": 600_000 })).await;
     assert_eq!(outcome.details.failure, Some(Failure::TimedOut), "{outcome:?}");
     assert!(outcome.text().contains("timed out after "), "{}", outcome.text());
     assert!(!call(&tools, "mcp_x_echo", json!({ "text": "still there" })).await.is_error);
