@@ -119,7 +119,14 @@ impl Once<'_> {
             tokio::select! {
                 biased;
                 step = turn.next() => match step {
-                    Step::Over(answer) => return *answer,
+                    Step::Over(answer) => {
+                        // The gateway has the same limit, counts from later on, and calls it cancelled.
+                        let is_cancelled = answer.ending == Ending::Cancelled;
+                        if is_cancelled && self.gave_up.is_none() && Instant::now() >= deadline {
+                            self.gave_up = Some(Ending::TimedOut);
+                        }
+                        return *answer;
+                    }
                     Step::Called(_) => {}
                     Step::Returned(call) => self.tell_call(&call),
                     Step::Notice(text) => output.note(&text),

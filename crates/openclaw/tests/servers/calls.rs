@@ -19,7 +19,7 @@ fn exit_codes_say_how_a_call_went() {
         (&["mcp", "call", "test", "ecko", "text=hi"], 2, "did you mean `echo`?"),
         (&["mcp", "call", "test", "echo"], 2, "must have the property \"text\""),
         (&["mcp", "call", "failing", "echo", "text=hi"], 3, "no licence found"),
-        (&["mcp", "call", "test", "sleep", "ms=600000", "--timeout", "5000"], 5, "timed out"),
+        (&["mcp", "call", "test", "sleep", "ms=600000", "--timeout", "15000"], 5, "timed out"),
     ] {
         let (exit, stdout, stderr) = place.said(args);
         assert_eq!(exit, code, "{args:?}: {stdout}{stderr}");

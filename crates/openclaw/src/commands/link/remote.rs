@@ -10,8 +10,8 @@ use openclaw_protocol::client::{Client, ConnectError, Options};
 use super::Role;
 use crate::output::Output;
 
-/// How long a gateway on this machine may take to let us in.
-const CONNECT: Duration = Duration::from_secs(1);
+/// How long a gateway on this machine may take to let us in. It runs, or nobody would be called.
+const CONNECT: Duration = Duration::from_secs(5);
 
 /// Calls the gateway that runs on the state folder. One that does not answer is told, and done without.
 pub(super) async fn find(paths: &Paths, role: Role, output: &mut Output) -> Option<Client> {
