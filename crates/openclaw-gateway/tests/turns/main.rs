@@ -9,6 +9,7 @@ mod crowd;
 mod lending;
 mod reloading;
 mod schema;
+mod starting;
 mod stopping;
 mod streaming;
 mod support;
