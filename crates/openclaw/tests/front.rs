@@ -160,3 +160,29 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && words.contains("error: "), "{words}");
 }
+
+#[test]
+fn status_shows_the_servers_as_a_table_and_programs_get_checks() {
+    let state = tempfile::tempdir().unwrap();
+    let table = |text: &str| {
+        let lines: Vec<&str> = text.lines().collect();
+        let head = lines.iter().position(|line| *line == "MCP Servers (1 configured)");
+        let head = head.unwrap_or_else(|| panic!("{text}"));
+        assert!(lines[head + 1].starts_with("───"), "{text}");
+        assert!(lines[head + 2].starts_with("  demo") && lines[head + 2].contains("stdio://"));
+        lines[head + 3].trim().to_owned()
+    };
+    let idle = table(&said(&run(state.path(), &["status"])));
+    assert_eq!(idle, "Status: Idle (starts when it is used) | Auth: None | Tools: 0");
+    let json = run(state.path(), &["status", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let sections = json["sections"].as_array().unwrap();
+    let servers = sections.iter().find(|section| section["name"] == "Servers").unwrap();
+    assert_eq!(servers["checks"][0]["what"], "demo: configured; `openclaw mcp servers` tries it");
+
+    let _gateway = Gateway::start(state.path());
+    // Its tools are there when an agent has used them.
+    run(state.path(), &["agent", "--message", "add 2 and 3"]);
+    let ready = table(&said(&run(state.path(), &["status"])));
+    assert!(ready.starts_with("Status: Running (PID "), "{ready}");
+}

@@ -34,6 +34,7 @@ use crate::output::Output;
 
 pub(super) use doctor::findings;
 pub(super) use host::keep;
+pub(super) use servers::show as show_servers;
 
 /// Runs the verb that was asked for.
 pub(crate) fn run(
