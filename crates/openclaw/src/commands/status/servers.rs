@@ -35,9 +35,10 @@ pub(super) fn table(config: &Config, standing: &Standing) -> Vec<ServerStatus> {
         all.extend(well.statuses.iter().cloned());
     }
     for status in config.agents.iter().flat_map(at_rest) {
-        let is_known = all.iter().any(|it| it.name == status.name && it.target == status.target);
         // What a gateway would have started is its to tell.
-        if !is_known && !(is_started && status.state == ServerState::Idle) {
+        let is_its = is_started && status.state == ServerState::Idle;
+        let is_known = all.iter().any(|it| it.name == status.name && it.target == status.target);
+        if !is_its && !is_known {
             all.push(status);
         }
     }
