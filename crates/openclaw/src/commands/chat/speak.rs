@@ -161,7 +161,8 @@ impl Speaker<'_, '_> {
         let is_last = wish != Wish::Interrupt || self.is_ending;
         if !self.is_ending {
             self.is_ending = true;
-            self.view.line(&format!("{FAINT}cancelling; Ctrl-C again leaves{FAINT:#}"), output);
+            let words = if is_last { "cancelling" } else { "cancelling; Ctrl-C again leaves" };
+            self.view.line(&format!("{FAINT}{words}{FAINT:#}"), output);
             // That it cannot be told changes nothing: it is not waited for any longer.
             let _ = timeout(GOODBYE, self.turn.abort()).await;
         }
