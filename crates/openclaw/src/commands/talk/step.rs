@@ -90,7 +90,8 @@ fn of_chat(state: ChatState) -> Option<Step> {
             over(Answer { stop_reason, usage, ..Answer::new(ending, message.as_ref()) })
         }
         ChatState::Aborted { message, error_message, stop_reason } => {
-            let answer = Answer::new(Ending::Cancelled, message.as_ref());
+            let ending = Ending::of_abort(stop_reason.as_deref());
+            let answer = Answer::new(ending, message.as_ref());
             over(Answer { stop_reason, error: error_message, ..answer })
         }
         ChatState::Error { message, error_message, error_kind, usage, stop_reason, .. } => {
