@@ -10,7 +10,7 @@ use openclaw_mcp::fleet::Fleet;
 use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
 use openclaw_protocol::health::Health;
 use openclaw_protocol::mcp::ServerEvent;
-use openclaw_protocol::{ErrorShape, Method, Surface, names};
+use openclaw_protocol::{ErrorShape, Method, Surface, keys, names};
 use openclaw_sessions::{SessionStore, SqliteStore};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -217,8 +217,8 @@ impl Desk for Arc<Gateway> {
                 state_dir: self.state.to_str().map(ToOwned::to_owned),
                 session_defaults: Some(SessionDefaults {
                     default_agent_id: agent.to_owned(),
-                    main_key: MAIN_KEY.to_owned(),
-                    main_session_key: main_session(agent),
+                    main_key: keys::MAIN.to_owned(),
+                    main_session_key: keys::main_of(agent),
                     scope: None,
                 }),
                 auth_mode: Some(AuthMode::Token),
@@ -244,14 +244,6 @@ impl Desk for Arc<Gateway> {
             "token_endpoint_auth_method": "none",
         }))
     }
-}
-
-/// The short key of everybody's main session.
-pub(crate) const MAIN_KEY: &str = "main";
-
-/// The key of an agent's main session.
-pub(crate) fn main_session(agent: &str) -> String {
-    format!("agent:{agent}:{MAIN_KEY}")
 }
 
 /// Milliseconds since 1970.

@@ -96,6 +96,43 @@ fn a_turn_that_takes_too_long_is_given_up() {
     let output = run(state.path(), &args);
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &answer["ok"]), (Some(5), &false.into()), "{answer}");
+    assert_eq!(answer["error"], "it took too long");
+}
+
+#[test]
+fn main_is_short_for_the_main_conversation() {
+    let state = tempfile::tempdir().unwrap();
+    let args = ["agent", "--json", "--message", "add 2 and 3", "--session", "main"];
+    let answer = run(state.path(), &args);
+    let answer: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
+    assert_eq!(answer["sessionKey"], "agent:main:main");
+    let [short, whole] = ["main", "agent:main:main"].map(|key| {
+        let shown = run(state.path(), &["sessions", "show", key]);
+        assert_eq!(shown.status.code(), Some(0));
+        said(&shown)
+    });
+    assert_eq!(short, whole);
+}
+
+#[test]
+fn a_chat_that_is_asked_to_end_in_mid_turn_ends_the_turn_and_leaves() {
+    let state = tempfile::tempdir().unwrap();
+    let _gateway = Gateway::start(state.path());
+    let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
+    let message = b"/call mcp_demo_count {\"to\": 1000, \"pause_ms\": 1000}\n";
+    child.stdin.as_mut().unwrap().write_all(message).unwrap();
+    let is = |status: &str| {
+        let listed = run(state.path(), &["sessions", "list", "--json"]);
+        let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+        listed["sessions"][0]["status"] == status
+    };
+    assert!((0..500).any(|_| is("running")), "the turn began");
+    signal(&child, Signal::SIGTERM);
+    let output = child.wait_with_output().unwrap();
+    let words = format!("{}{}", said(&output), String::from_utf8_lossy(&output.stderr));
+    assert!(!words.contains("Ctrl-C"), "{words}");
+    assert_eq!(output.status.code(), Some(130), "{words}");
+    assert!((0..500).any(|_| is("done")), "the turn ended");
 }
 
 #[test]

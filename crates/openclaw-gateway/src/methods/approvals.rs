@@ -1,14 +1,18 @@
 //! Calls that wait for somebody's word.
 
 use openclaw_protocol::approvals::{ListParams, ListResult, RespondParams, RespondResult};
+use openclaw_sessions::SessionKey;
 
 use super::{Answered, Asked, give};
 
 pub(super) fn list(asked: &Asked<'_>) -> Answered {
     let ListParams { session_key, agent_id } = asked.params()?;
+    let session_key =
+        session_key.map(|key| asked.session(&key, agent_id.as_deref())).transpose()?;
+    let session_key = session_key.as_ref().map(SessionKey::as_str);
     let mut approvals = asked.gateway.questions.list();
     approvals.retain(|it| {
-        (session_key.is_none() || it.session_key == session_key)
+        (session_key.is_none() || it.session_key.as_deref() == session_key)
             && (agent_id.is_none() || it.agent_id == agent_id)
     });
     give(&ListResult { approvals })

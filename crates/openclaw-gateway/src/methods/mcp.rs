@@ -117,7 +117,10 @@ async fn prompts(asked: &Asked<'_>) -> Answered {
 }
 
 async fn call(asked: &Asked<'_>) -> Answered {
-    let params: CallParams = asked.params()?;
+    let mut params: CallParams = asked.params()?;
+    if let Some(key) = &mut params.session_key {
+        *key = asked.session(key, params.agent_id.as_deref())?.to_string();
+    }
     if let Some(args) = &params.args
         && !args.get().starts_with('{')
     {

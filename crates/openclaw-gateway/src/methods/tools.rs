@@ -6,16 +6,16 @@ use openclaw_protocol::tools::{
     InvokeResultParams, Profile, ProfileId, Risk, Source,
 };
 use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail};
+use openclaw_sessions::SessionKey;
 use openclaw_tools::{Approval, Effect, Standing, Tool, ToolCall, ToolSet};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::sessions::key;
 use super::{Answered, Asked, give};
 
 pub(super) fn set_extra(asked: &Asked<'_>) -> Answered {
     let params: SetExtraToolsParams = asked.params()?;
-    let key = key(&params.session_key)?;
+    let key = asked.session(&params.session_key, None)?;
     let (session, lender) = (key.as_str(), asked.caller.id);
     asked.caller.follow(session);
     let tools = asked.gateway.lent.lend(session, lender, &params.tools)?;
@@ -91,6 +91,8 @@ pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
         return Err(error.with_detail(detail::MISSING_SCOPE));
     }
     let service = asked.agent(params.agent_id.as_deref())?;
+    let session = params.session_key.as_deref();
+    let session = session.map(|key| asked.session(key, params.agent_id.as_deref())).transpose()?;
     let Some(tool) = service.tools.find(&params.name) else {
         let name: String = params.name.chars().take(64).collect();
         return Err(ErrorShape::invalid(format!("there is no tool `{name}`")));
@@ -100,7 +102,7 @@ pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
         params.args.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).unwrap_or_default());
     let requires_approval = matches!(tool.standing_for(&arguments), Standing::Ask(_));
     let who = asked.caller.name();
-    let session = params.session_key.as_deref();
+    let session = session.as_ref().map(SessionKey::as_str);
     let call = ToolCall { arguments: &arguments, who: &who, session, approval };
     let outcome = call_tool(&*tool, call).await;
     let text = outcome.text();

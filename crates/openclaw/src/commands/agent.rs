@@ -90,7 +90,7 @@ impl Once<'_> {
             () = sleep_until(deadline) => {}
             _ = signals.next() => return Exit::Interrupted,
         }
-        let session = args.session.clone().unwrap_or_else(|| whom.new_session());
+        let session = session.map_or_else(|| whom.new_session(), |named| whom.session(named));
         let words = Words {
             session: session.clone(),
             agent: whom.named_for(&session),

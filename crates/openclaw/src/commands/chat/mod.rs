@@ -13,6 +13,7 @@ mod watch;
 use std::path::Path;
 
 use openclaw_protocol::Surface;
+use openclaw_protocol::keys::MAIN;
 
 use super::link::{Need, Role, with_link};
 use super::talk::Whom;
@@ -52,7 +53,7 @@ pub(crate) fn chat(args: &ChatArgs, flag: Option<&Path>, edge: &Edge, output: &m
             Ok(whom) => whom,
             Err(exit) => return exit,
         };
-        let session = args.session.clone().unwrap_or_else(|| whom.main.clone());
+        let session = whom.session(session.unwrap_or(MAIN));
         let mut chat = Chat { surface, is_remote: link.is_remote, whom, session };
         if can_edit {
             Box::pin(interactive::run(&mut chat, &history, signals, output)).await
