@@ -169,6 +169,7 @@ impl AgentTools {
         let duration = started.elapsed();
         let outcome = match result {
             Ok(raw) => {
+                server.was_let_in();
                 let limits = wishes.result_limits(server);
                 let is_short = raw.get().len() < 1_000;
                 let outcome = self.read_result(raw, origin, limits, duration).await;
@@ -255,8 +256,9 @@ impl AgentTools {
             CallError::RateLimited { retry_after } => {
                 server.limiter.back_off(retry_after.unwrap_or(PAUSE));
             }
-            // Connecting anew leads to the state that says so.
-            CallError::NeedsAuth { .. } => server.reconnect_from(attached).await,
+            CallError::NeedsAuth { challenge } => {
+                server.wants_login(attached, challenge.as_deref()).await;
+            }
             _ => {}
         }
     }

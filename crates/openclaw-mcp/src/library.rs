@@ -148,6 +148,7 @@ impl AgentTools {
         let limits = wishes.result_limits(server);
         let outcome = match answer {
             Ok(raw) => {
+                server.was_let_in();
                 let spill = self.office.spill.clone();
                 let is_prompt = method == "prompts/get";
                 let is_large = raw.get().len() >= LARGE;
