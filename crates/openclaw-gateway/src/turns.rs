@@ -146,8 +146,9 @@ async fn answer(
         instructions: briefing::instructions(service),
         limits: service.limits,
     };
-    let lent = gateway.lent.of(gateway, wanted.key.as_str());
-    let tools = Toolbox::new([lent, Arc::clone(&service.tools) as Arc<dyn ToolSet>]);
+    let lent = gateway.lent.of(gateway, wanted.key.as_str(), &service.policy);
+    // What is lent comes last: a tool of a server may have got its name since.
+    let tools = Toolbox::new([Arc::clone(&service.tools) as Arc<dyn ToolSet>, lent]);
     let turn = Turn {
         session: wanted.key.clone(),
         run: wanted.run.id.clone(),

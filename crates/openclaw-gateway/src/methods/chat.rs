@@ -93,7 +93,7 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
 }
 
 /// Whose session it is: whoever is named, whoever it belongs to, or whoever its key names.
-async fn service(
+pub(super) async fn service(
     asked: &Asked<'_>,
     key: &SessionKey,
     named: Option<&str>,

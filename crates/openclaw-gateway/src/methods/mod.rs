@@ -89,7 +89,7 @@ async fn answer_slowly(asked: Asked<'_>) -> Answered {
         Method::SessionsDescribe => sessions::describe(&asked).await,
         Method::SessionsSubscribe => sessions::subscribe(&asked).await,
         Method::SessionsDelete => sessions::delete(&asked).await,
-        Method::SessionsSetExtraTools => tools::set_extra(&asked),
+        Method::SessionsSetExtraTools => tools::set_extra(&asked).await,
         Method::ChatSend => chat::send(&asked).await,
         Method::ChatAbort => chat::abort(&asked),
         Method::ChatHistory => chat::history(&asked).await,

@@ -1,5 +1,7 @@
 //! What agents can use, and tools that clients lend.
 
+use openclaw_agent::SEARCH_TOOL;
+use openclaw_mcp::resource_tool;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
     CatalogParams, CatalogResult, Entry, Group, InvokeError, InvokeParams, InvokeResult,
@@ -7,18 +9,36 @@ use openclaw_protocol::tools::{
 };
 use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail};
 use openclaw_sessions::SessionKey;
+use openclaw_tools::native::Native;
 use openclaw_tools::{Approval, Effect, Standing, Tool, ToolCall, ToolSet};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::chat::service;
 use super::{Answered, Asked, give};
+use crate::lent::Borrower;
+use crate::manage;
 
-pub(super) fn set_extra(asked: &Asked<'_>) -> Answered {
+/// Tools that are the program's own, where they are there.
+const OWN: [&str; 3] = [SEARCH_TOOL, manage::NAME, resource_tool::NAME];
+
+pub(super) async fn set_extra(asked: &Asked<'_>) -> Answered {
     let params: SetExtraToolsParams = asked.params()?;
     let key = asked.session(&params.session_key, None)?;
+    let service = service(asked, &key, None).await?;
     let (session, lender) = (key.as_str(), asked.caller.id);
     asked.caller.follow(session);
-    let tools = asked.gateway.lent.lend(session, lender, &params.tools)?;
+    let servers = asked.gateway.fleet.agent(service.config.id.as_str());
+    let catalogue = servers.map(|tools| tools.catalogue());
+    // Also those that the agent may not use: what has their name would be taken for them.
+    let is_taken = |name: &str| {
+        OWN.contains(&name)
+            || Native::ALL.iter().any(|native| native.name() == name)
+            || catalogue.as_ref().is_some_and(|catalogue| catalogue.get(name).is_some())
+            || service.tools.find(name).is_some()
+    };
+    let borrower = Borrower { policy: &service.policy, is_taken: &is_taken };
+    let tools = asked.gateway.lent.lend(session, lender, &params.tools, &borrower)?;
     give(&SetExtraToolsResult { ok: true, tools })
 }
 
