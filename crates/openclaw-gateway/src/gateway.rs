@@ -21,6 +21,7 @@ use crate::agents::{Ground, InForce};
 use crate::callers::{CallerSurface, Callers};
 use crate::connections::Connections;
 use crate::context::Context;
+use crate::elicitations::{Elicitations, People};
 use crate::lent::Lent;
 use crate::questions::Questions;
 use crate::runs::Runs;
@@ -42,9 +43,10 @@ pub struct Gateway {
     pub(crate) this: Weak<Self>,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) store: Arc<dyn SessionStore>,
-    pub(crate) callers: Callers,
+    pub(crate) callers: Arc<Callers>,
     pub(crate) runs: Runs,
     pub(crate) questions: Questions,
+    pub(crate) elicitations: Arc<Elicitations>,
     pub(crate) lent: Lent,
     pub(crate) connections: Connections,
     pub(crate) context: Context,
@@ -69,7 +71,7 @@ impl Gateway {
     /// # Errors
     /// If conversations cannot be kept.
     pub async fn start(setup: Setup) -> Result<Arc<Self>, StartError> {
-        let Setup { config, config_file, load, state, fleet, environment, version } = setup;
+        let Setup { config, config_file, load, state, fleet, environment, version, people } = setup;
         let opened = SqliteStore::open(state.join("sessions.db")).await?;
         let ground = Ground {
             resolver: fleet.surroundings.resolver.clone(),
@@ -78,6 +80,12 @@ impl Gateway {
             native_approvals: openclaw_tools::native::Approvals::default(),
         };
         let logs = fleet.folders.logs.clone();
+        let (callers, elicitations) = (Arc::<Callers>::default(), Arc::<Elicitations>::default());
+        let mut fleet = fleet;
+        if people {
+            let (callers, waiting) = (Arc::clone(&callers), Arc::clone(&elicitations));
+            fleet.surroundings.host.person = Some(Arc::new(People { callers, waiting }));
+        }
         let fleet = Fleet::start(&config, fleet);
         let gateway = Arc::new_cyclic(|this: &Weak<Self>| Self {
             version,
@@ -91,9 +99,10 @@ impl Gateway {
             ground,
             fleet,
             store: Arc::new(opened.store),
-            callers: Callers::default(),
+            callers,
             runs: Runs::default(),
             questions: Questions::default(),
+            elicitations,
             lent: Lent::default(),
             connections: Connections::default(),
             context: Context::default(),

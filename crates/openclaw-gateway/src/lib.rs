@@ -10,6 +10,7 @@ mod callers;
 mod commands;
 mod connections;
 mod context;
+mod elicitations;
 mod gateway;
 mod lent;
 mod manage;
@@ -25,6 +26,7 @@ pub mod socket;
 pub mod state;
 mod teller;
 mod turns;
+mod waiting;
 
 pub use gateway::Gateway;
 pub use model_choice::{ModelInUse, ModelOrigin};

@@ -3,6 +3,7 @@
 //! Answers are what `openclaw mcp … --json` prints. What a server's status is made of belongs to the MCP
 //! engine and stays raw here.
 
+pub mod elicitation;
 mod outcome;
 
 pub use outcome::{Details, Failure, Finding, Link, Outcome, Part};

@@ -11,6 +11,7 @@ pub(super) fn list(asked: &Asked<'_>) -> Answered {
         session_key.map(|key| asked.session(&key, agent_id.as_deref())).transpose()?;
     let session_key = session_key.as_ref().map(SessionKey::as_str);
     let mut approvals = asked.gateway.questions.list();
+    approvals.sort_by_key(|it| it.created_at_ms);
     approvals.retain(|it| {
         (session_key.is_none() || it.session_key.as_deref() == session_key)
             && (agent_id.is_none() || it.agent_id == agent_id)
@@ -20,6 +21,6 @@ pub(super) fn list(asked: &Asked<'_>) -> Answered {
 
 pub(super) fn respond(asked: &Asked<'_>) -> Answered {
     let RespondParams { id, decision } = asked.params()?;
-    asked.gateway.questions.answer(&id, decision)?;
+    asked.gateway.questions.decide(&id, decision)?;
     give(&RespondResult { ok: true, id, decision })
 }

@@ -123,6 +123,10 @@ pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
     let requires_approval = matches!(tool.standing_for(&arguments), Standing::Ask(_));
     let who = asked.caller.name();
     let session = session.as_ref().map(SessionKey::as_str);
+    if let Some(session) = session {
+        // What the server asks meanwhile, whoever calls can answer.
+        asked.caller.follow(session);
+    }
     let call = ToolCall { arguments: &arguments, who: &who, session, approval };
     let outcome = call_tool(&*tool, call).await;
     let text = outcome.text();

@@ -38,7 +38,7 @@ pub(crate) fn chat(args: &ChatArgs, flag: Option<&Path>, edge: &Edge, output: &m
         return Exit::Usage;
     }
     let can_edit = edge.can_edit();
-    let role = if can_edit { Role::Person } else { Role::Script };
+    let role = if can_edit { Role::Chatting } else { Role::Script };
     let history = match edge.paths(flag) {
         Ok(paths) => paths.state.join("chat-history"),
         Err(error) => {

@@ -35,8 +35,8 @@ pub(super) async fn find(paths: &Paths, role: Role, output: &mut Output) -> Opti
 async fn call(running: &Running, role: Role) -> Result<Client, ConnectError> {
     let version = env!("CARGO_PKG_VERSION");
     let options = Options::new(running.url.clone(), running.token.clone(), version);
-    let scopes = role.scopes(options.scopes);
-    Client::connect(&Options { connect_timeout: CONNECT, scopes, ..options }).await
+    let (scopes, caps) = (role.scopes(options.scopes), role.caps(options.caps));
+    Client::connect(&Options { connect_timeout: CONNECT, scopes, caps, ..options }).await
 }
 
 /// The gateway of a state folder, and whether it answers.
