@@ -132,7 +132,9 @@ impl Once<'_> {
                     Step::Notice(text) => output.note(&text),
                     Step::Asked(approval) => self.decide(&approval, turn, signals, output).await,
                     Step::Leaving(reason) => output.warning(&format!("the gateway ends: {reason}")),
-                    Step::Text(_) | Step::Replaced(_) | Step::Thought | Step::Decided(_) => {}
+                    // Nobody here was asked by a server: that it could be answered was not said.
+                    Step::Text(_) | Step::Replaced(_) | Step::Thought => {}
+                    Step::Elicited(_) | Step::Decided(_) => {}
                 },
                 _ = signals.next() => {
                     if self.gave_up.is_some() {

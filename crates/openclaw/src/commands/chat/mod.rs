@@ -3,6 +3,7 @@
 mod commands;
 mod complete;
 mod editor;
+mod elicit;
 mod greeting;
 mod interactive;
 mod invoke;

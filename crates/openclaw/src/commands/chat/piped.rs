@@ -29,7 +29,7 @@ pub(super) async fn run(chat: &mut Chat<'_>, signals: &mut Signals, output: &mut
             Line::Empty | Line::Done => continue,
             Line::Exit => return exit,
             Line::Call(tool, args) => {
-                invoke::invoke(chat, tool, args, false, signals, output).await
+                Box::pin(invoke::invoke(chat, tool, args, None, signals, output)).await
             }
             Line::Message => Box::pin(speak(chat, line, None, signals, output)).await,
         };

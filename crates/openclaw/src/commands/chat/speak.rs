@@ -1,13 +1,16 @@
-//! One turn of a chat: it is shown as it comes, somebody is asked about calls, Ctrl-C ends it.
+//! One turn of a chat: it is shown as it comes, somebody is asked about calls and by servers, Ctrl-C ends
+//! it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use openclaw_protocol::approvals::{Approval, Decision};
+use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::time::timeout;
 
 use super::Chat;
 use super::editor::{Ask, Editor, Typed};
+use super::elicit::{Desk, Led};
 use crate::commands::talk::{
     Answer, Ending, Server, Step, Turn, View, Words, approve, servers, settled,
 };
@@ -143,6 +146,11 @@ impl Speaker<'_, '_> {
                         return Spoken::Leave;
                     }
                 }
+                Step::Elicited(elicitation) => {
+                    if self.elicited(&elicitation, chat, signals, output).await {
+                        return Spoken::Leave;
+                    }
+                }
                 Step::Decided(id) => drop(self.decided.insert(id)),
                 Step::Leaving(reason) => {
                     self.view.notice(&format!("the gateway ends: {reason}"), output);
@@ -202,6 +210,41 @@ impl Speaker<'_, '_> {
         }
         self.respond(chat, approval, Decision::Deny, output).await;
         false
+    }
+
+    /// Somebody answers what a server wants to know; whether the program is to end.
+    async fn elicited(
+        &mut self,
+        elicitation: &Elicitation,
+        chat: &Chat<'_>,
+        signals: &mut Signals,
+        output: &mut Output,
+    ) -> bool {
+        let Self { turn, view, editor, held, decided, is_ending } = self;
+        let Some(editor) = editor.as_deref_mut() else { return false };
+        // It may have been answered elsewhere while somebody here was asked something else.
+        let is_settled = |step: &Step| match step {
+            Step::Decided(id) => *id == elicitation.id,
+            Step::Over(_) => true,
+            _ => false,
+        };
+        let is_old = decided.contains(&elicitation.id) || held.iter().any(is_settled);
+        if *is_ending || is_old {
+            return false;
+        }
+        let settled = async {
+            loop {
+                held.push_back(turn.next().await);
+                if held.back().is_some_and(is_settled) {
+                    return;
+                }
+            }
+        };
+        let mut desk = Desk { surface: chat.surface, editor, view, signals, output };
+        match desk.lead(elicitation, settled).await {
+            Led::On => false,
+            Led::Wish(wish) => self.end(wish, output).await,
+        }
     }
 
     /// One answer to a question. What happens meanwhile is kept; a question that was decided elsewhere

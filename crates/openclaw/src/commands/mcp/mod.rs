@@ -8,7 +8,6 @@ mod call;
 mod check;
 mod connect;
 mod doctor;
-mod form;
 mod host;
 mod import;
 mod library;
