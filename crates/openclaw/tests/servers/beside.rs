@@ -7,7 +7,7 @@ use openclaw_testkit::{Script, processes};
 use crate::support::{LONG, Place};
 
 /// A gateway that is killed when the test is over; its servers go with it.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -16,7 +16,7 @@ impl Drop for Running {
     }
 }
 
-fn gateway(place: &Place) -> Running {
+pub(crate) fn gateway(place: &Place) -> Running {
     let mut command = place.command(&["gateway", "run", "--port", "0"]);
     let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     let is_missing = || if place.path("gateway.json").exists() { Vec::new() } else { vec![0] };
