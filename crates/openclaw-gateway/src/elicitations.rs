@@ -172,3 +172,75 @@ impl Drop for Pending<'_> {
         callers.tell_these(self.asked, names::MCP_ELICITATION_RESOLVED, &event);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use futures_util::FutureExt as _;
+    use openclaw_protocol::connect::{ClientInfo, caps};
+    use serde_json::json;
+
+    use super::*;
+    use crate::socket::Caller;
+
+    const SESSION: &str = "here";
+
+    /// People, one of whom can answer.
+    fn people() -> People {
+        let people = People { callers: Arc::default(), waiting: Arc::default() };
+        let caller = people.callers.add(Caller {
+            client: ClientInfo::default(),
+            role: "operator".to_owned(),
+            scopes: vec!["operator.approvals".to_owned()],
+            caps: vec![caps::ELICITATION.to_owned()],
+            commands: Vec::new(),
+            remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            connection: "this process".to_owned(),
+        });
+        caller.follow(SESSION);
+        people
+    }
+
+    fn question(wanted: Wanted) -> Question {
+        let (server, message) = ("x".to_owned(), "Well?".to_owned());
+        Question { server, sessions: vec![SESSION.to_owned()], message, wanted }
+    }
+
+    fn form() -> Question {
+        question(Wanted::Form(json!({ "type": "object", "properties": {} })))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_nobody_answers_in_time_is_cancelled_and_closed() {
+        let people = people();
+        // Before the engine loses its patience, so that it is told as what it is.
+        let answer = tokio::time::timeout(PATIENCE, people.ask(form())).await.unwrap();
+        assert_eq!((answer, people.waiting.count()), (Answer::Cancel, 0));
+    }
+
+    #[tokio::test]
+    async fn what_nobody_could_answer_is_declined_at_once() {
+        let people = people();
+        let forms = [json!([]), json!({ "type": "object", "properties": { "a": { "type": 5 } } })];
+        for form in forms {
+            let answer = people.ask(question(Wanted::Form(form.clone()))).now_or_never();
+            assert_eq!(answer, Some(Answer::Decline), "{form}");
+        }
+        let address = format!("https://x.test/{}", "a".repeat(MAX_ADDRESS));
+        let answer = people.ask(question(Wanted::Visit(address))).now_or_never();
+        assert_eq!(answer, Some(Answer::Decline));
+        let alone = Question { sessions: Vec::new(), ..form() };
+        assert_eq!(people.ask(alone).now_or_never(), Some(Answer::Decline), "nobody's question");
+    }
+
+    #[tokio::test]
+    async fn so_many_may_wait_and_no_more() {
+        let people = people();
+        let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| people.ask(form())).collect();
+        assert!(waiting.iter_mut().all(|asking| asking.now_or_never().is_none()));
+        assert_eq!(people.ask(form()).now_or_never(), Some(Answer::Decline));
+        waiting.pop();
+        assert!(people.ask(form()).now_or_never().is_none(), "there is room again");
+    }
+}

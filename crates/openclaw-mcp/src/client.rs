@@ -14,7 +14,7 @@ pub use host::{Answer, Host, Lender, Person, Question, Wanted};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::wire::{FastLane, WeakLane};
 use work::Work;
 
 /// How long a person may take to answer, or a lender to complete.
@@ -72,6 +73,8 @@ struct Shared {
     host: Host,
     /// For whom it works now; not kept where nobody can be asked.
     work: Work,
+    /// The way to the server, once there is one.
+    lane: OnceLock<WeakLane>,
     changes: watch::Sender<Changes>,
     /// The resources whose changes the server tells, and how often it has.
     updates: Mutex<BTreeMap<String, Followed>>,
@@ -91,8 +94,8 @@ impl Client {
         let host = host.of_server(server);
         let (server, config) = (server.to_owned(), host.config());
         let changes = watch::Sender::new(Changes::default());
-        let (work, updates) = (Work::default(), Mutex::default());
-        let shared = Arc::new(Shared { server, host, work, changes, updates });
+        let (work, lane, updates) = (Work::default(), OnceLock::new(), Mutex::default());
+        let shared = Arc::new(Shared { server, host, work, lane, changes, updates });
         Self { config, redactor: Redactor::new(), shared }
     }
 
@@ -155,6 +158,12 @@ impl Client {
         self.shared.updates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The server is reached by this way.
+    pub(crate) fn speaks_over(&self, lane: &FastLane) {
+        // A client is for one connection.
+        let _ = self.shared.lane.set(lane.downgrade());
+    }
+
     /// From now on, until this is dropped, the server works for a session, or for somebody without one.
     pub(crate) fn working_for(&self, session: Option<&str>) -> Option<AtWork> {
         self.shared.host.person.as_ref()?;
@@ -210,6 +219,8 @@ impl Client {
         let (server, occasion) = (self.shared.server.clone(), self.shared.work.now());
         let sessions = occasion.sessions.clone();
         let question = Question { server, sessions, message, wanted };
+        let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
+        let _thinking = lane.map(|lane| lane.thinking());
         let answer = tokio::select! {
             biased;
             answer = timeout(PATIENCE, person.ask(question)) => answer.unwrap_or_else(|_| {

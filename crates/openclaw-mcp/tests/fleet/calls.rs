@@ -245,6 +245,46 @@ async fn a_question_reaches_a_person_where_one_is_there_and_is_declined_otherwis
     }
 }
 
+/// Takes longer to answer than a call may take.
+struct Thoughtful;
+
+impl Person for Thoughtful {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        assert_eq!(question.sessions, ["here"]);
+        async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            Answer::Accept(Some(json!({ "name": "Ada" })))
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn how_long_a_person_thinks_is_no_fault_of_the_call_but_has_a_bound() {
+    for (cap, expected) in [(60_000, None), (3_000, Some(Failure::TimedOut))] {
+        let script = Script::new().legacy().ask(Ask::Elicitation);
+        let entry = entry_with(&script, json!({ "toolTimeout": 2_000 }));
+        let config =
+            config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": cap } }));
+        let mut setup = setup();
+        setup.surroundings.host.person = Some(Arc::new(Thoughtful));
+        let fleet = Fleet::start(&config, setup);
+        fleet.tried().await;
+        let arguments = RawValue::from_string(r#"{"text":"a"}"#.to_owned()).unwrap();
+        let call = Call {
+            name: "mcp_x_echo",
+            arguments: &arguments,
+            who: "test",
+            session: Some("here"),
+            approved: None,
+        };
+        let outcome = tools(&fleet).call(call).await;
+        assert_eq!(outcome.details.failure, expected, "{outcome:?}");
+        assert_eq!(outcome.text().contains("Ada"), expected.is_none(), "{outcome:?}");
+        fleet.stop().await;
+    }
+}
+
 #[tokio::test]
 async fn sampling_is_declined_and_roots_are_answered() {
     for ask in [Ask::Sampling, Ask::Roots] {
