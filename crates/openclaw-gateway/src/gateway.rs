@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::agents::{Ground, InForce};
+use crate::alike::Alike;
 use crate::callers::{CallerSurface, Callers};
 use crate::connections::Connections;
 use crate::context::Context;
@@ -45,6 +46,7 @@ pub struct Gateway {
     pub(crate) callers: Callers,
     pub(crate) runs: Runs,
     pub(crate) questions: Questions,
+    pub(crate) alike: Alike,
     pub(crate) lent: Lent,
     pub(crate) connections: Connections,
     pub(crate) context: Context,
@@ -94,6 +96,7 @@ impl Gateway {
             callers: Callers::default(),
             runs: Runs::default(),
             questions: Questions::default(),
+            alike: Alike::default(),
             lent: Lent::default(),
             connections: Connections::default(),
             context: Context::default(),

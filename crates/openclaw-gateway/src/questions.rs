@@ -14,6 +14,7 @@ use openclaw_protocol::{ErrorCode, ErrorShape, names};
 use openclaw_tools::{Answer, Approval, Approver, Effect, Question, Why};
 use tokio::sync::oneshot;
 
+use crate::alike::Subject;
 use crate::gateway::{Gateway, now_ms};
 
 /// How much of a description people are shown.
@@ -87,6 +88,8 @@ impl Asker {
         // Before anybody is told: the answer may be quick.
         let open = Open { asked: asked.clone(), answer };
         gateway.questions.lock().insert(id.clone(), open);
+        let subject = Subject { agent: self.agent.clone(), tool: question.tool.clone() };
+        gateway.alike.open(&id, subject);
         let mut pending = Pending {
             gateway,
             id: &id,
@@ -162,6 +165,7 @@ struct Pending<'a> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         self.gateway.questions.lock().remove(self.id);
+        self.gateway.alike.close(self.id);
         let (id, decision, reason) = (self.id.to_owned(), self.decision, self.reason);
         let event = ResolvedEvent { id, decision, reason };
         self.gateway.callers.tell_deciders(self.session, names::APPROVAL_RESOLVED, &event);
