@@ -99,7 +99,10 @@ impl Gateway {
             name
         };
         let server = self.server_of(agent, name.as_str())?;
-        match server.ready().await {
+        let mut unsettled = Unsettled { gateway: self, agent, name: Some(&name) };
+        let outcome = server.ready().await;
+        unsettled.name = None;
+        match outcome {
             Ok(_) => Ok(server.status()),
             Err(_) if server.status().state == ServerState::NeedsAuth => Ok(server.status()),
             Err(unavailable) => {
@@ -214,6 +217,27 @@ impl Gateway {
                 false => problem,
             }
         })
+    }
+}
+
+/// A new server that is waited for. If nobody waits for it any more, it is not kept.
+struct Unsettled<'a> {
+    gateway: &'a Gateway,
+    agent: &'a AgentId,
+    name: Option<&'a ServerName>,
+}
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        let Some(gateway) = self.name.and_then(|_| self.gateway.this.upgrade()) else { return };
+        let (agent, name) = (self.agent.to_string(), self.name.cloned());
+        self.gateway.tasks.spawn(async move {
+            let service = gateway.in_force.load().agent(&agent).map(Arc::clone);
+            if let (Some(service), Some(name)) = (service, name) {
+                // That it is gone already is as good.
+                let _ = gateway.disconnect(&service, name.as_str()).await;
+            }
+        });
     }
 }
 
