@@ -40,7 +40,9 @@ pub(super) async fn run(
             Line::Empty | Line::Done => continue,
             Line::Exit => return Exit::Ok,
             Line::Call(tool, args) => invoke::invoke(chat, tool, args, true, signals, output).await,
-            Line::Message => Box::pin(speak(chat, line, Some(&mut editor), signals, output)).await,
+            Line::Say(said) => {
+                Box::pin(speak(chat, said, Some(&mut editor), signals, output)).await
+            }
         };
         output.line("");
         output.flush();
