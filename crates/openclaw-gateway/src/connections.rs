@@ -89,17 +89,17 @@ impl Gateway {
         name: Option<&str>,
     ) -> Result<ServerStatus, Problem> {
         let agent = &service.config.id;
-        let name = {
+        let (name, mut unsettled) = {
             let _changing = self.changing.lock().await;
             let in_force = self.in_force.load_full();
             let merged = self.connections.applied_to(&in_force.config);
             let (name, config) = self.planned(agent, url, name, &merged)?;
             self.connections.add(agent, &name, config)?;
+            let unsettled = Unsettled { gateway: self, agent, name: Some(name.clone()) };
             self.fleet.apply(&self.connections.applied_to(&in_force.config)).await;
-            name
+            (name, unsettled)
         };
         let server = self.server_of(agent, name.as_str())?;
-        let mut unsettled = Unsettled { gateway: self, agent, name: Some(&name) };
         let outcome = server.ready().await;
         unsettled.name = None;
         match outcome {
@@ -224,16 +224,17 @@ impl Gateway {
 struct Unsettled<'a> {
     gateway: &'a Gateway,
     agent: &'a AgentId,
-    name: Option<&'a ServerName>,
+    name: Option<ServerName>,
 }
 
 impl Drop for Unsettled<'_> {
     fn drop(&mut self) {
-        let Some(gateway) = self.name.and_then(|_| self.gateway.this.upgrade()) else { return };
-        let (agent, name) = (self.agent.to_string(), self.name.cloned());
+        let (name, gateway) = (self.name.take(), self.gateway.this.upgrade());
+        let (Some(name), Some(gateway)) = (name, gateway) else { return };
+        let agent = self.agent.to_string();
         self.gateway.tasks.spawn(async move {
             let service = gateway.in_force.load().agent(&agent).map(Arc::clone);
-            if let (Some(service), Some(name)) = (service, name) {
+            if let Some(service) = service {
                 // That it is gone already is as good.
                 let _ = gateway.disconnect(&service, name.as_str()).await;
             }
