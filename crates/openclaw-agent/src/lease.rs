@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Takes a session for a turn; none if the turn was cancelled before. Whose owner was killed becomes free by
-/// itself, and is waited for; an owner that lives renews its lease, and then it is no use to wait.
+/// itself (at once, if the store can tell), and is waited for; an owner that lives renews its lease, and then it is no use to wait.
 pub(crate) async fn take(
     store: &dyn SessionStore,
     turn: &Turn,

@@ -1,9 +1,6 @@
 //! The automaton that finds all patterns at once (Aho and Corasick's): one table look-up for each
 //! character that counts, whatever the text.
 
-use std::collections::VecDeque;
-use std::sync::LazyLock;
-
 use crate::fold::{self, CLASSES, Class, SKIP};
 use crate::patterns::{Meaning, PATTERNS};
 
@@ -31,16 +28,139 @@ pub(crate) struct Pattern {
     pub(crate) meaning: Meaning,
 }
 
-/// The table and the patterns that end in each state.
-pub(crate) struct Automaton {
-    next: Box<[Packed; TABLE]>,
-    first_match: State,
-    /// The patterns that end in the states from `first_match` on, longest first.
-    matches: Vec<Vec<Pattern>>,
+/// How many nodes there are at most: one for each letter of each pattern, and the root.
+const NODES: usize = {
+    let (mut letters, mut nth) = (0, 0);
+    while nth < PATTERNS.len() {
+        letters += PATTERNS[nth].0.len();
+        nth += 1;
+    }
+    1 + letters
+};
+
+/// The patterns as a tree, letter by letter, with a way on from every node for every class: that of the
+/// longest suffix that is also the beginning of a pattern.
+struct Trie {
+    /// The nodes that follow; 0, which follows nothing, where there is none yet.
+    next: [[Packed; CLASSES]; NODES],
+    fallback: [Packed; NODES],
+    /// Whether a pattern ends here, or in the node that it falls back to.
+    is_match: [bool; NODES],
+    /// The nodes, breadth first.
+    order: [Packed; NODES],
+    used: usize,
+    /// The node in which each pattern ends.
+    ends: [Packed; PATTERNS.len()],
 }
 
-/// Built on first use, in a fraction of a millisecond.
-pub(crate) static AUTOMATON: LazyLock<Automaton> = LazyLock::new(|| Automaton::new(PATTERNS));
+/// Built by the compiler: programs that live for a moment would wait for it.
+const TRIE: Trie = Trie::new();
+
+impl Trie {
+    const fn new() -> Self {
+        let mut trie = Self {
+            next: [[0; CLASSES]; NODES],
+            fallback: [0; NODES],
+            is_match: [false; NODES],
+            order: [0; NODES],
+            used: 1,
+            ends: [0; PATTERNS.len()],
+        };
+        let mut nth = 0;
+        while nth < PATTERNS.len() {
+            let (text, mut node, mut at) = (PATTERNS[nth].0.as_bytes(), 0, 0);
+            while at < text.len() {
+                if let Some(class) = class_that_counts(text[at]) {
+                    if trie.next[node][class] == 0 {
+                        trie.next[node][class] = packed(trie.used);
+                        trie.used += 1;
+                    }
+                    node = trie.next[node][class] as usize;
+                }
+                at += 1;
+            }
+            trie.ends[nth] = packed(node);
+            trie.is_match[node] = true;
+            nth += 1;
+        }
+        trie.complete()
+    }
+
+    /// Gives every node a successor for every class.
+    const fn complete(mut self) -> Self {
+        let (mut done, mut known) = (0, 1);
+        while done < known {
+            let node = self.order[done] as usize;
+            let beyond = match node {
+                0 => [0; CLASSES],
+                _ => self.next[self.fallback[node] as usize],
+            };
+            let mut class = 0;
+            while class < CLASSES {
+                match self.next[node][class] as usize {
+                    0 => self.next[node][class] = beyond[class],
+                    child => {
+                        self.fallback[child] = beyond[class];
+                        self.is_match[child] |= self.is_match[beyond[class] as usize];
+                        self.order[known] = packed(child);
+                        known += 1;
+                    }
+                }
+                class += 1;
+            }
+            self.next[node][SKIP as usize] = packed(node);
+            done += 1;
+        }
+        self
+    }
+
+    /// How many nodes are matches, and how many patterns end in them, counted in each.
+    const fn count_matches(&self) -> [usize; 2] {
+        let (mut node, mut counts) = (0, [0, 0]);
+        while node < self.used {
+            if self.is_match[node] {
+                counts[0] += 1;
+                self.each_ending(node, &mut [NOTHING; 0], &mut counts[1]);
+            }
+            node += 1;
+        }
+        counts
+    }
+
+    /// Writes down the patterns that end in a node, longest first, from `count` on, where there is room.
+    const fn each_ending(&self, mut node: usize, written: &mut [Pattern], count: &mut usize) {
+        while node != 0 {
+            let mut nth = 0;
+            while nth < PATTERNS.len() {
+                if self.ends[nth] as usize == node {
+                    if *count < written.len() {
+                        written[*count] = pattern(nth);
+                    }
+                    *count += 1;
+                }
+                nth += 1;
+            }
+            node = self.fallback[node] as usize;
+        }
+    }
+}
+
+/// Stands where no pattern was written yet.
+const NOTHING: Pattern = Pattern { length: 0, ends_word: false, meaning: Meaning::OpeningBar };
+
+const fn pattern(nth: usize) -> Pattern {
+    let (text, meaning) = PATTERNS[nth];
+    let text = text.as_bytes();
+    let (mut length, mut at) = (0, 0);
+    while at < text.len() {
+        if class_that_counts(text[at]).is_some() {
+            length += 1;
+        }
+        at += 1;
+    }
+    // A trailing `+` lets the last word go on; it is no letter.
+    Pattern { length, ends_word: text[text.len() - 1] != b'+', meaning }
+}
 
 /// The classes that count of a pattern, or of anything else that is written in ASCII.
 pub(crate) fn classes_of(ascii: &str) -> impl Iterator<Item = Class> + '_ {
@@ -50,46 +170,69 @@ pub(crate) fn classes_of(ascii: &str) -> impl Iterator<Item = Class> + '_ {
         .filter(|class| *class != SKIP && usize::from(*class) < CLASSES)
 }
 
-/// A state while the automaton is being built. It is small, because there are hundreds, and short-lived
-/// programs wait for them.
-struct Node {
-    /// The numbers of the nodes that follow; 0, which follows nothing, where there is none yet.
-    next: [Packed; CLASSES],
-    fallback: Packed,
-    matches: Vec<Pattern>,
-}
-
-impl Node {
-    const fn new() -> Self {
-        Self { next: [0; CLASSES], fallback: 0, matches: Vec::new() }
+/// The class of a character of a pattern, if it counts.
+const fn class_that_counts(ascii: u8) -> Option<usize> {
+    match fold::class_of_ascii(ascii) {
+        _ if ascii == b'+' => None,
+        SKIP => None,
+        class if (class as usize) < CLASSES => Some(class as usize),
+        _ => None,
     }
 }
 
+/// There are far fewer nodes than numbers; were there more, this would not compile.
+const fn packed(number: usize) -> Packed {
+    assert!(number <= Packed::MAX as usize);
+    number as Packed
+}
+
+const MATCHES: [usize; 2] = TRIE.count_matches();
+
+/// The table and the patterns that end in each state.
+pub(crate) struct Automaton {
+    next: [Packed; TABLE],
+    first_match: State,
+    /// The patterns that end in the states from `first_match` on, state by state.
+    endings: [Pattern; MATCHES[1]],
+    /// Where those of each of these states begin, and at last, where they end.
+    begins: [usize; MATCHES[0] + 1],
+}
+
+pub(crate) static AUTOMATON: Automaton = Automaton::new(&TRIE);
+
 impl Automaton {
-    fn new(patterns: &[(&str, Meaning)]) -> Self {
-        let letters: usize = patterns.iter().map(|(written, _)| written.len()).sum();
-        let mut nodes = Vec::with_capacity(1 + letters);
-        nodes.push(Node::new());
-        for (written, meaning) in patterns {
-            let text = written.trim_end_matches('+');
-            let (mut at, mut length) = (0, 0);
-            for class in classes_of(text) {
-                let fresh = nodes.len();
-                let next = &mut nodes[at].next[usize::from(class)];
-                let is_new = *next == 0;
-                if is_new {
-                    *next = packed(fresh);
-                }
-                (at, length) = (usize::from(*next), length + 1);
-                if is_new {
-                    nodes.push(Node::new());
-                }
+    /// Lays the nodes out as one table, those with a match last, so that one comparison tells them.
+    const fn new(trie: &Trie) -> Self {
+        let mut place = [0; NODES];
+        let (mut plain, mut matching, mut nth) = (0, trie.used - MATCHES[0], 0);
+        let first_match = matching * CLASSES;
+        let mut endings = [NOTHING; MATCHES[1]];
+        let mut begins = [0; MATCHES[0] + 1];
+        let mut written = 0;
+        while nth < trie.used {
+            let node = trie.order[nth] as usize;
+            if trie.is_match[node] {
+                place[node] = packed(matching * CLASSES);
+                matching += 1;
+                trie.each_ending(node, &mut endings, &mut written);
+                begins[matching + MATCHES[0] - trie.used] = written;
+            } else {
+                place[node] = packed(plain * CLASSES);
+                plain += 1;
             }
-            let ends_word = text.len() == written.len();
-            nodes[at].matches.push(Pattern { length, ends_word, meaning: *meaning });
+            nth += 1;
         }
-        let order = complete(&mut nodes);
-        lay_out(&nodes, &order)
+        let mut next = [0; TABLE];
+        let mut node = 0;
+        while node < trie.used {
+            let mut class = 0;
+            while class < CLASSES {
+                next[place[node] as usize + class] = place[trie.next[node][class] as usize];
+                class += 1;
+            }
+            node += 1;
+        }
+        Self { next, first_match, endings, begins }
     }
 
     /// What reading needs of the automaton, for a loop to keep at hand.
@@ -100,7 +243,10 @@ impl Automaton {
     /// The patterns that end in this state, longest first.
     pub(crate) fn matches(&self, state: State) -> &[Pattern] {
         let row = state.saturating_sub(self.first_match) / CLASSES;
-        self.matches.get(row).map_or(&[], Vec::as_slice)
+        match self.begins.get(row..row + 2) {
+            Some(&[begin, end]) => &self.endings[begin..end],
+            _ => &[],
+        }
     }
 }
 
@@ -129,67 +275,9 @@ impl Steps<'_> {
     }
 }
 
-/// Gives every node a successor for every class, going by the longest suffix that is also a prefix;
-/// returns the nodes in breadth-first order.
-fn complete(nodes: &mut [Node]) -> Vec<usize> {
-    let mut order = vec![0];
-    let mut queue = VecDeque::from([0]);
-    while let Some(at) = queue.pop_front() {
-        let beyond = match at {
-            0 => [0; CLASSES],
-            _ => nodes[usize::from(nodes[at].fallback)].next,
-        };
-        for (class, beyond) in beyond.into_iter().enumerate() {
-            match usize::from(nodes[at].next[class]) {
-                0 => nodes[at].next[class] = beyond,
-                child => {
-                    nodes[child].fallback = beyond;
-                    let inherited = nodes[usize::from(beyond)].matches.clone();
-                    nodes[child].matches.extend(inherited);
-                    order.push(child);
-                    queue.push_back(child);
-                }
-            }
-        }
-        nodes[at].next[usize::from(SKIP)] = packed(at);
-    }
-    order
-}
-
-/// There are far fewer nodes than numbers, which a test checks.
-fn packed(node: usize) -> Packed {
-    Packed::try_from(node).unwrap_or(0)
-}
-
-/// Lays the nodes out as one table, those with a match last, so that one comparison tells them.
-fn lay_out(nodes: &[Node], order: &[usize]) -> Automaton {
-    let (with, without): (Vec<usize>, Vec<usize>) =
-        order.iter().partition(|at| !nodes[**at].matches.is_empty());
-    let mut place = vec![0; nodes.len()];
-    for (row, at) in without.iter().chain(&with).enumerate() {
-        place[*at] = packed(row * CLASSES);
-    }
-    let rows = without.iter().chain(&with).map(|at| nodes[*at].next);
-    let mut next = Box::new([0; TABLE]);
-    for (entry, node) in next.iter_mut().zip(rows.flatten()) {
-        *entry = place[usize::from(node)];
-    }
-    Automaton {
-        next,
-        first_match: without.len() * CLASSES,
-        matches: with.iter().map(|at| nodes[*at].matches.clone()).collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_table_fits_its_state_numbers() {
-        let rows = AUTOMATON.first_match / CLASSES + AUTOMATON.matches.len();
-        assert!(rows * CLASSES < usize::from(Packed::MAX), "{rows} states");
-    }
 
     #[test]
     fn every_pattern_is_found_at_its_own_end() {

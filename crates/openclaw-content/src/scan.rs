@@ -132,7 +132,7 @@ impl<'t> Scan<'t> {
 
     /// Reads from `start` at least to `until`, and on to where nothing can be going on.
     fn read(&mut self, start: usize, until: usize) -> usize {
-        let automaton = &*AUTOMATON;
+        let automaton = &AUTOMATON;
         let steps = automaton.steps();
         let text = self.text.as_bytes();
         let (mut at, mut state, mut counted) = (start, ROOT, self.counted);

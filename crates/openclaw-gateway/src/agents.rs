@@ -40,6 +40,8 @@ pub(crate) struct InService {
     pub(crate) config: AgentConfig,
     pub(crate) workspace: PathBuf,
     pub(crate) tools: Arc<Toolbox>,
+    /// Which tools it may use, by their names.
+    pub(crate) policy: Policy,
     pub(crate) models: Models,
     pub(crate) limits: Limits,
 }
@@ -102,6 +104,7 @@ impl InService {
             config: agent.clone(),
             workspace,
             tools: Arc::new(Toolbox::new([native, manage, servers])),
+            policy: allowed,
             models: Models::new(agent, config, ground),
             limits: Limits {
                 max_rounds: u32::try_from(agent.max_rounds).unwrap_or(u32::MAX),

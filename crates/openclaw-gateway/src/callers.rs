@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
+use openclaw_protocol::connect::caps;
 use openclaw_protocol::{ErrorShape, Event, EventReceiver, EventSender, Scope, Surface};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 
 use crate::gateway::Gateway;
 use crate::methods;
@@ -23,6 +25,8 @@ const FOLLOWED: usize = 256;
 pub(crate) struct Callers {
     connected: Mutex<BTreeMap<u64, Arc<Connected>>>,
     next: AtomicU64,
+    /// Counts those who have left.
+    left: watch::Sender<u64>,
 }
 
 /// Somebody who is connected.
@@ -61,6 +65,13 @@ impl Connected {
         Scope::Approvals.is_in(&self.who.scopes)
     }
 
+    /// Whether somebody there answers what servers ask for the sake of one of these sessions.
+    fn answers_for(&self, sessions: &[String]) -> bool {
+        self.decides()
+            && self.who.caps.iter().any(|cap| cap == caps::ELICITATION)
+            && sessions.iter().any(|session| self.hears_of(session))
+    }
+
     /// What to call it in the audit.
     pub(crate) fn name(&self) -> String {
         let name = self.who.client.display_name.clone();
@@ -69,7 +80,7 @@ impl Connected {
 }
 
 impl Callers {
-    fn add(&self, who: Caller) -> Arc<Connected> {
+    pub(crate) fn add(&self, who: Caller) -> Arc<Connected> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let connected = Arc::new(Connected {
             id,
@@ -122,6 +133,35 @@ impl Callers {
         asked
     }
 
+    /// Those who answer what servers ask for the sake of one of these sessions.
+    pub(crate) fn who_answers_for(&self, sessions: &[String]) -> BTreeSet<u64> {
+        let connected = self.lock();
+        let meant = connected.values().filter(|caller| caller.answers_for(sessions));
+        meant.map(|caller| caller.id).collect()
+    }
+
+    /// Tells these.
+    pub(crate) fn tell_these(
+        &self,
+        these: &BTreeSet<u64>,
+        name: &'static str,
+        payload: &impl Serialize,
+    ) {
+        self.tell(name, payload, |caller| these.contains(&caller.id));
+    }
+
+    /// Waits until none of these is there any more.
+    pub(crate) async fn all_left(&self, these: &BTreeSet<u64>) {
+        let none_left = |_: &u64| !self.lock().keys().any(|id| these.contains(id));
+        // The sender is ours: it cannot be gone.
+        let _ = self.left.subscribe().wait_for(none_left).await;
+    }
+
+    fn remove(&self, id: u64) {
+        self.lock().remove(&id);
+        self.left.send_modify(|left| *left += 1);
+    }
+
     /// Tells one; whether it is still there.
     pub(crate) fn tell_one(&self, id: u64, name: &'static str, payload: &impl Serialize) -> bool {
         let is_there = self.lock().contains_key(&id);
@@ -163,7 +203,7 @@ impl CallerSurface {
 
 impl Drop for CallerSurface {
     fn drop(&mut self) {
-        self.gateway.callers.lock().remove(&self.caller.id);
+        self.gateway.callers.remove(self.caller.id);
         self.gateway.lent.take_back(self.caller.id);
     }
 }

@@ -10,7 +10,7 @@ use openclaw_mcp::fleet::Fleet;
 use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
 use openclaw_protocol::health::Health;
 use openclaw_protocol::mcp::ServerEvent;
-use openclaw_protocol::{ErrorShape, Method, Surface, names};
+use openclaw_protocol::{ErrorShape, Method, Surface, keys, names};
 use openclaw_sessions::{SessionStore, SqliteStore};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -22,6 +22,7 @@ use crate::alike::Alike;
 use crate::callers::{CallerSurface, Callers};
 use crate::connections::Connections;
 use crate::context::Context;
+use crate::elicitations::{Elicitations, People};
 use crate::lent::Lent;
 use crate::questions::Questions;
 use crate::runs::Runs;
@@ -43,10 +44,11 @@ pub struct Gateway {
     pub(crate) this: Weak<Self>,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) store: Arc<dyn SessionStore>,
-    pub(crate) callers: Callers,
+    pub(crate) callers: Arc<Callers>,
     pub(crate) runs: Runs,
     pub(crate) questions: Questions,
     pub(crate) alike: Alike,
+    pub(crate) elicitations: Arc<Elicitations>,
     pub(crate) lent: Lent,
     pub(crate) connections: Connections,
     pub(crate) context: Context,
@@ -71,7 +73,7 @@ impl Gateway {
     /// # Errors
     /// If conversations cannot be kept.
     pub async fn start(setup: Setup) -> Result<Arc<Self>, StartError> {
-        let Setup { config, config_file, load, state, fleet, environment, version } = setup;
+        let Setup { config, config_file, load, state, fleet, environment, version, people } = setup;
         let opened = SqliteStore::open(state.join("sessions.db")).await?;
         let ground = Ground {
             resolver: fleet.surroundings.resolver.clone(),
@@ -80,6 +82,12 @@ impl Gateway {
             native_approvals: openclaw_tools::native::Approvals::default(),
         };
         let logs = fleet.folders.logs.clone();
+        let (callers, elicitations) = (Arc::<Callers>::default(), Arc::<Elicitations>::default());
+        let mut fleet = fleet;
+        if people {
+            let (callers, waiting) = (Arc::clone(&callers), Arc::clone(&elicitations));
+            fleet.surroundings.host.person = Some(Arc::new(People { callers, waiting }));
+        }
         let fleet = Fleet::start(&config, fleet);
         let gateway = Arc::new_cyclic(|this: &Weak<Self>| Self {
             version,
@@ -93,10 +101,11 @@ impl Gateway {
             ground,
             fleet,
             store: Arc::new(opened.store),
-            callers: Callers::default(),
+            callers,
             runs: Runs::default(),
             questions: Questions::default(),
             alike: Alike::default(),
+            elicitations,
             lent: Lent::default(),
             connections: Connections::default(),
             context: Context::default(),
@@ -220,8 +229,8 @@ impl Desk for Arc<Gateway> {
                 state_dir: self.state.to_str().map(ToOwned::to_owned),
                 session_defaults: Some(SessionDefaults {
                     default_agent_id: agent.to_owned(),
-                    main_key: MAIN_KEY.to_owned(),
-                    main_session_key: main_session(agent),
+                    main_key: keys::MAIN.to_owned(),
+                    main_session_key: keys::main_of(agent),
                     scope: None,
                 }),
                 auth_mode: Some(AuthMode::Token),
@@ -247,14 +256,6 @@ impl Desk for Arc<Gateway> {
             "token_endpoint_auth_method": "none",
         }))
     }
-}
-
-/// The short key of everybody's main session.
-pub(crate) const MAIN_KEY: &str = "main";
-
-/// The key of an agent's main session.
-pub(crate) fn main_session(agent: &str) -> String {
-    format!("agent:{agent}:{MAIN_KEY}")
 }
 
 /// Milliseconds since 1970.

@@ -11,6 +11,7 @@ mod callers;
 mod commands;
 mod connections;
 mod context;
+mod elicitations;
 mod gateway;
 mod lent;
 mod manage;
@@ -26,6 +27,7 @@ pub mod socket;
 pub mod state;
 mod teller;
 mod turns;
+mod waiting;
 
 pub use gateway::Gateway;
 pub use model_choice::{ModelInUse, ModelOrigin};

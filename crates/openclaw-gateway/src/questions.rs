@@ -1,8 +1,6 @@
 //! Calls that wait for somebody's word (B9).
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -10,52 +8,28 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::{
     Approval as Asked, Decision, ResolvedEvent, ResolvedReason, Severity,
 };
-use openclaw_protocol::{ErrorCode, ErrorShape, names};
+use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::{Answer, Approval, Approver, Effect, Question, Why};
-use tokio::sync::oneshot;
 
 use crate::alike::Subject;
 use crate::gateway::{Gateway, now_ms};
+use crate::waiting::Waiting;
 
 /// How much of a description people are shown.
 const DESCRIPTION: usize = 400;
 
-/// What waits for an answer.
-#[derive(Debug, Default)]
-pub(crate) struct Questions {
-    open: Mutex<BTreeMap<String, Open>>,
-    next: AtomicU64,
-}
-
-#[derive(Debug)]
-struct Open {
-    asked: Asked,
-    answer: oneshot::Sender<Decision>,
-}
+/// Calls that wait for a decision.
+pub(crate) type Questions = Waiting<Asked, Decision>;
 
 impl Questions {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What waits now, oldest first.
-    pub(crate) fn list(&self) -> Vec<Asked> {
-        let mut all: Vec<Asked> = self.lock().values().map(|open| open.asked.clone()).collect();
-        all.sort_by_key(|asked| asked.created_at_ms);
-        all
-    }
-
     /// Somebody has decided.
-    pub(crate) fn answer(&self, id: &str, decision: Decision) -> Result<(), ErrorShape> {
-        let gone = || ErrorShape::new(ErrorCode::ApprovalNotFound, "nothing of that id waits");
-        let mut open = self.lock();
-        let is_offered = open.get(id).ok_or_else(gone)?.asked.allowed_decisions.contains(&decision);
-        if !is_offered {
-            return Err(ErrorShape::invalid("that cannot be decided here: see `allowedDecisions`"));
-        }
-        let waiting = open.remove(id).ok_or_else(gone)?;
-        let _ = waiting.answer.send(decision);
-        Ok(())
+    pub(crate) fn decide(&self, id: &str, decision: Decision) -> Result<(), ErrorShape> {
+        self.answer(id, |asked| {
+            let is_offered = asked.allowed_decisions.contains(&decision);
+            is_offered.then_some(decision).ok_or_else(|| {
+                ErrorShape::invalid("that cannot be decided here: see `allowedDecisions`")
+            })
+        })
     }
 }
 
@@ -84,10 +58,8 @@ impl Asker {
         let asked = self.words(gateway, question);
         let session = question.session;
         let id = asked.id.clone();
-        let (answer, answered) = oneshot::channel();
         // Before anybody is told: the answer may be quick.
-        let open = Open { asked: asked.clone(), answer };
-        gateway.questions.lock().insert(id.clone(), open);
+        let answered = gateway.questions.open(id.clone(), asked.clone());
         let subject = Subject { agent: self.agent.clone(), tool: question.tool.clone() };
         gateway.alike.open(&id, subject);
         let mut pending = Pending {
@@ -118,7 +90,7 @@ impl Asker {
     }
 
     fn words(&self, gateway: &Gateway, question: Question<'_>) -> Asked {
-        let number = gateway.questions.next.fetch_add(1, Ordering::Relaxed);
+        let number = gateway.questions.number();
         let tool = question.tool;
         let title = match question.why {
             Why::Changed => format!("{} has changed since it was approved", tool.label),
@@ -164,7 +136,7 @@ struct Pending<'a> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        self.gateway.questions.lock().remove(self.id);
+        self.gateway.questions.close(self.id);
         self.gateway.alike.close(self.id);
         let (id, decision, reason) = (self.id.to_owned(), self.decision, self.reason);
         let event = ResolvedEvent { id, decision, reason };

@@ -43,7 +43,7 @@ pub enum ServeError {
     Token(String),
 }
 
-/// Starts a gateway that others can reach. It listens before its servers are up.
+/// Starts a gateway that others can reach. It listens before its servers are started.
 ///
 /// # Errors
 /// If the folder, the port or the token cannot be had.
@@ -63,7 +63,6 @@ pub async fn serve(
         }
         None => claim.token()?,
     };
-    let gateway = Gateway::start(setup).await?;
     let options = Options {
         bind: bind.unwrap_or_else(|| settings.bind.ip()),
         port: port.unwrap_or(settings.port),
@@ -71,17 +70,11 @@ pub async fn serve(
         allowed_origins: settings.allowed_origins.clone(),
         limits: Limits::default(),
     };
-    let listening = match socket::listen(options, Arc::new(Arc::clone(&gateway))).await {
-        Ok(listening) => listening,
-        Err(error) => {
-            gateway.stop(Duration::ZERO).await;
-            return Err(error.into());
-        }
-    };
-    if let Err(error) = claim.publish(listening.address, Some(&token), &gateway.version) {
-        tokio::join!(listening.stop(Duration::ZERO), gateway.stop(Duration::ZERO));
-        return Err(error.into());
-    }
+    // All that can be refused comes before the first server is started. Who calls meanwhile waits.
+    let bound = socket::bind(options).await?;
+    claim.publish(bound.address, Some(&token), &setup.version)?;
+    let gateway = Gateway::start(setup).await?;
+    let listening = bound.serve(Arc::new(Arc::clone(&gateway)));
     gateway.fleet.learn();
     gateway.watch_config();
     Ok(Served { gateway, listening, claim })

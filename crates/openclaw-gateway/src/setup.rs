@@ -25,6 +25,9 @@ pub struct Setup {
     pub environment: Environment,
     /// The program's version.
     pub version: String,
+    /// Whether servers may ask whoever is connected and can answer (T11). They are told so when they are
+    /// connected to, before anybody is there.
+    pub people: bool,
 }
 
 impl fmt::Debug for Setup {

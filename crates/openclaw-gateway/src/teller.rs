@@ -143,9 +143,6 @@ impl Teller {
     pub(crate) fn answered(&self, answer: &Answer) {
         let message = message(&answer.text, &answer.parts);
         let (usage, stop) = (usage(answer.usage), answer.ended.name().to_owned());
-        if answer.ended == Ended::Cancelled {
-            return self.aborted(&answer.text, &stop);
-        }
         let (message, usage, stop_reason) = (Some(message), Some(usage), Some(stop));
         self.chat(ChatState::Final { message, usage, stop_reason });
     }

@@ -19,6 +19,9 @@ use crate::questions::Asker;
 use crate::runs::Run;
 use crate::teller::Teller;
 
+/// Why a turn was ended whose time was over, as the protocol has it.
+const TIMED_OUT: &str = "timeout";
+
 /// A turn that is to be run.
 pub(crate) struct Wanted {
     pub(crate) run: Run,
@@ -45,22 +48,25 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: Wanted) {
         never = teller.flush_what_waits() => match never {},
     };
     teller.flush();
-    let status = if matches!(answer, Ok(Ok(_))) { SendStatus::Ok } else { SendStatus::Error };
-    wanted.run.over(status);
+    wanted.run.over(status(answer.as_ref().ok()));
     let failed = |words: String, kind| {
         let data = json!({ "phase": "error", "error": words, "endedAt": now_ms() });
         teller.agent("lifecycle", data);
         teller.failed(words, kind);
     };
     match answer {
-        Ok(Ok(answer)) => {
+        Ok(Timed { answer: Ok(answer), is_late }) => {
             teller.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
             match answer {
-                Some(answer) => teller.answered(&answer),
-                None => teller.aborted("", Ended::Cancelled.name()),
+                Some(answer) if answer.ended != Ended::Cancelled => teller.answered(&answer),
+                cut_short => {
+                    let text = cut_short.map(|answer| answer.text).unwrap_or_default();
+                    let reason = if is_late { TIMED_OUT } else { Ended::Cancelled.name() };
+                    teller.aborted(&text, reason);
+                }
             }
         }
-        Ok(Err(error)) => {
+        Ok(Timed { answer: Err(error), .. }) => {
             tracing::warn!(session = %wanted.key, %error, "a turn failed");
             failed(error.to_string(), kind(&error));
         }
@@ -69,6 +75,20 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: Wanted) {
             tracing::error!(session = %wanted.key, "a turn panicked");
             failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
         }
+    }
+}
+
+/// What to say to whoever sends the same again; nothing is known of a turn that panicked.
+fn status(timed: Option<&Timed>) -> SendStatus {
+    let is_cut_short = |answer: &Option<Answer>| {
+        answer.as_ref().is_none_or(|answer| answer.ended == Ended::Cancelled)
+    };
+    match timed {
+        Some(Timed { answer: Ok(answer), is_late: true }) if is_cut_short(answer) => {
+            SendStatus::Timeout
+        }
+        Some(Timed { answer: Ok(_), .. }) => SendStatus::Ok,
+        Some(Timed { answer: Err(_), .. }) | None => SendStatus::Error,
     }
 }
 
@@ -81,21 +101,27 @@ fn kind(error: &TurnError) -> ErrorKind {
     }
 }
 
-/// The answer; none if the turn was cancelled before it began, or took too long to begin.
-async fn in_time(
-    gateway: &Arc<Gateway>,
-    wanted: &Wanted,
-    teller: &Arc<Teller>,
-) -> Result<Option<Answer>, TurnError> {
+/// What came of a turn, and whether it was ended because its time was over.
+struct Timed {
+    /// None if it was cancelled before it began, or took too long to begin.
+    answer: Result<Option<Answer>, TurnError>,
+    is_late: bool,
+}
+
+async fn in_time(gateway: &Arc<Gateway>, wanted: &Wanted, teller: &Arc<Teller>) -> Timed {
     let cancel = &wanted.run.cancel;
     let mut answering = std::pin::pin!(answer(gateway, wanted, teller));
-    let Some(timeout) = wanted.timeout else { return answering.await };
+    let Some(timeout) = wanted.timeout else {
+        return Timed { answer: answering.await, is_late: false };
+    };
     tokio::select! {
         biased;
-        answer = &mut answering => answer,
+        answer = &mut answering => Timed { answer, is_late: false },
         () = tokio::time::sleep(timeout) => {
+            // Whoever was quicker to end it is the reason.
+            let is_late = !cancel.is_cancelled();
             cancel.cancel();
-            answering.await
+            Timed { answer: answering.await, is_late }
         }
     }
 }
@@ -120,8 +146,9 @@ async fn answer(
         instructions: briefing::instructions(service),
         limits: service.limits,
     };
-    let lent = gateway.lent.of(gateway, wanted.key.as_str());
-    let tools = Toolbox::new([lent, Arc::clone(&service.tools) as Arc<dyn ToolSet>]);
+    let lent = gateway.lent.of(gateway, wanted.key.as_str(), &service.policy);
+    // What is lent comes last: a tool of a server may have got its name since.
+    let tools = Toolbox::new([Arc::clone(&service.tools) as Arc<dyn ToolSet>, lent]);
     let turn = Turn {
         session: wanted.key.clone(),
         run: wanted.run.id.clone(),

@@ -64,18 +64,12 @@ impl AgentTools {
             policy: compile([rules("server's tools", &server.config().tools)]),
             server: Arc::clone(server),
         });
-        let disabled = agent.mcp.servers.iter().filter(|(_, config)| !config.enabled);
-        let disabled = disabled
-            .map(|(name, config)| (name.clone(), Resting::Disabled(Box::new(config.clone()))));
-        let held_back = agent.mcp.held_back.iter();
-        let held_back =
-            held_back.map(|(name, held_back)| (name.clone(), Resting::HeldBack(held_back.clone())));
         Self {
             id: agent.id.clone(),
             template: agent.mcp.settings.tool_naming.as_str().to_owned(),
             policy: compile(all),
             members: members.collect(),
-            resting: disabled.chain(held_back).collect(),
+            resting: resting(agent),
             servers,
             // The first look builds.
             catalogue: ArcSwap::from_pointee(Catalogue::not_built()),
@@ -216,6 +210,35 @@ impl Resting {
             ..ServerStatus::new(name.to_string(), state, transport, target, auth)
         }
     }
+}
+
+fn resting(agent: &AgentConfig) -> BTreeMap<ServerName, Resting> {
+    let disabled = agent.mcp.servers.iter().filter(|(_, config)| !config.enabled);
+    let disabled =
+        disabled.map(|(name, config)| (name.clone(), Resting::Disabled(Box::new(config.clone()))));
+    let held_back = agent.mcp.held_back.iter();
+    let held_back =
+        held_back.map(|(name, held_back)| (name.clone(), Resting::HeldBack(held_back.clone())));
+    disabled.chain(held_back).collect()
+}
+
+/// The servers of an agent as they are while nothing was started: those that would be are idle.
+pub fn at_rest(agent: &AgentConfig) -> Vec<ServerStatus> {
+    let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
+    let idle = enabled.map(|(name, config)| {
+        let (transport, target) = reached_by(config);
+        let (name, auth) = (name.to_string(), auth(config));
+        ServerStatus {
+            lazy: config.lazy,
+            required: config.required,
+            ..ServerStatus::new(name, ServerState::Idle, transport, target, auth)
+        }
+    });
+    let resting = resting(agent);
+    let mut all: Vec<ServerStatus> =
+        idle.chain(resting.iter().map(|(name, resting)| resting.status(name))).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
 }
 
 fn rules<'a>(place: &'a str, policy: &'a ToolPolicy) -> Rules<'a> {

@@ -164,11 +164,13 @@ impl AgentTools {
         let (name, headers) = (&tool.listed.name, tool.headers());
         let (limits, watcher) = (wishes.limits(server), wishes.watcher);
         let connection = attached.connection();
+        let _at_work = connection.client().working_for(call.session);
         let result =
             connection.call_tool_watched(name, call.arguments, headers, limits, watcher).await;
         let duration = started.elapsed();
         let outcome = match result {
             Ok(raw) => {
+                server.was_let_in();
                 let limits = wishes.result_limits(server);
                 let is_short = raw.get().len() < 1_000;
                 let outcome = self.read_result(raw, origin, limits, duration).await;
@@ -255,8 +257,9 @@ impl AgentTools {
             CallError::RateLimited { retry_after } => {
                 server.limiter.back_off(retry_after.unwrap_or(PAUSE));
             }
-            // Connecting anew leads to the state that says so.
-            CallError::NeedsAuth { .. } => server.reconnect_from(attached).await,
+            CallError::NeedsAuth { challenge } => {
+                server.wants_login(attached, challenge.as_deref()).await;
+            }
             _ => {}
         }
     }

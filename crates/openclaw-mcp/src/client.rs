@@ -8,12 +8,13 @@
 
 mod handler;
 mod host;
+mod work;
 
 pub use host::{Answer, Host, Lender, Person, Question, Wanted};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
@@ -26,8 +27,11 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::wire::{FastLane, WeakLane};
+use work::Work;
+
 /// How long a person may take to answer, or a lender to complete.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
+pub const PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// How much a server may want to know at once.
 const AT_ONCE: usize = 10;
 /// How much of a line that a server logs is kept.
@@ -67,6 +71,10 @@ pub struct Client {
 struct Shared {
     server: String,
     host: Host,
+    /// For whom it works now; not kept where nobody can be asked.
+    work: Work,
+    /// The way to the server, once there is one.
+    lane: OnceLock<WeakLane>,
     changes: watch::Sender<Changes>,
     /// The resources whose changes the server tells, and how often it has.
     updates: Mutex<BTreeMap<String, Followed>>,
@@ -86,8 +94,8 @@ impl Client {
         let host = host.of_server(server);
         let (server, config) = (server.to_owned(), host.config());
         let changes = watch::Sender::new(Changes::default());
-        let updates = Mutex::default();
-        let shared = Arc::new(Shared { server, host, changes, updates });
+        let (work, lane, updates) = (Work::default(), OnceLock::new(), Mutex::default());
+        let shared = Arc::new(Shared { server, host, work, lane, changes, updates });
         Self { config, redactor: Redactor::new(), shared }
     }
 
@@ -150,6 +158,19 @@ impl Client {
         self.shared.updates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The server is reached by this way.
+    pub(crate) fn speaks_over(&self, lane: &FastLane) {
+        // A client is for one connection.
+        let _ = self.shared.lane.set(lane.downgrade());
+    }
+
+    /// From now on, until this is dropped, the server works for a session, or for somebody without one.
+    pub(crate) fn working_for(&self, session: Option<&str>) -> Option<AtWork> {
+        self.shared.host.person.as_ref()?;
+        let call = self.shared.work.begin(session);
+        Some(AtWork { shared: Arc::clone(&self.shared), call })
+    }
+
     /// Answers what a server wants to know before it goes on with a request (2026-07-28): each
     /// question by its key.
     ///
@@ -195,11 +216,20 @@ impl Client {
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
         let message = clean_line(Untrusted::new(&message), LOG_CHARS);
-        let question = Question { server: self.shared.server.clone(), message, wanted };
-        let answer = timeout(PATIENCE, person.ask(question)).await.unwrap_or_else(|_| {
-            tracing::info!(server = %self.shared.server, "nobody answered a question in time");
-            Answer::Cancel
-        });
+        let (server, occasion) = (self.shared.server.clone(), self.shared.work.now());
+        let sessions = occasion.sessions.clone();
+        let question = Question { server, sessions, message, wanted };
+        let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
+        let _thinking = lane.map(|lane| lane.thinking());
+        let answer = tokio::select! {
+            biased;
+            answer = timeout(PATIENCE, person.ask(question)) => answer.unwrap_or_else(|_| {
+                tracing::info!(server = %self.shared.server, "nobody answered a question in time");
+                Answer::Cancel
+            }),
+            // Not every server takes its question back when its call is cancelled, or takes too long.
+            () = self.shared.work.over(&occasion) => Answer::Cancel,
+        };
         match answer {
             Answer::Accept(Some(values)) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(values)
@@ -228,6 +258,19 @@ impl Client {
     }
 }
 
+/// A call that a server works on, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct AtWork {
+    shared: Arc<Shared>,
+    call: u64,
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.shared.work.end(self.call);
+    }
+}
+
 /// Serializing plain data cannot fail.
 fn to_json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_else(|_| json!({}))
@@ -235,6 +278,7 @@ fn to_json(value: &impl serde::Serialize) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
     use futures_util::future::BoxFuture;
 
     use super::*;
@@ -253,6 +297,23 @@ mod tests {
         let params = json!({ "mode": "form", "message": "Well?", "requestedSchema": schema });
         let question = json!({ "method": "elicitation/create", "params": params });
         (0..count).map(|number| (number.to_string(), question.clone())).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_is_taken_back_when_nobody_waits_for_the_calls_it_belongs_to() {
+        let host = Host { person: Some(Arc::new(Absent)), ..Host::default() };
+        let client = Client::new("x", host);
+        let calls = [client.working_for(Some("a")), client.working_for(None)];
+        let mut asking = std::pin::pin!(client.fulfil(questions(1)));
+        assert!(asking.as_mut().now_or_never().is_none());
+        let [first, second] = calls;
+        drop(first);
+        assert!(asking.as_mut().now_or_never().is_none(), "it may belong to the other call");
+        drop(second);
+        let later = client.working_for(Some("b"));
+        let answers = asking.now_or_never().unwrap().unwrap();
+        assert_eq!(answers["0"]["action"], "cancel");
+        drop(later);
     }
 
     #[tokio::test(start_paused = true)]

@@ -121,6 +121,7 @@ impl Meta {
 impl Connection {
     pub(crate) fn new(opened: Opened, client: Client, far_end: FarEnd) -> Self {
         let Opened { lane, rmcp, era } = opened;
+        client.speaks_over(&lane);
         let is_modern = era == Era::Modern;
         let meta = is_modern.then(|| Meta::new(era::request_meta(client.config())));
         let about = rmcp.peer_info().map(|info| About::from(&*info)).unwrap_or_default();

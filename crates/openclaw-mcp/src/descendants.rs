@@ -7,7 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -15,12 +19,17 @@ use nix::unistd::Pid;
 /// The variable that names the run of a server.
 pub(crate) const VARIABLE: &str = "OPENCLAW_SERVER_RUN";
 
+/// So long, the numbers of processes do not run out, however many are started.
+const BRIEF: Duration = Duration::from_secs(2);
+
 /// Where a server's processes come from: its first process, and the mark that they inherit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lineage {
     leader: u32,
     /// When the leader began, so that another process of the same number is not taken for it.
     born: u64,
+    /// The same by our clock, if we have started it.
+    started: Option<Instant>,
     mark: Mark,
 }
 
@@ -62,7 +71,7 @@ impl Lineage {
     /// Of a process that has just been started with this mark.
     pub(crate) fn of(leader: u32, mark: Mark) -> Self {
         let born = stat(leader).map_or(0, |stat| stat.found.born);
-        Self { leader, born, mark }
+        Self { leader, born, started: Some(Instant::now()), mark }
     }
 
     /// The number of the first process, and of its group.
@@ -72,7 +81,7 @@ impl Lineage {
 
     /// All descendants that run now, but for the leader itself.
     pub(crate) fn descendants(&self) -> BTreeSet<Found> {
-        let running = running_since(self.leader);
+        let running = self.running_since();
         let mut members: BTreeSet<u32> = running
             .values()
             .filter(|stat| self.is_leader(stat) || self.is_marked(stat.found.pid))
@@ -96,6 +105,29 @@ impl Lineage {
         others.filter_map(|pid| running.get(pid)).map(|stat| stat.found).collect()
     }
 
+    /// The processes that run and can come from the leader, by number; itself among them.
+    fn running_since(&self) -> BTreeMap<u32, Stat> {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let numbers: Vec<u32> = numbers.collect();
+        // Only now: none of those that were seen has a later number.
+        let possible = self.numbers_since();
+        let stats = numbers.into_iter().filter(|pid| possible.contains(pid)).filter_map(stat);
+        let later = stats.filter(|stat| stat.found.born >= self.born);
+        later.map(|stat| (stat.found.pid, stat)).collect()
+    }
+
+    /// The numbers that were given out since the leader got its own. They are given out in order and
+    /// begin anew when they have run out: of a leader that has just begun, few are left to look at, of
+    /// hundreds; any later one may have any number.
+    fn numbers_since(&self) -> RangeInclusive<u32> {
+        let is_recent = self.started.is_some_and(|started| started.elapsed() < BRIEF);
+        match last_number().filter(|last| is_recent && *last >= self.leader) {
+            Some(last) => self.leader..=last,
+            None => 0..=u32::MAX,
+        }
+    }
+
     fn is_leader(&self, stat: &Stat) -> bool {
         stat.found == Found { pid: self.leader, born: self.born }
     }
@@ -109,7 +141,7 @@ impl Lineage {
 /// As a guard is told of it.
 impl fmt::Display for Lineage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { leader, born, mark } = self;
+        let Self { leader, born, started: _, mark } = self;
         write!(f, "{leader} {born} {}", mark.0)
     }
 }
@@ -122,7 +154,8 @@ impl FromStr for Lineage {
         let mut words = text.split_ascii_whitespace();
         let leader = words.next().unwrap_or_default().parse()?;
         let born = words.next().map_or(Ok(0), str::parse)?;
-        Ok(Self { leader, born, mark: Mark(words.next().unwrap_or_default().to_owned()) })
+        let mark = Mark(words.next().unwrap_or_default().to_owned());
+        Ok(Self { leader, born, started: None, mark })
     }
 }
 
@@ -146,28 +179,23 @@ struct Stat {
     parent: u32,
 }
 
-/// The processes that run and can come from this one, by number; itself among them. Numbers are given out
-/// in order until they run out, so that what comes later has a larger one: mostly a few are left to look
-/// at, of hundreds.
-fn running_since(leader: u32) -> BTreeMap<u32, Stat> {
-    let first = if have_run_out(leader) { 0 } else { leader };
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let stats = numbers.filter(|pid| *pid >= first).filter_map(stat);
-    stats.map(|stat| (stat.found.pid, stat)).collect()
+/// The number that was given out last.
+fn last_number() -> Option<u32> {
+    let line = read_short("/proc/loadavg")?;
+    line.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// Whether numbers have begun anew since this one was given out, or nobody knows.
-fn have_run_out(leader: u32) -> bool {
-    // Its last word is the number that was given out last.
-    let line = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let last = line.split_ascii_whitespace().next_back().and_then(|last| last.parse::<u32>().ok());
-    last.is_none_or(|last| last < leader)
+/// Reads a file of one line in one go.
+fn read_short(path: &str) -> Option<String> {
+    let mut line = [0; 1024];
+    let length = File::open(path).and_then(|mut file| file.read(&mut line)).ok()?;
+    // The name of a process may hold anything.
+    Some(String::from_utf8_lossy(&line[..length]).into_owned())
 }
 
 /// A process that runs: one that has ended and was not waited for yet does not.
 fn stat(pid: u32) -> Option<Stat> {
-    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let line = read_short(&format!("/proc/{pid}/stat"))?;
     // `PID (NAME) STATE PARENT …`, the 22nd is when it began; the name may hold anything, so look
     // from its end.
     let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
@@ -183,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_lineage_is_told_and_understood() {
-        let lineage = Lineage { leader: 12, born: 345, mark: Mark("ab".to_owned()) };
+        let lineage = Lineage { leader: 12, born: 345, started: None, mark: Mark("ab".to_owned()) };
         assert_eq!(lineage.to_string().parse(), Ok(lineage));
         let plain: Lineage = "12".parse().unwrap();
         assert_eq!((plain.leader(), plain.mark.value()), (12, None));

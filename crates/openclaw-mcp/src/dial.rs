@@ -146,6 +146,7 @@ impl ServerDial {
         if offer != oldest {
             ways.push((Some(Era::Legacy), oldest));
         }
+        let usual = offer.clone();
         let mut first_error = None;
         for (known_era, offer) in ways {
             let plan = local::Plan {
@@ -168,6 +169,13 @@ impl ServerDial {
                 }
                 Err(error) => {
                     let may_be_the_version = is_first && breaks_on_us(&error);
+                    // One that left without a word when asked the new way, and says no when asked the
+                    // old way, is asked so from now on: that is the reason to tell.
+                    let says_why = matches!(error, ConnectError::Refused { .. }) && offer == usual;
+                    if says_why && matches!(first_error, Some(ConnectError::Ended { .. })) {
+                        self.known_era = known_era;
+                        first_error = None;
+                    }
                     let first = first_error.get_or_insert(error);
                     if !may_be_the_version {
                         break;
@@ -201,6 +209,14 @@ fn secret_failed(error: &openclaw_secrets::ResolveError) -> Trouble {
 
 impl From<RemoteError> for DialError {
     fn from(error: RemoteError) -> Self {
+        let needs_auth = matches!(error, RemoteError::NeedsAuth { .. });
+        let trouble = Trouble::from(error);
+        if needs_auth { Self::NeedsAuth(trouble) } else { Self::Failed(trouble) }
+    }
+}
+
+impl From<RemoteError> for Trouble {
+    fn from(error: RemoteError) -> Self {
         let gist = match error {
             RemoteError::Unreachable(_) => "it cannot be reached",
             RemoteError::TimedOut { .. } => "it does not answer in time",
@@ -215,16 +231,8 @@ impl From<RemoteError> for DialError {
             | RemoteError::UnknownVersion { .. }
             | RemoteError::Refused { .. } => "it does not answer as an MCP server should",
         };
-        let trouble = Trouble {
-            message: error.to_string(),
-            hint: error.hint(),
-            gist: Some(gist),
-            ..Trouble::default()
-        };
-        match error {
-            RemoteError::NeedsAuth { .. } => Self::NeedsAuth(trouble),
-            _ => Self::Failed(trouble),
-        }
+        let (message, hint) = (error.to_string(), error.hint());
+        Self { message, hint, gist: Some(gist), ..Self::default() }
     }
 }
 

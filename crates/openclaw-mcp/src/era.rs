@@ -100,6 +100,8 @@ async fn both(
         Err(_) => {}
     }
     tokio::select! {
+        // Both answers may have come before this runs again: then the one that was asked for first decides.
+        biased;
         found = &mut discover => match found? {
             Some(greeted) => Ok(greeted),
             None => initialize.await,

@@ -143,11 +143,13 @@ impl AgentTools {
         };
         let started = Instant::now();
         let connection = usable.attached.connection();
+        let _at_work = connection.client().working_for(None);
         let answer = connection.request(method, params, wishes.limits(server)).await;
         let duration = started.elapsed();
         let limits = wishes.result_limits(server);
         let outcome = match answer {
             Ok(raw) => {
+                server.was_let_in();
                 let spill = self.office.spill.clone();
                 let is_prompt = method == "prompts/get";
                 let is_large = raw.get().len() >= LARGE;

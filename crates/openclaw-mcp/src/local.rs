@@ -17,8 +17,13 @@ use crate::server_log::ServerLog;
 use crate::stderr::Stderr;
 use crate::wire::{self, CallError, Closed};
 
-/// How long a server's last words are waited for once it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long a server's last words are waited for once it has ended: a descendant may hold its stderr open.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long a server that has closed its output may take to end: on a busy machine the one is seen long
+/// before the other.
+const ENDING: Duration = Duration::from_secs(5);
+/// How long one that has refused us may take to end over it.
+const MAY_END: Duration = Duration::from_millis(500);
 
 /// What a connection is made from.
 #[derive(Debug, Clone)]
@@ -143,7 +148,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         let Plan { client, offer, known_era, .. } = &plan;
         let greeted = era::greet(&lane, client.config(), offer.clone(), *known_era);
         let Greeted { era, greeting } =
-            greeted.await.map_err(|error| refusal(&error, &plan.log))?;
+            greeted.await.map_err(|error| NotShaken::greeted(&error, &plan.log))?;
         step = Step::Initializing;
         let lifecycle = match era {
             Era::Legacy => ClientLifecycleMode::Initialize,
@@ -153,14 +158,14 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         };
         let client = client.offering(offer.clone());
         let rmcp = serve_client_with_lifecycle(client, slow.greeted(greeting), lifecycle).await;
-        let rmcp = rmcp.map_err(|error| plain(&error, &plan.log))?;
+        let rmcp = rmcp.map_err(|error| NotShaken::initialized(&error, &plan.log))?;
         Ok(Opened { lane: lane.clone(), rmcp, era })
     };
     let words = |stderr: &Stderr| Words {
         last_lines: stderr.last_lines(),
         printed: lane.first_skipped().map(str::to_owned),
     };
-    let outcome: Result<Result<Opened, String>, _> = timeout_at(deadline, shaken).await;
+    let outcome: Result<Result<Opened, NotShaken>, _> = timeout_at(deadline, shaken).await;
     match outcome {
         Ok(Ok(opened)) => {
             let pid = process.pid();
@@ -172,26 +177,45 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
             Err(ConnectError::TimedOut { step, after: plan.timeout, words })
         }
         // It may have ended because it was not listened to any more.
-        Ok(Err(cause)) if lane.closed() == Some(&Closed::LineTooLong) => {
+        Ok(Err(NotShaken { cause, .. })) if lane.closed() == Some(&Closed::LineTooLong) => {
             Err(ConnectError::Refused { step, cause, words: words(&stderr) })
         }
-        // Mostly the cause is that the server has ended: then that is what to say.
-        Ok(Err(cause)) => match timeout(LAST_WORDS, process.ended()).await {
-            Ok(Ok(status)) => {
+        Ok(Err(NotShaken { cause, is_answer })) => {
+            let patience = if lane.closed().is_some() { ENDING } else { MAY_END };
+            let ended = timeout(patience, process.ended()).await;
+            if let Ok(Ok(status)) = ended {
                 let _ = timeout(LAST_WORDS, stderr.ended()).await;
-                let words = words(&stderr);
-                Err(ConnectError::Ended { status: status.to_string(), step, words })
+                // Mostly the cause is that the server has ended: then that is what to say. One that said
+                // no before it left has told a better reason.
+                if !is_answer {
+                    let words = words(&stderr);
+                    return Err(ConnectError::Ended { status: status.to_string(), step, words });
+                }
             }
-            _ => Err(ConnectError::Refused { step, cause, words: words(&stderr) }),
-        },
+            Err(ConnectError::Refused { step, cause, words: words(&stderr) })
+        }
     }
 }
 
-/// What a server said to a greeting, in words for people.
-fn refusal(error: &CallError, log: &ServerLog) -> String {
-    match error {
-        CallError::Rpc(error) => rpc_refusal(error, log),
-        error => log.clean(&error.to_string(), 300),
+/// Why there was no handshake, in words for people.
+struct NotShaken {
+    cause: String,
+    /// Whether the server itself says so.
+    is_answer: bool,
+}
+
+impl NotShaken {
+    /// What a server said to a greeting.
+    fn greeted(error: &CallError, log: &ServerLog) -> Self {
+        match error {
+            CallError::Rpc(error) => Self { cause: rpc_refusal(error, log), is_answer: true },
+            error => Self { cause: log.clean(&error.to_string(), 300), is_answer: false },
+        }
+    }
+
+    fn initialized(error: &ClientInitializeError, log: &ServerLog) -> Self {
+        let is_answer = matches!(error, ClientInitializeError::JsonRpcError(_));
+        Self { cause: plain(error, log), is_answer }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One configured server: its supervisor, its shelf, its limits, its figures.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use openclaw_config::{HttpFlavour, ServerConfig, ServerName, Transport};
@@ -15,7 +16,7 @@ use crate::inventory::EVERYTHING;
 use crate::latency::CallStats;
 use crate::limiter::Limiter;
 use crate::memory::Memory;
-use crate::remote::Flavour;
+use crate::remote::{self, Flavour, RemoteError};
 use crate::server_log::ServerLog;
 use crate::shelf::{Revision, Shelf};
 use crate::status::{AuthKind, ServerStatus, TransportKind};
@@ -36,6 +37,8 @@ pub struct Server {
     pub(crate) limits: Limits,
     treatment: Treatment,
     users: Users,
+    /// A call was answered with 401, and none has gone well since.
+    was_refused: AtomicBool,
     supervisor: Supervisor<Attached>,
     snapshots: watch::Receiver<Snapshot<Attached>>,
 }
@@ -166,6 +169,7 @@ impl Server {
             stats: CallStats::default(),
             treatment,
             users,
+            was_refused: AtomicBool::new(false),
             name,
             config,
             shelf,
@@ -254,12 +258,27 @@ impl Server {
         })
     }
 
-    /// Connects anew if this is still the connection: others may have done so already.
-    pub(crate) async fn reconnect_from(&self, attached: &Arc<Attached>) {
+    /// A call was answered with 401. If this is still the connection (others may have given it up already),
+    /// it is the last thing it was used for: a key that is kept elsewhere may be another one by now, and
+    /// is tried once; otherwise somebody must log in.
+    pub(crate) async fn wants_login(&self, attached: &Arc<Attached>, challenge: Option<&str>) {
         let is_current = |now: &Arc<Attached>| Arc::ptr_eq(now, attached);
         let is_current = self.snapshots.borrow().connection.as_ref().is_some_and(is_current);
-        if is_current && attached.gives_up_first() {
-            self.supervisor.refresh().await;
+        if !is_current || !attached.gives_up_first() {
+            return;
+        }
+        let Transport::Http(http) = &self.config.transport else { return };
+        if remote::key_is_kept_elsewhere(http) && !self.was_refused.swap(true, Ordering::Relaxed) {
+            return self.supervisor.refresh().await;
+        }
+        let error = RemoteError::needs_auth(self.name.to_string(), http, challenge);
+        self.supervisor.needs_auth(Trouble::from(error)).await;
+    }
+
+    /// A call went well.
+    pub(crate) fn was_let_in(&self) {
+        if self.was_refused.load(Ordering::Relaxed) {
+            self.was_refused.store(false, Ordering::Relaxed);
         }
     }
 

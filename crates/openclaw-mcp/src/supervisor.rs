@@ -147,6 +147,8 @@ enum Command {
     Use,
     /// Try anew, whatever happened before.
     Refresh,
+    /// The server wants a login, as its connection shows.
+    NeedsAuth(Trouble),
     /// End it.
     Stop,
 }
@@ -206,6 +208,11 @@ impl<C: Live> Supervisor<C> {
     /// Has it connected to anew.
     pub async fn refresh(&self) {
         let _ = self.commands.send(Command::Refresh).await;
+    }
+
+    /// Says that the server wants a login, though it was connected to.
+    pub async fn needs_auth(&self, trouble: Trouble) {
+        let _ = self.commands.send(Command::NeedsAuth(trouble)).await;
     }
 
     /// Ends the server, and waits until it is gone.
@@ -279,9 +286,24 @@ impl<D: Dial> Machine<D> {
                     connection.close().await;
                     return State::Restarting;
                 }
-                next = interrupted(&mut self.commands) => {
-                    self.begin_anew(next);
-                    self.publish(next, None);
+                command = self.commands.recv() => {
+                    let next = match command {
+                        Some(Command::Use) => continue,
+                        Some(Command::NeedsAuth(cause)) => {
+                            self.in_trouble(State::NeedsAuth, cause);
+                            State::NeedsAuth
+                        }
+                        Some(Command::Refresh) => {
+                            let next = self.begin_anew(State::Connecting);
+                            self.publish(next, None);
+                            next
+                        }
+                        Some(Command::Stop) | None => {
+                            let next = self.begin_anew(State::Closed);
+                            self.publish(next, None);
+                            next
+                        }
+                    };
                     connection.close().await;
                     return next;
                 }
@@ -324,6 +346,8 @@ impl<D: Dial> Machine<D> {
             match self.commands.recv().await {
                 Some(Command::Stop) | None => return State::Closed,
                 Some(Command::Use) if state != State::Idle => {}
+                // It is known, or of a connection that is gone.
+                Some(Command::NeedsAuth(_)) => {}
                 Some(Command::Use | Command::Refresh) => {
                     return self.begin_anew(State::Connecting);
                 }
@@ -366,6 +390,8 @@ async fn interrupted(commands: &mut mpsc::Receiver<Command>) -> State {
         match commands.recv().await {
             // It is being done already.
             Some(Command::Use) => {}
+            // That was the connection before.
+            Some(Command::NeedsAuth(_)) => {}
             Some(Command::Refresh) => return State::Connecting,
             Some(Command::Stop) | None => return State::Closed,
         }

@@ -38,7 +38,7 @@ async fn printed_pid(pipes: &mut Pipes) -> i32 {
 
 /// Waits until a process is gone; an orphan is reaped by somebody else, which takes a moment.
 async fn assert_gone(pid: i32) {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if !is_alive(pid) {
             return;
         }
@@ -158,7 +158,7 @@ fn noting_guard(file: &std::path::Path) -> Guard {
 
 /// What stands in a file once it has so many lines.
 async fn until_written(file: &std::path::Path, lines: usize) -> String {
-    for _ in 0..3_000 {
+    for _ in 0..6_000 {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         if text.lines().count() >= lines {
             return text;

@@ -129,6 +129,6 @@ pub enum ResolvedReason {
     User,
     /// Nobody did in time.
     Expired,
-    /// The run ended.
+    /// The run ended, or nobody who was asked is there any more.
     Cancelled,
 }

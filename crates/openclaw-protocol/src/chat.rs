@@ -154,6 +154,8 @@ pub enum SendStatus {
     InFlight,
     /// That key was run.
     Ok,
+    /// That key was run, and took too long.
+    Timeout,
     /// That key was run, and failed.
     Error,
 }

@@ -8,6 +8,14 @@ use serde_json::Value;
 use crate::health::Health;
 use crate::token::SecretToken;
 
+/// What a client can say that it can show.
+pub mod caps {
+    /// How calls of tools get on.
+    pub const TOOL_EVENTS: &str = "tool-events";
+    /// Questions of servers, which somebody there answers. Ours alone.
+    pub const ELICITATION: &str = "mcp-elicitation";
+}
+
 /// The event `connect.challenge`: the first word of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Challenge {
@@ -27,7 +35,7 @@ pub struct ConnectParams {
     pub max_protocol: u32,
     /// Who it is.
     pub client: ClientInfo,
-    /// What it can show, such as `tool-events`.
+    /// What it can show: some of [`caps`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caps: Option<Vec<String>>,
     /// What can be called on it, if it is a node.

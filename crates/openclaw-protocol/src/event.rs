@@ -22,6 +22,10 @@ pub mod names {
     pub const SHUTDOWN: &str = "shutdown";
     /// A [`ServerEvent`](crate::mcp::ServerEvent).
     pub const MCP_SERVER: &str = "mcp.server";
+    /// An [`Elicitation`](crate::mcp::elicitation::Elicitation).
+    pub const MCP_ELICITATION_REQUESTED: &str = "mcp.elicitation.requested";
+    /// A [`ResolvedEvent`](crate::mcp::elicitation::ResolvedEvent).
+    pub const MCP_ELICITATION_RESOLVED: &str = "mcp.elicitation.resolved";
     /// An [`Approval`](crate::approvals::Approval).
     pub const APPROVAL_REQUESTED: &str = "approval.requested";
     /// A [`ResolvedEvent`](crate::approvals::ResolvedEvent).
@@ -29,13 +33,15 @@ pub mod names {
     /// An [`InvokeRequestEvent`](crate::tools::InvokeRequestEvent).
     pub const NODE_INVOKE_REQUEST: &str = "node.invoke.request";
     /// All of them.
-    pub const ALL: [&str; 9] = [
+    pub const ALL: [&str; 11] = [
         CONNECT_CHALLENGE,
         CHAT,
         AGENT,
         TICK,
         SHUTDOWN,
         MCP_SERVER,
+        MCP_ELICITATION_REQUESTED,
+        MCP_ELICITATION_RESOLVED,
         APPROVAL_REQUESTED,
         APPROVAL_RESOLVED,
         NODE_INVOKE_REQUEST,

@@ -14,6 +14,7 @@ mod error;
 mod event;
 pub mod frame;
 pub mod health;
+pub mod keys;
 pub mod mcp;
 mod method;
 pub mod sessions;

@@ -3,6 +3,7 @@
 //! Answers are what `openclaw mcp … --json` prints. What a server's status is made of belongs to the MCP
 //! engine and stays raw here.
 
+pub mod elicitation;
 mod outcome;
 
 pub use outcome::{Details, Failure, Finding, Link, Outcome, Part};
@@ -336,6 +337,9 @@ pub struct ReadParams {
     /// Whether texts are wanted as a model would see them, inside their boundaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
+    /// How long all of it may take: the start of the server, and its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 /// What `mcp.prompts` answers.
@@ -366,6 +370,9 @@ pub struct PromptParams {
     /// Whether texts are wanted as a model would see them, inside their boundaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
+    /// How long all of it may take: the start of the server, and its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 /// `mcp.logs`: what a server wrote to stderr, and what became of it.

@@ -72,6 +72,7 @@ methods! {
     McpPrompts "mcp.prompts" Read,
     McpPrompt "mcp.prompt" Write,
     McpLogs "mcp.logs" Read,
+    McpElicitationRespond "mcp.elicitation.respond" Approvals,
     ConfigGet "config.get" Read,
     ConfigReload "config.reload" Admin,
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
-use openclaw_protocol::mcp;
+use openclaw_protocol::mcp::{self, elicitation};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -57,4 +57,23 @@ fn outcomes_lists_and_logs_come_through() {
     }));
     survives::<mcp::PromptsResult>(&json!({ "prompts": [{ "name": "p", "server": "demo" }] }));
     survives::<mcp::LogsResult>(&json!({ "server": "demo", "lines": ["started"] }));
+}
+
+#[test]
+fn questions_of_servers_say_what_is_wanted_in_their_mode() {
+    let form = json!({
+        "id": "e1", "server": "demo", "sessionKeys": ["main"], "message": "Who?", "mode": "form",
+        "requestedSchema": { "type": "object", "properties": { "name": { "type": "string" } } },
+        "createdAtMs": 1, "expiresAtMs": 2,
+    });
+    survives::<elicitation::Elicitation>(&form);
+    let mut visit = form;
+    visit["mode"] = json!("url");
+    visit["url"] = json!("https://example.com/?a=1");
+    visit.as_object_mut().unwrap().remove("requestedSchema");
+    survives::<elicitation::Elicitation>(&visit);
+    let answer = json!({ "id": "e1", "action": "accept", "content": { "name": "Ada" } });
+    survives::<elicitation::RespondParams>(&answer);
+    survives::<elicitation::RespondParams>(&json!({ "id": "e1", "action": "decline" }));
+    survives::<elicitation::ResolvedEvent>(&json!({ "id": "e1", "reason": "expired" }));
 }

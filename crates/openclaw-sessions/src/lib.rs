@@ -22,6 +22,7 @@
 
 mod entry;
 mod error;
+mod holder;
 mod key;
 mod lease;
 mod limits;
@@ -31,6 +32,7 @@ mod store;
 
 pub use entry::{Entry, EntryKind, NewEntry, ReadFilter};
 pub use error::StoreError;
+pub use holder::{BadHolder, Holder};
 pub use key::{BadSessionKey, MAX_KEY_BYTES, SessionKey};
 pub use lease::{Lease, LeaseError, LeaseKeeper};
 pub use limits::{

@@ -19,6 +19,7 @@ use self::database::Database;
 use self::fault::Fault;
 use crate::entry::{Entry, NewEntry, ReadFilter};
 use crate::error::StoreError;
+use crate::holder::Holder;
 use crate::key::SessionKey;
 use crate::lease::{Lease, LeaseError};
 use crate::limits::{self, MAX_TITLE_BYTES, check_name, check_size};
@@ -52,6 +53,8 @@ pub struct Opened {
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     database: Arc<Database>,
+    /// This process, as leases name it.
+    holder: Option<Holder>,
 }
 
 impl SqliteStore {
@@ -77,7 +80,8 @@ impl SqliteStore {
         if let Some(note) = &note {
             tracing::warn!(note, "sessions were damaged");
         }
-        Ok(Opened { store: Self { database: Arc::new(database) }, note })
+        let store = Self { database: Arc::new(database), holder: Holder::this() };
+        Ok(Opened { store, note })
     }
 
     /// The file.
@@ -239,6 +243,7 @@ impl SessionStore for SqliteStore {
         owner: &'a str,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Lease, LeaseError>> {
+        let owner = leases::Owner { name: owner, holder: self.holder.as_ref() };
         Box::pin(leases::take(&self.database, key, owner, ttl))
     }
 }

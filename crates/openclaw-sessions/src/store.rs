@@ -48,7 +48,8 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
     fn delete<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, bool>;
 
     /// The right to run something in a session, for one at a time in all processes. The session need
-    /// not be there. The lease is renewed until it is dropped; it ends `ttl` after its owner died.
+    /// not be there. The lease is renewed until it is dropped; it ends `ttl` after its owner died, or at
+    /// once where the owner's process [is known to be gone](crate::Holder::is_gone).
     fn lease<'a>(
         &'a self,
         key: &'a SessionKey,

@@ -43,9 +43,8 @@ fn fails_this_time(process: &ProcessScript) -> std::io::Result<bool> {
 
 fn print_megabytes(megabytes: usize) {
     let line = format!("{}\n", "e".repeat(1023));
-    let megabyte = line.repeat(1024);
-    for _ in 0..megabytes {
-        if std::io::stderr().write_all(megabyte.as_bytes()).is_err() {
+    for _ in 0..megabytes * 1024 {
+        if std::io::stderr().write_all(line.as_bytes()).is_err() {
             return;
         }
     }

@@ -6,9 +6,13 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+/// The machine may be busy.
+const LONG: Duration = Duration::from_secs(120);
 
 fn openclaw(state: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
@@ -92,6 +96,43 @@ fn a_turn_that_takes_too_long_is_given_up() {
     let output = run(state.path(), &args);
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &answer["ok"]), (Some(5), &false.into()), "{answer}");
+    assert_eq!(answer["error"], "it took too long");
+}
+
+#[test]
+fn main_is_short_for_the_main_conversation() {
+    let state = tempfile::tempdir().unwrap();
+    let args = ["agent", "--json", "--message", "add 2 and 3", "--session", "main"];
+    let answer = run(state.path(), &args);
+    let answer: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
+    assert_eq!(answer["sessionKey"], "agent:main:main");
+    let [short, whole] = ["main", "agent:main:main"].map(|key| {
+        let shown = run(state.path(), &["sessions", "show", key]);
+        assert_eq!(shown.status.code(), Some(0));
+        said(&shown)
+    });
+    assert_eq!(short, whole);
+}
+
+#[test]
+fn a_chat_that_is_asked_to_end_in_mid_turn_ends_the_turn_and_leaves() {
+    let state = tempfile::tempdir().unwrap();
+    let _gateway = Gateway::start(state.path());
+    let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
+    let message = b"/call mcp_demo_count {\"to\": 1000, \"pause_ms\": 1000}\n";
+    child.stdin.as_mut().unwrap().write_all(message).unwrap();
+    let is = |status: &str| {
+        let listed = run(state.path(), &["sessions", "list", "--json"]);
+        let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+        listed["sessions"][0]["status"] == status
+    };
+    assert!((0..500).any(|_| is("running")), "the turn began");
+    signal(&child, Signal::SIGTERM);
+    let output = child.wait_with_output().unwrap();
+    let words = format!("{}{}", said(&output), String::from_utf8_lossy(&output.stderr));
+    assert!(!words.contains("Ctrl-C"), "{words}");
+    assert_eq!(output.status.code(), Some(130), "{words}");
+    assert!((0..500).any(|_| is("done")), "the turn ended");
 }
 
 #[test]
@@ -141,13 +182,16 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
     let mut gateway = Gateway::start(state.path());
     let message = r#"/call mcp_demo_count {"to": 1000, "pause_ms": 1000}"#;
     let child = openclaw(state.path(), &["agent", "--message", message]).spawn().unwrap();
-    // It is there as soon as the gateway counts it beside whoever asks.
-    let is_connected = || {
-        let status = run(state.path(), &["gateway", "status", "--json"]);
-        let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
-        status["connections"].as_u64() >= Some(2)
+    // Its turn has begun as soon as the gateway knows of a conversation.
+    let has_begun = || {
+        let listed = run(state.path(), &["sessions", "list", "--json"]);
+        let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+        listed["count"].as_u64() >= Some(1)
     };
-    assert!((0..200).any(|_| is_connected()), "the front end came");
+    let begun = Instant::now();
+    while !has_begun() {
+        assert!(begun.elapsed() < LONG, "the front end never came");
+    }
     gateway.0.kill().unwrap();
     let output = child.wait_with_output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -213,4 +257,30 @@ fn a_gateway_that_goes_in_the_middle_of_a_turn_is_told_by_the_exit_code() {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{words}");
     assert!(words.contains("the gateway is gone"), "{words}");
+}
+
+#[test]
+fn status_shows_the_servers_as_a_table_and_programs_get_checks() {
+    let state = tempfile::tempdir().unwrap();
+    let table = |text: &str| {
+        let lines: Vec<&str> = text.lines().collect();
+        let head = lines.iter().position(|line| *line == "MCP Servers (1 configured)");
+        let head = head.unwrap_or_else(|| panic!("{text}"));
+        assert!(lines[head + 1].starts_with("───"), "{text}");
+        assert!(lines[head + 2].starts_with("  demo") && lines[head + 2].contains("stdio://"));
+        lines[head + 3].trim().to_owned()
+    };
+    let idle = table(&said(&run(state.path(), &["status"])));
+    assert_eq!(idle, "Status: Idle (starts when it is used) | Auth: None | Tools: 0");
+    let json = run(state.path(), &["status", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let sections = json["sections"].as_array().unwrap();
+    let servers = sections.iter().find(|section| section["name"] == "Servers").unwrap();
+    assert_eq!(servers["checks"][0]["what"], "demo: configured; `openclaw mcp servers` tries it");
+
+    let _gateway = Gateway::start(state.path());
+    // Its tools are there when an agent has used them.
+    run(state.path(), &["agent", "--message", "add 2 and 3"]);
+    let ready = table(&said(&run(state.path(), &["status"])));
+    assert!(ready.starts_with("Status: Running (PID "), "{ready}");
 }

@@ -94,23 +94,32 @@ async fn after_a_turn_that_was_torn_away_in_mid_sentence_at_most_that_sentence_i
     assert_eq!(bench.asked_last(), ["first", "second"].map(Message::user));
 }
 
-/// A store whose sessions somebody else has, for as long as this says each time it is asked; then its own
-/// leases do not last: that somebody takes over.
+/// A store whose sessions somebody else has, for as long as this says each time it is asked.
 #[derive(Debug)]
 struct Contested {
     store: Arc<dyn SessionStore>,
     remaining: Mutex<VecDeque<Duration>>,
+    /// Whether that somebody takes over from whoever has the session then.
+    comes_back: bool,
 }
 
 impl Contested {
     fn for_agent(bench: &mut Bench, remaining: impl IntoIterator<Item = u64>) {
+        Self::place(bench, remaining, false);
+    }
+
+    fn taken_over(bench: &mut Bench) {
+        Self::place(bench, [], true);
+    }
+
+    fn place(bench: &mut Bench, remaining: impl IntoIterator<Item = u64>, comes_back: bool) {
         let remaining = remaining.into_iter().map(Duration::from_secs).collect();
         let store = Arc::clone(&bench.agent.store);
-        bench.agent.store = Arc::new(Self { store, remaining: Mutex::new(remaining) });
+        bench.agent.store = Arc::new(Self { store, remaining: Mutex::new(remaining), comes_back });
     }
 }
 
-/// A lease of a [`Contested`] store.
+/// A lease that somebody takes over.
 #[derive(Debug)]
 struct Gone;
 
@@ -162,14 +171,17 @@ impl SessionStore for Contested {
     fn lease<'a>(
         &'a self,
         key: &'a SessionKey,
-        _: &'a str,
-        _: Duration,
+        by: &'a str,
+        ttl: Duration,
     ) -> BoxFuture<'a, Result<Lease, LeaseError>> {
         let lease = match self.remaining.lock().unwrap().pop_front() {
             Some(remaining) => {
                 Err(LeaseError::Busy { key: key.clone(), by: "somebody".to_owned(), remaining })
             }
-            None => Ok(Lease::granted(key.clone(), Duration::from_millis(60), Arc::new(Gone))),
+            None if self.comes_back => {
+                Ok(Lease::granted(key.clone(), Duration::from_millis(60), Arc::new(Gone)))
+            }
+            None => return self.store.lease(key, by, ttl),
         };
         Box::pin(std::future::ready(lease))
     }
@@ -178,7 +190,7 @@ impl SessionStore for Contested {
 #[tokio::test]
 async fn a_turn_whose_session_was_taken_over_stops_by_itself() {
     let mut bench = Bench::new([Says::says("half a sen").then_hangs()]).await;
-    Contested::for_agent(&mut bench, []);
+    Contested::taken_over(&mut bench);
     let turn = bench.turn("hello");
     let answer = tokio::time::timeout(LONG, bench.agent.answer(&turn)).await.unwrap();
     assert!(matches!(answer, Err(TurnError::TakenOver)), "{answer:?}");

@@ -43,7 +43,8 @@ static BYTES: [Class; 256] = {
     classes
 };
 
-const fn class_of_ascii(byte: u8) -> Class {
+/// The class of an ASCII character.
+pub(crate) const fn class_of_ascii(byte: u8) -> Class {
     match byte {
         // Confusables make no difference between these (nor does a reader), so neither do we.
         b'i' | b'I' | b'1' => FIRST_LETTER + (b'l' - b'a'),

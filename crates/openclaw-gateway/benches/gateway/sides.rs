@@ -91,6 +91,7 @@ fn setup(folder: &Path) -> Setup {
         fleet: fleet::Setup { surroundings, folders, office, tries_again: true },
         environment,
         version: "bench".to_owned(),
+        people: true,
     }
 }
 

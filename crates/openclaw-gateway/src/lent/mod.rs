@@ -13,7 +13,7 @@ use openclaw_protocol::ErrorShape;
 use openclaw_protocol::sessions::ExtraTool;
 use openclaw_protocol::tools::InvokeResultParams;
 use openclaw_tools::schema::LazyValidator;
-use openclaw_tools::{Effect, ToolName, ToolSet, ToolSpec};
+use openclaw_tools::{Decision, Effect, Policy, ToolName, ToolSet, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -41,6 +41,17 @@ pub(crate) struct Lent {
 
 type ByLender = BTreeMap<u64, Arc<Vec<Loan>>>;
 
+/// Whom tools are lent to.
+pub(crate) struct Borrower<'a> {
+    pub(crate) policy: &'a Policy,
+    /// Whether a tool of its own has this name.
+    pub(crate) is_taken: &'a dyn Fn(&str) -> bool,
+}
+
+fn is_allowed(policy: &Policy, loan: &Loan) -> bool {
+    policy.decide(&loan.spec.name) == Decision::Allowed
+}
+
 /// A tool that is lent.
 #[derive(Debug)]
 struct Loan {
@@ -50,19 +61,32 @@ struct Loan {
 }
 
 impl Lent {
-    /// Takes the tools of a client for a session, in place of those that it lent before.
+    /// Takes the tools of a client for a session, in place of those that it lent before. None may have
+    /// a name that is taken. Answers with those that the session's agent may use.
     pub(crate) fn lend(
         &self,
         session: &str,
         lender: u64,
         tools: &[ExtraTool],
+        of: &Borrower<'_>,
     ) -> Result<Vec<String>, ErrorShape> {
         if tools.len() > MAX_TOOLS {
             let words = format!("{} tools; at most {MAX_TOOLS} can be lent", tools.len());
             return Err(ErrorShape::invalid(words));
         }
         let loans = tools.iter().map(loan).collect::<Result<Vec<Loan>, ErrorShape>>()?;
-        let names = loans.iter().map(|loan| loan.spec.name.to_string()).collect();
+        for (at, name) in loans.iter().map(|loan| &loan.spec.name).enumerate() {
+            if loans[..at].iter().any(|loan| loan.spec.name == *name) {
+                return Err(ErrorShape::invalid(format!("`{name}` is there twice")));
+            }
+            if (of.is_taken)(name.as_str()) {
+                let words =
+                    format!("`{name}` is the name of a tool of the agent; lend it under another");
+                return Err(ErrorShape::invalid(words));
+            }
+        }
+        let usable = loans.iter().filter(|loan| is_allowed(of.policy, loan));
+        let names = usable.map(|loan| loan.spec.name.to_string()).collect();
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let others = sets
             .iter()
@@ -93,12 +117,18 @@ impl Lent {
         calls.retain(|_, (of, _)| *of != lender);
     }
 
-    /// What is lent to a session.
-    pub(crate) fn of(&self, gateway: &Arc<Gateway>, session: &str) -> Arc<dyn ToolSet> {
+    /// What is lent to a session, as far as its agent may use it (B8).
+    pub(crate) fn of(
+        &self,
+        gateway: &Arc<Gateway>,
+        session: &str,
+        policy: &Policy,
+    ) -> Arc<dyn ToolSet> {
         let sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let lenders = sets.get(session).into_iter().flatten();
         let tools = lenders.flat_map(|(lender, loans)| {
-            (0..loans.len()).map(|nth| LentTool {
+            let is_allowed = |nth: &usize| is_allowed(policy, &loans[*nth]);
+            (0..loans.len()).filter(is_allowed).map(|nth| LentTool {
                 gateway: Arc::downgrade(gateway),
                 lender: *lender,
                 loans: Arc::clone(loans),

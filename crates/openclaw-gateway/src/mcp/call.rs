@@ -37,13 +37,8 @@ const EVERYTHING: Wishes<'_> =
 pub async fn call(agent: &AgentTools, params: &CallParams, who: &str) -> Result<Outcome, Problem> {
     let CallParams { agent_id: _, server, tool, args, session_key, approve, timeout_ms, raw } =
         params;
-    let all = timeout_ms.map(|ms| Duration::from_millis(ms).min(LONGEST));
-    let started = Instant::now();
-    let finding = find(agent, server.as_deref(), tool);
-    let tool = match all {
-        Some(all) => timeout(all, finding).await.map_err(|_| too_late(all))??,
-        None => finding.await?,
-    };
+    let time = Time::of(*timeout_ms);
+    let tool = time.to_begin(find(agent, server.as_deref(), tool)).await?;
     if *approve != Some(true) && tool.is_allowed() && agent.is_changed(&tool) {
         return Err(changed(&tool));
     }
@@ -55,15 +50,39 @@ pub async fn call(agent: &AgentTools, params: &CallParams, who: &str) -> Result<
         session: session_key.as_deref(),
         approved: Some(Approved { fingerprint: *tool.fingerprint(), how: Approval::Once }),
     };
-    let within = all.map(|all| all.saturating_sub(started.elapsed()));
-    let answer = Box::pin(agent.call_with(call, Wishes { within, ..EVERYTHING })).await;
+    let wishes = Wishes { within: time.left(), ..EVERYTHING };
+    let answer = Box::pin(agent.call_with(call, wishes)).await;
     Ok(outcome(answer, raw.unwrap_or(false)))
 }
 
-fn too_late(after: Duration) -> Problem {
-    let after = after.as_millis();
-    let message = format!("nothing was called: the server was not ready after {after} ms");
-    Problem::new(ProblemKind::TimedOut, message).hint("give it longer")
+/// How long somebody waits, from the start of a server to its answer.
+struct Time {
+    all: Option<Duration>,
+    started: Instant,
+}
+
+impl Time {
+    fn of(timeout_ms: Option<u64>) -> Self {
+        let all = timeout_ms.map(|ms| Duration::from_millis(ms).min(LONGEST));
+        Self { all, started: Instant::now() }
+    }
+
+    /// What comes before anything is asked for.
+    async fn to_begin<T>(
+        &self,
+        work: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
+        let Some(all) = self.all else { return work.await };
+        timeout(all, work).await.unwrap_or_else(|_| {
+            let after = all.as_millis();
+            let message = format!("nothing was called: the server was not ready after {after} ms");
+            Err(Problem::new(ProblemKind::TimedOut, message).hint("give it longer"))
+        })
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.all.map(|all| all.saturating_sub(self.started.elapsed()))
+    }
 }
 
 /// The tool that is meant, its server ready: of a server, by either of its names; of any server, by the
@@ -159,9 +178,11 @@ fn outside(name: &str) -> String {
 /// # Errors
 /// If its server cannot be used.
 pub async fn read(agent: &AgentTools, params: &ReadParams, who: &str) -> Result<Outcome, Problem> {
-    let ReadParams { agent_id: _, server, uri, raw } = params;
-    ready(agent, server).await?;
-    let answer = agent.read_with(server, uri, who, EVERYTHING).await;
+    let ReadParams { agent_id: _, server, uri, raw, timeout_ms } = params;
+    let time = Time::of(*timeout_ms);
+    time.to_begin(ready(agent, server)).await?;
+    let wishes = Wishes { within: time.left(), ..EVERYTHING };
+    let answer = agent.read_with(server, uri, who, wishes).await;
     Ok(outcome(answer, raw.unwrap_or(false)))
 }
 
@@ -174,8 +195,9 @@ pub async fn prompt(
     params: &PromptParams,
     who: &str,
 ) -> Result<Outcome, Problem> {
-    let PromptParams { agent_id: _, server, name, args, raw } = params;
-    let inventory = ready(agent, server).await?.shelf().inventory();
+    let PromptParams { agent_id: _, server, name, args, raw, timeout_ms } = params;
+    let time = Time::of(*timeout_ms);
+    let inventory = time.to_begin(ready(agent, server)).await?.shelf().inventory();
     if !inventory.prompts.iter().any(|prompt| prompt.name == *name) {
         let known: Vec<&str> = inventory.prompts.iter().map(|it| it.name.as_str()).collect();
         let hint = match openclaw_config::nearest(name, &known) {
@@ -187,6 +209,7 @@ pub async fn prompt(
     }
     let none = BTreeMap::new();
     let args = args.as_ref().unwrap_or(&none);
-    let answer = agent.prompt_with(server, name, args, who, EVERYTHING).await;
+    let wishes = Wishes { within: time.left(), ..EVERYTHING };
+    let answer = agent.prompt_with(server, name, args, who, wishes).await;
     Ok(outcome(answer, raw.unwrap_or(false)))
 }

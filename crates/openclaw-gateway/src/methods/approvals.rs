@@ -3,14 +3,19 @@
 use openclaw_protocol::approvals::{
     Decision, ListParams, ListResult, RespondParams, RespondResult,
 };
+use openclaw_sessions::SessionKey;
 
 use super::{Answered, Asked, give};
 
 pub(super) fn list(asked: &Asked<'_>) -> Answered {
     let ListParams { session_key, agent_id } = asked.params()?;
+    let session_key =
+        session_key.map(|key| asked.session(&key, agent_id.as_deref())).transpose()?;
+    let session_key = session_key.as_ref().map(SessionKey::as_str);
     let mut approvals = asked.gateway.questions.list();
+    approvals.sort_by_key(|it| it.created_at_ms);
     approvals.retain(|it| {
-        (session_key.is_none() || it.session_key == session_key)
+        (session_key.is_none() || it.session_key.as_deref() == session_key)
             && (agent_id.is_none() || it.agent_id == agent_id)
     });
     give(&ListResult { approvals })
@@ -24,10 +29,10 @@ pub(super) fn respond(asked: &Asked<'_>) -> Answered {
         Decision::AllowAlways => gateway.alike.others(&id),
         Decision::AllowOnce | Decision::Deny => Vec::new(),
     };
-    gateway.questions.answer(&id, decision)?;
+    gateway.questions.decide(&id, decision)?;
     for other in others {
         // One that wants every call to be asked about is not offered this, and stays open.
-        let _ = gateway.questions.answer(&other, decision);
+        let _ = gateway.questions.decide(&other, decision);
     }
     give(&RespondResult { ok: true, id, decision })
 }

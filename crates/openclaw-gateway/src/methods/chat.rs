@@ -9,16 +9,16 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
 use openclaw_agent::{Ended, Record};
 use openclaw_models::{Message, Part};
-use openclaw_protocol::ErrorShape;
 use openclaw_protocol::chat::{
     AbortParams, AbortResult, Attachment, ErrorKind, HistoryParams, HistoryResult, InjectParams,
     InjectResult, SendParams, SendResult, SendStatus,
 };
+use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{Entry, EntryKind, NewEntry, ReadFilter, SessionKey};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::sessions::{key, told};
+use super::sessions::told;
 use super::{Answered, Asked, give};
 use crate::agents::InService;
 use crate::commands::{self, Message as Said};
@@ -40,7 +40,7 @@ const MOST: usize = 1_000;
 pub(super) async fn send(asked: &Asked<'_>) -> Answered {
     let params: SendParams = asked.params()?;
     let gateway = asked.gateway;
-    let key = key(&params.session_key)?;
+    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     let id = params.idempotency_key.as_str();
     if id.is_empty() || id.len() > MAX_ID || id.chars().any(char::is_control) {
         return Err(ErrorShape::invalid("`idempotencyKey` has 1 to 256 plain characters"));
@@ -130,7 +130,7 @@ async fn interpreted(
 }
 
 /// Whose session it is: whoever is named, whoever it belongs to, or whoever its key names.
-async fn service(
+pub(super) async fn service(
     asked: &Asked<'_>,
     key: &SessionKey,
     named: Option<&str>,
@@ -141,11 +141,7 @@ async fn service(
     if let Some(session) = asked.gateway.store.get(key).await.map_err(told)? {
         return asked.agent(Some(&session.agent));
     }
-    let in_key = key.as_str().strip_prefix("agent:").and_then(|rest| rest.split_once(':'));
-    match in_key {
-        Some((agent, _)) => asked.agent(Some(agent)),
-        None => asked.agent(None),
-    }
+    asked.agent(keys::agent_of(key.as_str()))
 }
 
 /// Pictures and sounds go to the model as they are, texts as text.
@@ -188,13 +184,14 @@ fn attachments(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
 
 pub(super) fn abort(asked: &Asked<'_>) -> Answered {
     let params: AbortParams = asked.params()?;
-    let run_ids = asked.gateway.runs.cancel(&params.session_key, params.run_id.as_deref());
+    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
+    let run_ids = asked.gateway.runs.cancel(key.as_str(), params.run_id.as_deref());
     give(&AbortResult { ok: true, aborted: !run_ids.is_empty(), run_ids })
 }
 
 pub(super) async fn history(asked: &Asked<'_>) -> Answered {
     let params: HistoryParams = asked.params()?;
-    let key = key(&params.session_key)?;
+    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     asked.caller.follow(key.as_str());
     let limit = params.limit.map_or(USUAL, |limit| limit as usize).clamp(1, MOST);
     let offset = params.offset.and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
@@ -211,7 +208,7 @@ pub(super) async fn history(asked: &Asked<'_>) -> Answered {
         .filter_map(|message| to_raw_value(&message).ok())
         .collect();
     give(&HistoryResult {
-        session_key: params.session_key,
+        session_key: key.to_string(),
         session_id: None,
         messages,
         thinking_level: None,
@@ -281,7 +278,7 @@ fn cut(text: &str, max_chars: Option<usize>) -> String {
 
 pub(super) async fn inject(asked: &Asked<'_>) -> Answered {
     let params: InjectParams = asked.params()?;
-    let key = key(&params.session_key)?;
+    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     if params.message.len() > MAX_MESSAGE {
         return Err(ErrorShape::invalid("the message is too long"));
     }

@@ -4,12 +4,12 @@ use openclaw_protocol::agents::{
     Agent, AgentModel, CommandsParams, CommandsResult, ListParams, ListResult, Scope,
 };
 use openclaw_protocol::health::{StatusParams, StatusResult};
+use openclaw_protocol::keys;
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
 use super::{Answered, Asked, give};
 use crate::commands;
-use crate::gateway::MAIN_KEY;
 
 pub(super) async fn status(asked: &Asked<'_>) -> Answered {
     let StatusParams {} = asked.params()?;
@@ -63,7 +63,12 @@ pub(super) async fn agents(asked: &Asked<'_>) -> Answered {
         });
     }
     let default_id = in_force.default_agent().to_owned();
-    give(&ListResult { default_id, main_key: MAIN_KEY.to_owned(), scope: Scope::PerSender, agents })
+    give(&ListResult {
+        default_id,
+        main_key: keys::MAIN.to_owned(),
+        scope: Scope::PerSender,
+        agents,
+    })
 }
 
 pub(super) fn commands(asked: &Asked<'_>) -> Answered {

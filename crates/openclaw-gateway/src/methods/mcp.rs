@@ -6,6 +6,7 @@ use std::time::Duration;
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::server_log::ServerLog;
 use openclaw_mcp::status::ServerState;
+use openclaw_protocol::mcp::elicitation::{RespondParams, RespondResult};
 use openclaw_protocol::mcp::{
     AuthParams, CallParams, ConnectParams, ListParams, LogsParams, LogsResult, PromptParams,
     ReadParams, RefreshParams, ServerParams, ServerResult, ServersParams,
@@ -40,6 +41,7 @@ pub(super) async fn answer(asked: &Asked<'_>) -> Answered {
         Method::McpPrompts => prompts(asked).await,
         Method::McpPrompt => prompt(asked).await,
         Method::McpLogs => logs(asked).await,
+        Method::McpElicitationRespond => respond(asked),
         other => Err(ErrorShape::unknown_method(other.name())),
     }
 }
@@ -117,7 +119,10 @@ async fn prompts(asked: &Asked<'_>) -> Answered {
 }
 
 async fn call(asked: &Asked<'_>) -> Answered {
-    let params: CallParams = asked.params()?;
+    let mut params: CallParams = asked.params()?;
+    if let Some(key) = &mut params.session_key {
+        *key = asked.session(key, params.agent_id.as_deref())?.to_string();
+    }
     if let Some(args) = &params.args
         && !args.get().starts_with('{')
     {
@@ -137,6 +142,12 @@ async fn prompt(asked: &Asked<'_>) -> Answered {
     let params: PromptParams = asked.params()?;
     let agent = using(asked, params.agent_id.as_deref(), Some(&params.server))?;
     give(&mcp::prompt(&agent, &params, &asked.caller.name()).await?)
+}
+
+fn respond(asked: &Asked<'_>) -> Answered {
+    let params: RespondParams = asked.params()?;
+    asked.gateway.elicitations.respond(&params)?;
+    give(&RespondResult { ok: true, id: params.id, action: params.action })
 }
 
 async fn connect(asked: &Asked<'_>) -> Answered {

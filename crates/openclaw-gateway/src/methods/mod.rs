@@ -11,7 +11,8 @@ mod tools;
 
 use std::sync::Arc;
 
-use openclaw_protocol::{ErrorCode, ErrorShape, Method, detail, params_of};
+use openclaw_protocol::{ErrorCode, ErrorShape, Method, detail, keys, params_of};
+use openclaw_sessions::SessionKey;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -42,6 +43,15 @@ impl Asked<'_> {
         let in_force = self.gateway.in_force.load();
         let id = id.unwrap_or_else(|| in_force.default_agent());
         in_force.agent(id).map(Arc::clone).ok_or_else(|| unknown_agent(id))
+    }
+
+    /// The conversation that is meant, or what is wrong with its key. All keys of callers come by here:
+    /// `main` is short for the main one of the agent of this id, or of the default one.
+    fn session(&self, key: &str, agent: Option<&str>) -> Result<SessionKey, ErrorShape> {
+        let in_force = self.gateway.in_force.load();
+        let agent = agent.unwrap_or_else(|| in_force.default_agent());
+        SessionKey::new(keys::whole(key, agent))
+            .map_err(|error| ErrorShape::invalid(format!("the session key: {error}")))
     }
 }
 
@@ -79,7 +89,7 @@ async fn answer_slowly(asked: Asked<'_>) -> Answered {
         Method::SessionsDescribe => sessions::describe(&asked).await,
         Method::SessionsSubscribe => sessions::subscribe(&asked).await,
         Method::SessionsDelete => sessions::delete(&asked).await,
-        Method::SessionsSetExtraTools => tools::set_extra(&asked),
+        Method::SessionsSetExtraTools => tools::set_extra(&asked).await,
         Method::ChatSend => chat::send(&asked).await,
         Method::ChatAbort => chat::abort(&asked),
         Method::ChatHistory => chat::history(&asked).await,

@@ -2,15 +2,15 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use openclaw_protocol::ErrorShape;
 use openclaw_protocol::sessions::{
     Defaults, DeleteParams, DeleteResult, DescribeParams, DescribeResult, Kind, ListParams,
     ListResult, Row, RunStatus, SubscribeResult,
 };
-use openclaw_sessions::{ListFilter, MAX_LISTED, Session, SessionKey, StoreError};
+use openclaw_protocol::{ErrorShape, keys};
+use openclaw_sessions::{ListFilter, MAX_LISTED, Session, StoreError};
 
 use super::{Answered, Asked, give};
-use crate::gateway::{main_session, now_ms};
+use crate::gateway::now_ms;
 
 /// So many are listed unless asked otherwise.
 const USUAL: usize = 100;
@@ -55,7 +55,7 @@ async fn listed(asked: &Asked<'_>, params: ListParams) -> Result<ListResult, Err
 
 pub(super) async fn describe(asked: &Asked<'_>) -> Answered {
     let params: DescribeParams = asked.params()?;
-    let key = key(&params.key)?;
+    let key = asked.session(&params.key, None)?;
     let session = asked.gateway.store.get(&key).await.map_err(told)?;
     give(&DescribeResult { session: session.map(|session| row(asked, &session)) })
 }
@@ -71,13 +71,13 @@ pub(super) async fn subscribe(asked: &Asked<'_>) -> Answered {
 
 pub(super) async fn delete(asked: &Asked<'_>) -> Answered {
     let params: DeleteParams = asked.params()?;
-    let key = key(&params.key)?;
+    let key = asked.session(&params.key, None)?;
     if asked.gateway.runs.is_active(key.as_str()) {
         let words = "a turn of this session is running; end it first with `chat.abort`";
         return Err(ErrorShape::unavailable(words));
     }
     let deleted = asked.gateway.store.delete(&key).await.map_err(told)?;
-    give(&DeleteResult { ok: true, key: params.key, deleted, archived: Vec::new() })
+    give(&DeleteResult { ok: true, key: key.to_string(), deleted, archived: Vec::new() })
 }
 
 fn row(asked: &Asked<'_>, session: &Session) -> Row {
@@ -94,7 +94,7 @@ fn row(asked: &Asked<'_>, session: &Session) -> Row {
         last_message_preview: None,
         channel: None,
         agent_id: Some(session.agent.clone()),
-        is_main: Some(session.key.as_str() == main_session(&session.agent)),
+        is_main: Some(session.key.as_str() == keys::main_of(&session.agent)),
         created_at: ms(session.created_at).map(f64::floor),
         updated_at: ms(session.updated_at).map(f64::floor),
         last_interaction_at: None,
@@ -110,11 +110,6 @@ fn row(asked: &Asked<'_>, session: &Session) -> Row {
         model: session.model.clone(),
         model_provider: None,
     }
-}
-
-/// A session key, or what is wrong with it.
-pub(super) fn key(text: &str) -> Result<SessionKey, ErrorShape> {
-    SessionKey::new(text).map_err(|error| ErrorShape::invalid(format!("the session key: {error}")))
 }
 
 /// What a store says, for a caller.

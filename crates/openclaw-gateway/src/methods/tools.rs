@@ -1,24 +1,44 @@
 //! What agents can use, and tools that clients lend.
 
+use openclaw_agent::SEARCH_TOOL;
+use openclaw_mcp::resource_tool;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
     CatalogParams, CatalogResult, Entry, Group, InvokeError, InvokeParams, InvokeResult,
     InvokeResultParams, Profile, ProfileId, Risk, Source,
 };
 use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail};
+use openclaw_sessions::SessionKey;
+use openclaw_tools::native::Native;
 use openclaw_tools::{Approval, Effect, Standing, Tool, ToolCall, ToolSet};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::sessions::key;
+use super::chat::service;
 use super::{Answered, Asked, give};
+use crate::lent::Borrower;
+use crate::manage;
 
-pub(super) fn set_extra(asked: &Asked<'_>) -> Answered {
+/// Tools that are the program's own, where they are there.
+const OWN: [&str; 3] = [SEARCH_TOOL, manage::NAME, resource_tool::NAME];
+
+pub(super) async fn set_extra(asked: &Asked<'_>) -> Answered {
     let params: SetExtraToolsParams = asked.params()?;
-    let key = key(&params.session_key)?;
+    let key = asked.session(&params.session_key, None)?;
+    let service = service(asked, &key, None).await?;
     let (session, lender) = (key.as_str(), asked.caller.id);
     asked.caller.follow(session);
-    let tools = asked.gateway.lent.lend(session, lender, &params.tools)?;
+    let servers = asked.gateway.fleet.agent(service.config.id.as_str());
+    let catalogue = servers.map(|tools| tools.catalogue());
+    // Also those that the agent may not use: what has their name would be taken for them.
+    let is_taken = |name: &str| {
+        OWN.contains(&name)
+            || Native::ALL.iter().any(|native| native.name() == name)
+            || catalogue.as_ref().is_some_and(|catalogue| catalogue.get(name).is_some())
+            || service.tools.find(name).is_some()
+    };
+    let borrower = Borrower { policy: &service.policy, is_taken: &is_taken };
+    let tools = asked.gateway.lent.lend(session, lender, &params.tools, &borrower)?;
     give(&SetExtraToolsResult { ok: true, tools })
 }
 
@@ -91,6 +111,8 @@ pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
         return Err(error.with_detail(detail::MISSING_SCOPE));
     }
     let service = asked.agent(params.agent_id.as_deref())?;
+    let session = params.session_key.as_deref();
+    let session = session.map(|key| asked.session(key, params.agent_id.as_deref())).transpose()?;
     let Some(tool) = service.tools.find(&params.name) else {
         let name: String = params.name.chars().take(64).collect();
         return Err(ErrorShape::invalid(format!("there is no tool `{name}`")));
@@ -100,7 +122,11 @@ pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
         params.args.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).unwrap_or_default());
     let requires_approval = matches!(tool.standing_for(&arguments), Standing::Ask(_));
     let who = asked.caller.name();
-    let session = params.session_key.as_deref();
+    let session = session.as_ref().map(SessionKey::as_str);
+    if let Some(session) = session {
+        // What the server asks meanwhile, whoever calls can answer.
+        asked.caller.follow(session);
+    }
     let call = ToolCall { arguments: &arguments, who: &who, session, approval };
     let outcome = call_tool(&*tool, call).await;
     let text = outcome.text();

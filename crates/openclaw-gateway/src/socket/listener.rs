@@ -95,11 +95,20 @@ struct Server {
     ending: Arc<Ending>,
 }
 
-/// Listens, and serves whoever comes.
+/// An address that is had. Whoever calls waits until [`serve`](Bound::serve).
+#[derive(Debug)]
+pub struct Bound {
+    /// Where.
+    pub address: SocketAddr,
+    listener: TcpListener,
+    options: Options,
+}
+
+/// Takes the address.
 ///
 /// # Errors
 /// If the address cannot be had, or is open to others while there is no token.
-pub async fn listen(options: Options, desk: Arc<dyn Desk>) -> Result<Listening, ListenError> {
+pub async fn bind(options: Options) -> Result<Bound, ListenError> {
     let has_token = options.token.as_ref().is_some_and(|token| !token.is_empty());
     if !has_token && !options.bind.to_canonical().is_loopback() {
         return Err(ListenError::NeedsToken(options.bind));
@@ -109,18 +118,27 @@ pub async fn listen(options: Options, desk: Arc<dyn Desk>) -> Result<Listening, 
     let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) =
         bound.map_err(|error| ListenError::Bind { address: wanted, error })?;
-    let limits = &options.limits;
-    let admission = Admission::new(limits.connections, limits.strangers);
-    let ending = Arc::new(Ending::default());
-    let server = Arc::new(Server {
-        router: http::router(Arc::clone(&desk), options.allowed_origins.clone().into()),
-        attempts: Attempts::new(limits.wrong_tokens, limits.wrong_tokens_window),
-        ending: Arc::clone(&ending),
-        options,
-        desk,
-    });
-    let task = tokio::spawn(accept(listener, Arc::clone(&admission), server));
-    Ok(Listening { address, ending, admission, task })
+    Ok(Bound { address, listener, options })
+}
+
+impl Bound {
+    /// Serves whoever comes, and whoever waits already. Must be called within a Tokio runtime.
+    #[must_use]
+    pub fn serve(self, desk: Arc<dyn Desk>) -> Listening {
+        let Self { address, listener, options } = self;
+        let limits = &options.limits;
+        let admission = Admission::new(limits.connections, limits.strangers);
+        let ending = Arc::new(Ending::default());
+        let server = Arc::new(Server {
+            router: http::router(Arc::clone(&desk), options.allowed_origins.clone().into()),
+            attempts: Attempts::new(limits.wrong_tokens, limits.wrong_tokens_window),
+            ending: Arc::clone(&ending),
+            options,
+            desk,
+        });
+        let task = tokio::spawn(accept(listener, Arc::clone(&admission), server));
+        Listening { address, ending, admission, task }
+    }
 }
 
 /// Owns all connections: they end with it.

@@ -18,7 +18,7 @@ use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, Method, SecretToken, Surface};
 use serde_json::Value;
 
-pub use listener::{Listening, listen};
+pub use listener::{Bound, Listening, bind};
 
 /// Who serves callers.
 ///

@@ -66,7 +66,7 @@ async fn what_cannot_be_called_is_told_with_the_way_out() {
         (json!({ "tool": "mcp_a_crash" }), "denied"),
         (json!({ "tool": "mcp_a_echo", "args": { "text": 7 } }), "invalid-arguments"),
         (
-            json!({ "tool": "mcp_a_sleep", "args": { "ms": 600_000 }, "timeoutMs": 300 }),
+            json!({ "tool": "mcp_a_sleep", "args": { "ms": 600_000 }, "timeoutMs": 5_000 }),
             "timed-out",
         ),
     ] {

@@ -92,6 +92,7 @@ impl Place {
             state,
             environment,
             version: "1.2.3".to_owned(),
+            people: true,
         }
     }
 

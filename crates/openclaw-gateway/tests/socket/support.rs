@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt as _, StreamExt as _};
-use openclaw_gateway::socket::{Caller, Desk, Greeting, Limits, Listening, Options, listen};
+use openclaw_gateway::socket::{Caller, Desk, Greeting, Limits, Listening, Options, bind};
 use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, EventSender, SecretToken, Surface};
 use serde_json::value::{RawValue, to_raw_value};
@@ -145,7 +145,7 @@ pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
         allowed_origins: vec!["https://example.com".to_owned()],
         limits,
     };
-    let server = listen(options, Arc::new(Shared(Arc::clone(&desk)))).await.unwrap();
+    let server = bind(options).await.unwrap().serve(Arc::new(Shared(Arc::clone(&desk))));
     (server, desk)
 }
 

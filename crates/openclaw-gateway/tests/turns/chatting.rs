@@ -128,7 +128,48 @@ async fn a_turn_that_takes_longer_than_its_sender_wants_is_ended() {
     let params = json!({ "sessionKey": KEY, "message": "/call mcp_x_sleep {\"ms\":60000}",
                          "idempotencyKey": "r", "timeoutMs": 50 });
     someone.ask("chat.send", params).await.unwrap();
-    assert_eq!(someone.end_of("r").await["state"], "aborted");
+    let end = someone.end_of("r").await;
+    assert_eq!((&end["state"], &end["stopReason"]), (&json!("aborted"), &json!("timeout")));
+    let again = someone.send(KEY, "r", "the same").await;
+    assert_eq!(again["status"], "timeout");
+    gateway.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn main_is_short_for_the_main_conversation_wherever_a_key_is_taken() {
+    let agents = json!({ "list": [{ "id": "work" }, { "id": "home" }] });
+    let mut config = config(&json!({}));
+    config["agents"]["list"] = agents["list"].clone();
+    let place = Place::new(&config);
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    someone.send("main", "r1", "hello").await;
+    assert_eq!(someone.end_of("r1").await["sessionKey"], "agent:work:main");
+    let of_home = json!({ "sessionKey": "main", "agentId": "home", "message": "hello",
+                          "idempotencyKey": "r2" });
+    someone.ask("chat.send", of_home).await.unwrap();
+    assert_eq!(someone.end_of("r2").await["sessionKey"], "agent:home:main");
+    // Any other key is what it is.
+    someone.send("holidays", "r3", "hello").await;
+    assert_eq!(someone.end_of("r3").await["sessionKey"], "holidays");
+    for key in ["main", "agent:work:main"] {
+        let history = someone.ask("chat.history", json!({ "sessionKey": key })).await.unwrap();
+        assert_eq!(history["sessionKey"], "agent:work:main");
+        assert_eq!(history["messages"].as_array().unwrap().len(), 2);
+        let found = someone.ask("sessions.describe", json!({ "key": key })).await.unwrap();
+        assert_eq!(found["session"]["key"], "agent:work:main");
+    }
+    let deleted = someone.ask("sessions.delete", json!({ "key": "main" })).await.unwrap();
+    assert_eq!(deleted["key"], "agent:work:main");
+    let listed = someone.ask("sessions.list", json!({})).await.unwrap();
+    let mut keys: Vec<&str> = listed["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["key"].as_str().unwrap())
+        .collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["agent:home:main", "holidays"]);
     gateway.stop(std::time::Duration::ZERO).await;
 }
 

@@ -61,6 +61,7 @@ async fn of_two_hundred_conversations_over_sockets_none_is_lost() {
     let found = state::find(served.state()).unwrap();
     let talks = (0..10).map(|nth| {
         let options = Options::new(found.url.clone(), found.token.clone(), "1");
+        let options = Options { connect_timeout: LONG, ..options };
         tokio::spawn(async move {
             let client = Client::connect(&options).await.unwrap();
             talk(Someone::at(Arc::new(client)), nth).await

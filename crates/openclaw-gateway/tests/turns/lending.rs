@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use openclaw_gateway::Gateway;
+use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Place, Someone, config, text};
+use crate::support::{KEY, Place, Someone, config, entry, text};
 
 const CALL: &str = "/call open_file {\"name\":\"a.txt\"}";
 
@@ -86,6 +87,31 @@ async fn a_lender_that_goes_in_mid_call_ends_the_call_and_takes_its_tools_along(
     assert!(data["text"].as_str().unwrap().contains("client that lent this tool is gone"));
     person.send(KEY, "r2", CALL).await;
     let data = result(&mut person, "r2").await;
+    assert!(data["text"].as_str().unwrap().contains("There is no tool"), "{data}");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_lent_tool_takes_no_name_of_another_and_obeys_the_policy() {
+    let mut config = config(&json!({ "x": entry(&Script::new()) }));
+    config["tools"] = json!({ "deny": ["secret_*", "exec"] });
+    let place = Place::new(&config);
+    let gateway = place.start().await;
+    let [lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));
+    let lend = async |names: &[&str]| {
+        let tools: Vec<Value> =
+            names.iter().map(|name| json!({ "name": name, "description": "" })).collect();
+        lender.ask("sessions.setExtraTools", json!({ "sessionKey": KEY, "tools": tools })).await
+    };
+    for name in ["read", "exec", "mcp_x_echo", "mcp_manage", "tool_search"] {
+        let error = lend(&["fine", name]).await.unwrap_err();
+        assert!(error.message.contains(&format!("`{name}`")), "{error}");
+    }
+    assert!(lend(&["twice", "twice"]).await.unwrap_err().message.contains("`twice`"));
+    let lent = lend(&["fine", "secret_door"]).await.unwrap();
+    assert_eq!(lent["tools"], json!(["fine"]));
+    person.send(KEY, "r", "/call secret_door {}").await;
+    let data = result(&mut person, "r").await;
     assert!(data["text"].as_str().unwrap().contains("There is no tool"), "{data}");
     gateway.stop(Duration::ZERO).await;
 }

@@ -59,7 +59,8 @@ async fn callers_at_a_socket_hear_the_end_of_their_turn_before_the_gateway_goes(
     let served = serve(place.setup(), None, Some(0)).await.unwrap();
     timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
     let found = state::find(served.state()).unwrap();
-    let client = Client::connect(&Options::new(found.url, found.token, "1")).await.unwrap();
+    let options = Options { connect_timeout: LONG, ..Options::new(found.url, found.token, "1") };
+    let client = Client::connect(&options).await.unwrap();
     let mut someone = Someone::at(std::sync::Arc::new(client));
     someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":500}").await;
     someone.until_called("r").await;

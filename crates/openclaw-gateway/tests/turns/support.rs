@@ -16,6 +16,7 @@ use openclaw_mcp::guard::Guard;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::Folders;
 use openclaw_protocol::client::Options;
+use openclaw_protocol::connect::caps;
 use openclaw_protocol::{ErrorShape, EventReceiver, Heard, Surface};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer, processes};
@@ -86,6 +87,7 @@ impl Place {
             },
             environment,
             version: "1.2.3".to_owned(),
+            people: true,
         }
     }
 
@@ -141,12 +143,22 @@ impl Someone {
 
     /// In this process, with these scopes.
     pub(crate) fn with(gateway: &Arc<Gateway>, scopes: &[&str]) -> Self {
+        Self::who(gateway, scopes, &[])
+    }
+
+    /// In this process, and answers questions of servers.
+    pub(crate) fn answering(gateway: &Arc<Gateway>) -> Self {
+        Self::who(gateway, &["read", "write", "approvals"], &[caps::ELICITATION])
+    }
+
+    /// In this process, with these scopes, and can show these.
+    pub(crate) fn who(gateway: &Arc<Gateway>, scopes: &[&str], caps: &[&str]) -> Self {
         let options = Options::new("", None, "1");
         Self::at(gateway.caller(Caller {
             client: options.client,
             role: options.role,
             scopes: scopes.iter().map(|scope| format!("operator.{scope}")).collect(),
-            caps: options.caps,
+            caps: caps.iter().map(|&cap| cap.to_owned()).collect(),
             commands: Vec::new(),
             remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             connection: "this process".to_owned(),
@@ -241,7 +253,7 @@ pub(crate) fn text(event: &Value) -> String {
 /// Asserts that nothing of a server is left, which its script names by a tag.
 pub(crate) async fn assert_nothing_left(tag: &'static str) {
     let left = tokio::task::spawn_blocking(move || {
-        processes::wait_until_none(Duration::from_secs(30), || processes::mentioning(tag))
+        processes::wait_until_none(Duration::from_secs(60), || processes::mentioning(tag))
     });
     assert_eq!(left.await.unwrap(), Vec::<u32>::new());
 }

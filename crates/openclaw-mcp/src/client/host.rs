@@ -16,6 +16,9 @@ use serde_json::Value;
 pub struct Question {
     /// Who asks.
     pub server: String,
+    /// The conversations that it works for at this moment: it asks for the sake of one of them. None if
+    /// nobody in a conversation waits for it.
+    pub sessions: Vec<String>,
     /// What it says, in one line. From outside: not for a model.
     pub message: String,
     /// What it wants.

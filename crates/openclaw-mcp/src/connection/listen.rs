@@ -14,9 +14,9 @@ use crate::era::Era;
 use crate::wire::Limits;
 
 /// How long a server may take to take note that it shall tell of changes, before it is listed.
-const TAKES_NOTE: Duration = Duration::from_millis(250);
+const TAKES_NOTE: Duration = Duration::from_secs(1);
 /// How long an older server may take to promise that it tells of a resource.
-const SUBSCRIBES: Duration = Duration::from_secs(2);
+const SUBSCRIBES: Duration = Duration::from_secs(5);
 /// How long to wait before a stream of changes that broke is asked for again, at first and at last.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 const LISTEN_AGAIN_AT_LAST: Duration = Duration::from_secs(60);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Inventory, Kind, LeftOut};
@@ -42,24 +43,25 @@ impl Update {
     ) -> Result<Self, CallError> {
         let deadline = Deadline { at: Instant::now() + limits.cap, limits };
         let offers = connection.about().offers;
-        let mut update = Self::default();
-        if changed.tools > 0 {
-            let listed = deadline.keep(connection.list_tools(limits)).await?;
-            let Fresh { entries, left_out } = Fresh::new(server, Kind::Tool, listed);
-            let entries = entries.into_iter().map(Arc::new).collect();
-            update.tools = Some(Fresh { entries, left_out });
-        }
-        if changed.resources > 0 && offers.resources {
-            let listed = deadline.keep(connection.list_resources(limits)).await;
-            update.resources = Fresh::if_any(server, Kind::Resource, listed);
-            let listed = deadline.keep(connection.list_templates(limits)).await;
-            update.templates = Fresh::if_any(server, Kind::Template, listed);
-        }
-        if changed.prompts > 0 && offers.prompts {
-            let listed = deadline.keep(connection.list_prompts(limits)).await;
-            update.prompts = Fresh::if_any(server, Kind::Prompt, listed);
-        }
-        Ok(update)
+        let has_resources = changed.resources > 0 && offers.resources;
+        let has_prompts = changed.prompts > 0 && offers.prompts;
+        // All at once: a server far away is waited for once.
+        let (tools, resources, templates, prompts) = tokio::try_join!(
+            async {
+                let listing = deadline.keep(changed.tools > 0, connection.list_tools(limits));
+                listing.await.transpose()
+            },
+            deadline.keep(has_resources, connection.list_resources(limits)).map(Ok),
+            deadline.keep(has_resources, connection.list_templates(limits)).map(Ok),
+            deadline.keep(has_prompts, connection.list_prompts(limits)).map(Ok),
+        )?;
+        let tools = tools.map(|listed| Fresh::new(server, Kind::Tool, listed));
+        Ok(Self {
+            tools: tools.map(Fresh::shared),
+            resources: Fresh::if_any(server, Kind::Resource, resources),
+            templates: Fresh::if_any(server, Kind::Template, templates),
+            prompts: Fresh::if_any(server, Kind::Prompt, prompts),
+        })
     }
 
     /// Replaces the lists that were read anew.
@@ -92,16 +94,29 @@ struct Deadline {
 impl Deadline {
     async fn keep<T>(
         self,
+        is_wanted: bool,
         listing: impl Future<Output = Result<T, CallError>>,
-    ) -> Result<T, CallError> {
+    ) -> Option<Result<T, CallError>> {
+        if !is_wanted {
+            return None;
+        }
         let in_time = timeout_at(self.at, listing).await;
-        in_time.unwrap_or(Err(CallError::TimedOut(self.limits.cap)))
+        Some(in_time.unwrap_or(Err(CallError::TimedOut(self.limits.cap))))
     }
 }
 
 impl<T> Fresh<T> {
-    fn if_any(server: &str, kind: Kind, listed: Result<Listing<T>, CallError>) -> Option<Self> {
-        match listed {
+    fn shared(self) -> Fresh<Arc<T>> {
+        let Self { entries, left_out } = self;
+        Fresh { entries: entries.into_iter().map(Arc::new).collect(), left_out }
+    }
+
+    fn if_any(
+        server: &str,
+        kind: Kind,
+        listed: Option<Result<Listing<T>, CallError>>,
+    ) -> Option<Self> {
+        match listed? {
             Ok(listing) => Some(Self::new(server, kind, listing)),
             Err(error) => {
                 tracing::warn!(%server, %error, "its {kind}s cannot be listed");

@@ -115,12 +115,17 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
+    /// A server that wants to know who is calling.
+    pub(crate) fn needs_auth(server: String, config: &HttpServer, challenge: Option<&str>) -> Self {
+        let (challenge, key) = (challenge.map(str::to_owned), key_setting(config));
+        Self::NeedsAuth { server, challenge, key }
+    }
+
     /// What became of a step.
     pub(super) fn of(plan: &RemotePlan, step: Step, error: CallError) -> Self {
         match error {
             CallError::NeedsAuth { challenge } => {
-                let (server, key) = (plan.server.clone(), key_setting(&plan.config));
-                Self::NeedsAuth { server, challenge, key }
+                Self::needs_auth(plan.server.clone(), &plan.config, challenge.as_deref())
             }
             CallError::Forbidden { challenge } => Self::Forbidden { challenge },
             CallError::RateLimited { .. } => Self::RateLimited(error),
@@ -243,6 +248,12 @@ fn key_setting(config: &HttpServer) -> Option<String> {
     });
     let settings: Vec<String> = settings.collect();
     (!settings.is_empty()).then(|| settings.join(" and "))
+}
+
+/// Whether what a server is given comes from where it may have changed since.
+pub(crate) fn key_is_kept_elsewhere(config: &HttpServer) -> bool {
+    let mut templates = config.api_key.iter().chain(config.headers.values());
+    templates.any(|template| template.references().next().is_some())
 }
 
 /// What may quote the server: one clean line.

@@ -257,7 +257,8 @@ async fn over_sse(
     within(patience, opening.wire().open_sse()).await?;
     *step = Step::Initializing;
     let lane = opening.fast_lane();
-    let limits = Limits { timeout: plan.timeout, cap: plan.timeout };
+    // Whoever waits for the whole ends this: of two clocks that stand alike, either may be first.
+    let limits = Limits { timeout: 2 * plan.timeout, cap: 2 * plan.timeout };
     let mut first = None;
     for version in VERSIONS {
         match lane.request("initialize", &era::introduction(&plan.client, version), limits).await {

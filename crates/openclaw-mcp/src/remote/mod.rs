@@ -6,6 +6,7 @@ mod handshake;
 mod headers;
 mod network;
 
+pub(crate) use error::key_is_kept_elsewhere;
 pub use error::{RemoteError, Step};
 pub use headers::headers;
 pub use network::Network;

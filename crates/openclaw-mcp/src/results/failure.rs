@@ -101,7 +101,10 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
         }
         CallError::NeedsAuth { .. } => (
             Failure::Unavailable,
-            format!("{server} wants a login. Somebody must set its key, or log in."),
+            format!(
+                "{server} wants a login, or another key than it is given. Somebody must set `apiKey` or \
+                 `headers` in its entry."
+            ),
         ),
         CallError::Forbidden { .. } => (
             Failure::Unavailable,

@@ -56,6 +56,10 @@ pub(super) struct Calls {
     slots: Vec<Option<Waiting>>,
     free: Vec<usize>,
     generation: u64,
+    /// How many questions of the server somebody thinks about.
+    asked: usize,
+    /// When the last one was answered.
+    answered: Option<Instant>,
 }
 
 impl Calls {
@@ -103,9 +107,25 @@ impl Calls {
         self.slots.get_mut(id.slot())?.as_mut().filter(|waiting| waiting.id == id)
     }
 
+    /// When the server last told of progress in a call. While somebody thinks about a question of it, that
+    /// is now: it cannot go on before.
     pub(super) fn last_progress(&self, id: CallId) -> Option<Instant> {
-        let waiting = self.slots.get(id.slot())?.as_ref()?;
-        waiting.progress.filter(|_| waiting.id == id)
+        let waiting = self.slots.get(id.slot())?.as_ref().filter(|waiting| waiting.id == id)?;
+        match self.asked {
+            0 => waiting.progress.max(self.answered),
+            _ => Some(Instant::now()),
+        }
+    }
+
+    /// Somebody begins to think about a question of the server.
+    pub(super) fn asked(&mut self) {
+        self.asked += 1;
+    }
+
+    /// Somebody has answered, or nobody will.
+    pub(super) fn answered(&mut self) {
+        self.asked = self.asked.saturating_sub(1);
+        self.answered = Some(Instant::now());
     }
 
     /// Ends all calls: whoever waits learns that no answer will come.
@@ -147,6 +167,21 @@ mod tests {
         for other in ["0", "\"abc\"", "null", "-1", "1.5", "[]"] {
             assert_eq!(CallId::parse(&raw(other)), None);
         }
+    }
+
+    #[test]
+    fn while_somebody_thinks_about_a_question_no_call_is_late() {
+        let mut calls = Calls::default();
+        let (id, _answer) = calls.open().unwrap();
+        assert_eq!(calls.last_progress(id), None);
+        calls.asked();
+        calls.asked();
+        calls.answered();
+        let first = calls.last_progress(id).unwrap();
+        assert!(calls.last_progress(id).unwrap() >= first, "one is still open");
+        calls.answered();
+        let last = calls.last_progress(id);
+        assert!(last.is_some() && calls.last_progress(id) == last, "the clock runs from here");
     }
 
     #[test]

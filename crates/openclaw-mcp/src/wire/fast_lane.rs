@@ -1,11 +1,12 @@
 //! The lane for calls: raw arguments in, a raw result out.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 
 use super::call_error::CallError;
+use super::calls::Calls;
 use super::http::{self, HttpWire};
 use super::pipe::WhenDropped;
 use super::progress::Watcher;
@@ -65,6 +66,36 @@ impl std::fmt::Debug for FastLane {
     }
 }
 
+/// Somebody thinks about a question of the server.
+pub(crate) struct Thinking(FastLane);
+
+impl Drop for Thinking {
+    fn drop(&mut self) {
+        self.0.with_calls(Calls::answered);
+    }
+}
+
+/// A [`FastLane`] that does not keep its connection.
+#[derive(Debug)]
+pub(crate) struct WeakLane(WeakWay);
+
+#[derive(Debug)]
+enum WeakWay {
+    Pipe(Weak<Queue>),
+    Http(Weak<HttpWire>),
+}
+
+impl WeakLane {
+    /// The lane, if the connection is still there.
+    pub(crate) fn upgrade(&self) -> Option<FastLane> {
+        let way = match &self.0 {
+            WeakWay::Pipe(queue) => Way::Pipe(queue.upgrade()?),
+            WeakWay::Http(wire) => Way::Http(wire.upgrade()?),
+        };
+        Some(FastLane { way })
+    }
+}
+
 impl FastLane {
     pub(super) fn over_pipe(queue: Arc<Queue>) -> Self {
         Self { way: Way::Pipe(queue) }
@@ -87,6 +118,28 @@ impl FastLane {
         match &self.way {
             Way::Pipe(queue) => queue.heard.age(),
             Way::Http(wire) => wire.heard.age(),
+        }
+    }
+
+    /// Somebody thinks about a question of the server for as long as this lives: calls are not late for it.
+    /// How long they may take in all still holds.
+    pub(crate) fn thinking(&self) -> Thinking {
+        self.with_calls(Calls::asked);
+        Thinking(self.clone())
+    }
+
+    /// The way to the same server, for somebody who does not keep it open.
+    pub(crate) fn downgrade(&self) -> WeakLane {
+        WeakLane(match &self.way {
+            Way::Pipe(queue) => WeakWay::Pipe(Arc::downgrade(queue)),
+            Way::Http(wire) => WeakWay::Http(Arc::downgrade(wire)),
+        })
+    }
+
+    fn with_calls(&self, change: impl FnOnce(&mut Calls)) {
+        match &self.way {
+            Way::Pipe(queue) => change(&mut queue.state().calls),
+            Way::Http(wire) => change(&mut wire.calls()),
         }
     }
 

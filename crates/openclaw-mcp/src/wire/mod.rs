@@ -26,6 +26,7 @@ mod skipped;
 mod slow_lane;
 
 pub use call_error::{CallError, ReachProblem, Unreachable};
+pub(crate) use fast_lane::WeakLane;
 pub use fast_lane::{FastLane, Limits, ToolCall};
 pub(crate) use greeting::Greeting;
 pub use progress::{Progress, Watcher};

@@ -5,7 +5,7 @@ use openclaw_testkit::{Cursor, Junk, Script, Tool};
 use openclaw_tools::{Content, Failure};
 use serde_json::json;
 
-use crate::support::{assert_nothing_left, call, entry, servers, start, tools};
+use crate::support::{assert_nothing_left, call, entry, entry_with, servers, start, tools};
 
 #[tokio::test]
 async fn odd_tools_are_left_out_or_tamed_and_the_rest_works() {
@@ -82,13 +82,16 @@ async fn strange_results_become_words() {
 async fn garbage_floods_and_endless_lines_harm_nobody_else() {
     let junk = || Junk::Line("Welcome to the server!".to_owned());
     let garbage = Script::new().junk_before(junk()).junk_between(junk());
+    // All of it goes through one thread: on a busy machine that takes minutes.
+    let patient = json!({ "timeout": 600_000, "toolTimeout": 600_000 });
+    let entry = |script: Script| entry_with(&script, patient.clone());
     let fleet = start(&servers(json!({
-        "garbage": entry(&garbage),
-        "chatty": entry(&Script::new().stderr_mb(100)),
-        "twice": entry(&Script::new().answer_twice().unsolicited()),
-        "pings": entry(&Script::new().legacy().ping_every_ms(1)),
-        "endless": entry(&Script::new().line_of_mb(200).name("openclaw-tag-endless")),
-        "good": entry(&Script::new()),
+        "garbage": entry(garbage),
+        "chatty": entry(Script::new().stderr_mb(100)),
+        "twice": entry(Script::new().answer_twice().unsolicited()),
+        "pings": entry(Script::new().legacy().ping_every_ms(1)),
+        "endless": entry(Script::new().line_of_mb(200).name("openclaw-tag-endless")),
+        "good": entry(Script::new()),
     })));
     let tools = tools(&fleet);
     for server in ["garbage", "chatty", "twice", "pings", "good"] {

@@ -96,13 +96,14 @@ async fn a_call_that_takes_too_long_is_cancelled_and_said() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("record");
     let script = Script::new().record(&record);
-    // It tells of progress all the time: that helps up to the cap.
-    let entry = entry_with(&script, json!({ "toolTimeout": 200 }));
-    let config = config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": 600 } }));
+    // It tells of progress all the time: that helps up to the cap. The call after it needs some time, too.
+    let entry = entry_with(&script, json!({ "toolTimeout": 10_000 }));
+    let config =
+        config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": 12_000 } }));
     let fleet = start(&config);
     fleet.tried().await;
     let tools = tools(&fleet);
-    let outcome = call(&tools, "mcp_x_sleep", json!({ "ms": 60_000 })).await;
+    let outcome = call(&tools, "mcp_x_sleep", json!({ "ms": 600_000 })).await;
     assert_eq!(outcome.details.failure, Some(Failure::TimedOut), "{outcome:?}");
     assert!(outcome.text().contains("timed out after "), "{}", outcome.text());
     assert!(!call(&tools, "mcp_x_echo", json!({ "text": "still there" })).await.is_error);
@@ -240,6 +241,46 @@ async fn a_question_reaches_a_person_where_one_is_there_and_is_declined_otherwis
         fleet.tried().await;
         let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
         assert!(!outcome.is_error, "{outcome:?}");
+        fleet.stop().await;
+    }
+}
+
+/// Takes longer to answer than a call may take.
+struct Thoughtful;
+
+impl Person for Thoughtful {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        assert_eq!(question.sessions, ["here"]);
+        async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            Answer::Accept(Some(json!({ "name": "Ada" })))
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn how_long_a_person_thinks_is_no_fault_of_the_call_but_has_a_bound() {
+    for (cap, expected) in [(60_000, None), (3_000, Some(Failure::TimedOut))] {
+        let script = Script::new().legacy().ask(Ask::Elicitation);
+        let entry = entry_with(&script, json!({ "toolTimeout": 2_000 }));
+        let config =
+            config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": cap } }));
+        let mut setup = setup();
+        setup.surroundings.host.person = Some(Arc::new(Thoughtful));
+        let fleet = Fleet::start(&config, setup);
+        fleet.tried().await;
+        let arguments = RawValue::from_string(r#"{"text":"a"}"#.to_owned()).unwrap();
+        let call = Call {
+            name: "mcp_x_echo",
+            arguments: &arguments,
+            who: "test",
+            session: Some("here"),
+            approved: None,
+        };
+        let outcome = tools(&fleet).call(call).await;
+        assert_eq!(outcome.details.failure, expected, "{outcome:?}");
+        assert_eq!(outcome.text().contains("Ada"), expected.is_none(), "{outcome:?}");
         fleet.stop().await;
     }
 }

@@ -211,3 +211,25 @@ async fn a_list_that_changes_is_read_again() {
     }
     assert_nothing_left("openclaw-tag-fleet-changed").await;
 }
+
+/// A server that says no to whatever it is asked first, and leaves.
+const SAYS_NO: &str = r#"
+    read -r line
+    id=$(printf %s "$line" | sed 's/.*"id":\([^,}]*\).*/\1/')
+    printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no licence found"}}\n' "$id"
+"#;
+
+#[tokio::test]
+async fn of_a_server_that_says_no_and_leaves_its_answer_is_told() {
+    let entry = json!({ "command": "sh", "args": ["-c", SAYS_NO], "maxRestarts": 1 });
+    let fleet = start(&servers(json!({ "x": entry })));
+    let mut snapshots = tools(&fleet).server("x").unwrap().snapshots();
+    let failed = snapshots.wait_for(|snapshot| snapshot.state == State::Failed);
+    // Also when it was tried again.
+    let failed =
+        tokio::time::timeout(Duration::from_secs(60), failed).await.unwrap().unwrap().clone();
+    let trouble = failed.last_error.unwrap();
+    let expected = "it answered with error -32000: no licence found";
+    assert!(trouble.message.starts_with(expected), "{trouble:?}");
+    fleet.stop().await;
+}

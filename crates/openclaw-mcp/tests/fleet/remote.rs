@@ -1,9 +1,11 @@
 //! Remote servers that come and go (L4, T10).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_mcp::status::ServerState;
-use openclaw_testkit::{Recording, Script, TestServer, Tool};
+use openclaw_mcp::supervisor::State;
+use openclaw_testkit::{Fault, On, Recording, Script, TestServer, Tool};
 use serde_json::json;
 
 use crate::support::{call, entry as entry_of, servers, start, tools};
@@ -129,5 +131,50 @@ async fn a_server_that_refuses_a_key_says_which_setting_it_came_from() {
     assert!(header.contains("`headers.Authorization`"), "{header}");
     assert!(none.contains("wants authorization") && none.contains("set `apiKey`"), "{none}");
     assert!(!format!("{plain}{header}").contains(wrong));
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_login_in_mid_call_is_in_the_state_that_says_so() {
+    let refuses = Fault::status(401).on(On::Call);
+    let server = TestServer::http(&Script::new().legacy().fault(refuses));
+    let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
+    assert!(outcome.text().contains("wants a login"), "{}", outcome.text());
+    let mut snapshots = tools.server("x").unwrap().snapshots();
+    let waits = snapshots.wait_for(|snapshot| snapshot.state == State::NeedsAuth);
+    tokio::time::timeout(Duration::from_secs(60), waits).await.unwrap().unwrap();
+    let status = tools.server("x").unwrap().status();
+    assert_eq!(status.state, ServerState::NeedsAuth);
+    let trouble = status.last_error.unwrap();
+    assert!(trouble.hint.unwrap().contains("set `apiKey` or `headers`"));
+    let again = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
+    assert!(again.text().contains("it needs a login"), "{}", again.text());
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_kept_elsewhere_is_read_anew_before_somebody_must_log_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    std::fs::write(&key, "sesame-0123456789").unwrap();
+    let refuses_once = Fault::status(401).on(On::Call).times(1);
+    let server = TestServer::http(&Script::new().legacy().fault(refuses_once));
+    let key = format!("secret://file/{}", key.display());
+    let fleet = start(&servers(json!({ "x": { "url": server.url(), "apiKey": key } })));
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    let server = tools.server("x").unwrap();
+    let first = Arc::clone(server.snapshots().borrow().connection.as_ref().unwrap());
+    let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
+    assert!(outcome.text().contains("wants a login"), "{}", outcome.text());
+    let mut snapshots = server.snapshots();
+    let is_new = |now: &Arc<_>| !Arc::ptr_eq(now, &first);
+    let anew = snapshots.wait_for(|snapshot| snapshot.connection.as_ref().is_some_and(is_new));
+    tokio::time::timeout(Duration::from_secs(60), anew).await.unwrap().unwrap();
+    let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
+    assert!(!outcome.is_error, "{}", outcome.text());
     fleet.stop().await;
 }

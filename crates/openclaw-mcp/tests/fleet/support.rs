@@ -75,7 +75,7 @@ pub(crate) async fn call(tools: &AgentTools, name: &str, arguments: Value) -> To
 /// Asserts that nothing of a server is left, which its script names by a tag.
 pub(crate) async fn assert_nothing_left(tag: &'static str) {
     let left = tokio::task::spawn_blocking(move || {
-        processes::wait_until_none(Duration::from_secs(30), || processes::mentioning(tag))
+        processes::wait_until_none(Duration::from_secs(60), || processes::mentioning(tag))
     });
     assert_eq!(left.await.unwrap(), Vec::<u32>::new());
 }

@@ -174,6 +174,10 @@ async fn a_server_that_was_started_again_between_two_calls_is_called_as_if_nothi
     let (fleet, tools) = ready(&config, setup(Host::default())).await;
     let tools = Arc::clone(&tools);
     let peers = start_again(peers).await;
+    // On a busy machine it may be away for so long that it is noticed: then it must be had back first.
+    for name in ["node", "python"] {
+        until(&mut tools.server(name).unwrap().snapshots(), State::Ready).await;
+    }
     let echoed = call(&tools, "mcp_node_echo", json!({ "message": "still there" })).await;
     assert_result(&echoed, "node", "still there");
     let echoed = call(&tools, "mcp_python_echo", json!({ "text": "still there" })).await;

@@ -13,6 +13,10 @@ use tokio::task::spawn_blocking;
 
 use crate::support::{Yard, assert_result, call, ready, servers, setup, within};
 
+/// Milliseconds that a call may take that tells nothing of itself: enough for a busy machine, and less than
+/// the long ones take.
+const SHORT: u32 = 15_000;
+
 /// Fills in every form alike, and remembers who asked.
 #[derive(Default)]
 struct Ada(Mutex<Vec<Question>>);
@@ -77,10 +81,10 @@ async fn servers_for_node_ask_a_person_learn_the_folders_and_tell_of_changes_and
     let remote = spawn_blocking(|| Peers::find().everything_http()).await.unwrap();
     let (named, given) = (yard.folder("named"), yard.folder("given"));
     let mut local = yard.entry("local", &peers.everything());
-    local["toolTimeout"] = json!(6_000);
+    local["toolTimeout"] = json!(SHORT);
     let config = servers(&json!({
         "local": local,
-        "remote": { "url": remote.url(), "timeout": 120_000, "toolTimeout": 6_000 },
+        "remote": { "url": remote.url(), "timeout": 120_000, "toolTimeout": SHORT },
         "files": yard.entry("files", &peers.filesystem(&named)),
     }));
     let person = Arc::new(Ada::default());
@@ -112,7 +116,7 @@ async fn servers_for_node_ask_a_person_learn_the_folders_and_tell_of_changes_and
     let asked = ["local", "remote"].map(|server| (server.to_owned(), message.clone()));
     assert_eq!(person.was_asked(), asked);
 
-    let (tool, long) = ("trigger-long-running-operation", json!({ "duration": 8, "steps": 8 }));
+    let (tool, long) = ("trigger-long-running-operation", json!({ "duration": 18, "steps": 36 }));
     join(
         assert_given_time(&tools, "local", tool, long.clone()),
         assert_given_time(&tools, "remote", tool, long),
@@ -129,11 +133,11 @@ async fn servers_for_python_ask_a_person_in_both_eras_and_tell_of_progress() {
         spawn_blocking(|| [FastMcp::Sse, FastMcp::Http].map(|it| Peers::find().fastmcp_http(it)));
     let [sse, http] = remote.await.unwrap();
     let mut local = yard.entry("local", &peers.fastmcp());
-    local["toolTimeout"] = json!(6_000);
+    local["toolTimeout"] = json!(SHORT);
     let config = servers(&json!({
         "local": local,
-        "sse": { "url": sse.url(), "timeout": 120_000, "toolTimeout": 6_000 },
-        "http": { "url": http.url(), "timeout": 120_000, "toolTimeout": 6_000 },
+        "sse": { "url": sse.url(), "timeout": 120_000, "toolTimeout": SHORT },
+        "http": { "url": http.url(), "timeout": 120_000, "toolTimeout": SHORT },
     }));
     let person = Arc::new(Ada::default());
     let host = Host { person: Some(person.clone()), ..Host::default() };
@@ -148,7 +152,7 @@ async fn servers_for_python_ask_a_person_in_both_eras_and_tell_of_progress() {
     let asked = [("sse", "Who are you?"), ("local", "Which colour?"), ("http", "Which colour?")];
     assert_eq!(person.was_asked(), asked.map(|(who, what)| (who.to_owned(), what.to_owned())));
 
-    let long = json!({ "steps": 8, "milliseconds": 1_000 });
+    let long = json!({ "steps": 36, "milliseconds": 500 });
     let patient = ["local", "sse", "http"]
         .map(|server| assert_given_time(&tools, server, "slow", long.clone()));
     futures_util::future::join_all(patient).await;

@@ -189,7 +189,7 @@ pub(crate) async fn cancel(tools: &AgentTools, server: &str, tool: &str, long: V
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let gone = tokio::time::timeout(Duration::from_secs(10), nothing_under_way).await;
+    let gone = tokio::time::timeout(PATIENCE, nothing_under_way).await;
     assert!(gone.is_ok(), "nobody waits any more");
 }
 

@@ -5,7 +5,7 @@ use openclaw_mcp::remote::{Network, RemoteError, RemotePlan};
 use openclaw_mcp::wire::ReachProblem;
 use openclaw_testkit::{Script, TestServer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use url::Url;
@@ -88,9 +88,10 @@ async fn the_proxy_of_the_environment_is_used_but_for_hosts_that_need_none() {
 
 #[tokio::test]
 async fn a_proxy_that_is_not_there_is_said_to_be_the_problem() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let gone = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
-    drop(listener);
+    // Held, so that nobody else listens there meanwhile.
+    let held = TcpSocket::new_v4().unwrap();
+    held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let gone = format!("http://127.0.0.1:{}", held.local_addr().unwrap().port());
     let mut plan = plan("https://mcp.invalid/mcp");
     plan.config.proxy = ProxySetting::Url(Url::parse(&gone).unwrap().into());
     assert_eq!(problem(plan).await, ReachProblem::Proxy);

@@ -118,7 +118,7 @@ async fn a_connection_that_took_too_long_leaves_no_session_behind() {
     let script = Script::new().legacy().sse_answers().initialize_silence().record(recording.path());
     let server = TestServer::http(&script);
     let mut plan = plan(server.url());
-    plan.timeout = Duration::from_secs(3);
+    plan.timeout = Duration::from_secs(10);
     open(plan).await.unwrap_err();
     let ended = tokio::task::spawn_blocking(move || {
         recording.wait_for(Duration::from_secs(60), |line| line["method"] == "DELETE")

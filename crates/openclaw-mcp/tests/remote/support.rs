@@ -116,7 +116,7 @@ impl Connection {
     pub(crate) async fn received(&self, wanted: impl Fn(&Value) -> bool + Send + 'static) -> bool {
         let recording = self.recording.clone();
         let waited = tokio::task::spawn_blocking(move || {
-            recording.wait_for(Duration::from_secs(30), wanted).is_some()
+            recording.wait_for(Duration::from_secs(60), wanted).is_some()
         });
         waited.await.unwrap()
     }

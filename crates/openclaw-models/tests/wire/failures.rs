@@ -8,7 +8,7 @@ use openclaw_models::{
 };
 use openclaw_secrets::SecretString;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 
 use crate::server::{Ending, Reply, Server, events};
 use crate::{KEY, asking, collect, model};
@@ -153,7 +153,7 @@ async fn a_server_that_speaks_something_else_is_told_as_that() {
 async fn silence_is_given_up() {
     let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
     // Long enough for what does come to come, on a busy machine.
-    for (sent, words, silence) in [("", "", 300), (begun, "Hel", 5_000)] {
+    for (sent, words, silence) in [("", "", 300), (begun, "Hel", 15_000)] {
         let server = Server::start(vec![Reply::stream(sent, 9, Ending::Silent)]).await;
         let mut settings = ProviderSettings::new("mine", ApiKind::OpenAi);
         settings.base_url = Some(server.address.clone());
@@ -181,9 +181,10 @@ async fn who_drops_an_answer_ends_the_request() {
 
 #[tokio::test]
 async fn nobody_at_the_address_is_told_without_the_address() {
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
+    // Held, so that nobody else listens there meanwhile.
+    let held = TcpSocket::new_v4().unwrap();
+    held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = held.local_addr().unwrap();
     let mut settings = ProviderSettings::new("mine", ApiKind::OpenAi);
     settings.base_url = Some(format!("http://{address}/v1?token=hidden"));
     let model = open("mine/m", &[settings], http_client().unwrap()).unwrap();

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use self::pending::Pending;
-use crate::connect::{ClientInfo, HelloOk};
+use crate::connect::{ClientInfo, HelloOk, caps};
 use crate::error::{ErrorShape, detail};
 use crate::event::{EventReceiver, EventSender, EventSource};
 use crate::frame;
@@ -39,7 +39,7 @@ pub struct Options {
     pub role: String,
     /// What we want to do.
     pub scopes: Vec<String>,
-    /// What we can show, such as `tool-events`.
+    /// What we can show: some of [`caps`].
     pub caps: Vec<String>,
     /// How long connecting and the handshake may take.
     pub connect_timeout: Duration,
@@ -62,7 +62,7 @@ impl Options {
             },
             role: "operator".to_owned(),
             scopes: scopes.map(|scope| format!("operator.{scope}")).to_vec(),
-            caps: vec!["tool-events".to_owned()],
+            caps: vec![caps::TOOL_EVENTS.to_owned()],
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(600),
         }

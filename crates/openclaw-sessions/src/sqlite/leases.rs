@@ -10,33 +10,43 @@ use super::database::Database;
 use super::fault::Fault;
 use super::rows::to_micros;
 use crate::error::StoreError;
+use crate::holder::Holder;
 use crate::key::SessionKey;
 use crate::lease::{Lease, LeaseError, LeaseKeeper};
 use crate::limits::{MAX_LEASE, MIN_LEASE, check_name};
 
+/// So often a lease is freed whose holder is gone, before it is called busy: others may be quicker.
+const TRIES: usize = 3;
+
+/// Who wants a lease.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Owner<'a> {
+    /// For people.
+    pub(super) name: &'a str,
+    /// The process, where that is known.
+    pub(super) holder: Option<&'a Holder>,
+}
+
 /// Who has a lease, or that it was granted.
 enum Grant {
     Granted { token: i64 },
-    Held { by: String, remaining: Duration },
+    Held { by: String, holder: Option<String>, token: i64, remaining: Duration },
 }
 
 /// Takes the lease of a session, if nobody has it.
 pub(super) async fn take(
     database: &Arc<Database>,
     key: &SessionKey,
-    owner: &str,
+    owner: Owner<'_>,
     ttl: Duration,
 ) -> Result<Lease, LeaseError> {
-    check_name("the owner of a lease", owner)?;
+    check_name("the owner of a lease", owner.name)?;
     let ttl = ttl.clamp(MIN_LEASE, MAX_LEASE);
-    let grant = async {
-        let mut writer = database.writer().await?;
-        let grant = grant(&mut writer, key, owner, micros(ttl)).await?;
-        writer.give_back();
-        Ok(grant)
-    };
-    match grant.await.map_err(|fault| database.explain(fault))? {
-        Grant::Held { by, remaining } => Err(LeaseError::Busy { key: key.clone(), by, remaining }),
+    let grant = grant_or_free(database, key, owner, micros(ttl)).await;
+    match grant.map_err(|fault| database.explain(fault))? {
+        Grant::Held { by, remaining, .. } => {
+            Err(LeaseError::Busy { key: key.clone(), by, remaining })
+        }
         Grant::Granted { token } => {
             let keeper = Keeper { database: Arc::clone(database), key: key.clone(), token, ttl };
             Ok(Lease::granted(key.clone(), ttl, Arc::new(keeper)))
@@ -44,43 +54,79 @@ pub(super) async fn take(
     }
 }
 
+/// The same, as rows. What a process held that is gone is free.
+async fn grant_or_free(
+    database: &Database,
+    key: &SessionKey,
+    owner: Owner<'_>,
+    ttl: i64,
+) -> Result<Grant, Fault> {
+    let mut writer = database.writer().await?;
+    let mut granted = grant(&mut writer, key, owner, ttl).await?;
+    for _ in 0..TRIES {
+        let Grant::Held { by, holder: Some(holder), token, .. } = &granted else { break };
+        if !holder.parse().is_ok_and(|holder: Holder| holder.is_gone()) {
+            break;
+        }
+        tracing::info!(session = %key, by, "the process that used this session is gone");
+        // By its token: somebody else may have it by now.
+        free(&mut writer, key, *token).await?;
+        granted = grant(&mut writer, key, owner, ttl).await?;
+    }
+    writer.give_back();
+    Ok(granted)
+}
+
 /// After an error the connection must not be used again: what was begun is undone when it is closed.
 async fn grant(
     connection: &mut SqliteConnection,
     key: &SessionKey,
-    owner: &str,
+    owner: Owner<'_>,
     ttl: i64,
 ) -> Result<Grant, Fault> {
     let now = to_micros(SystemTime::now());
     // All at once, as with entries. Leases that have run out go. If the clock was set back, the lease of a
     // dead owner must not hold for that long.
-    let held: Vec<(String, i64, i64, bool)> = sqlx::query_as(
+    let held: Vec<(String, Option<String>, i64, i64, bool)> = sqlx::query_as(
         "BEGIN IMMEDIATE;
          DELETE FROM leases WHERE expires_at <= ?;
          UPDATE leases SET expires_at = ? + ttl WHERE expires_at > ? + ttl;
-         INSERT INTO leases (key, owner, token, ttl, expires_at)
-         VALUES (?, ?, random(), ?, ?) ON CONFLICT (key) DO NOTHING;
-         SELECT owner, token, expires_at, changes() FROM leases WHERE key = ?;
+         INSERT INTO leases (key, owner, holder, token, ttl, expires_at)
+         VALUES (?, ?, ?, random(), ?, ?) ON CONFLICT (key) DO NOTHING;
+         SELECT owner, holder, token, expires_at, changes() FROM leases WHERE key = ?;
          COMMIT",
     )
     .bind(now)
     .bind(now)
     .bind(now)
     .bind(key.as_str())
-    .bind(owner)
+    .bind(owner.name)
+    .bind(owner.holder.map(ToString::to_string))
     .bind(ttl)
     .bind(now.saturating_add(ttl))
     .bind(key.as_str())
     .fetch_all(connection)
     .await?;
     match held.into_iter().next() {
-        Some((_, token, _, true)) => Ok(Grant::Granted { token }),
-        Some((by, _, expires_at, false)) => {
+        Some((_, _, token, _, true)) => Ok(Grant::Granted { token }),
+        Some((by, holder, token, expires_at, false)) => {
             let remaining = u64::try_from(expires_at - now).unwrap_or_default();
-            Ok(Grant::Held { by, remaining: Duration::from_micros(remaining) })
+            let remaining = Duration::from_micros(remaining);
+            Ok(Grant::Held { by, holder, token, remaining })
         }
         None => Err(sqlx::Error::RowNotFound.into()),
     }
+}
+
+/// Frees a lease, unless it is another one by now.
+async fn free(
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    token: i64,
+) -> Result<(), Fault> {
+    let query = sqlx::query("DELETE FROM leases WHERE key = ? AND token = ?");
+    query.bind(key.as_str()).bind(token).execute(connection).await?;
+    Ok(())
 }
 
 /// One lease that was granted: the token tells it from later ones.
@@ -107,11 +153,7 @@ impl Keeper {
 
     async fn try_release(&self) -> Result<(), Fault> {
         let mut writer = self.database.writer().await?;
-        sqlx::query("DELETE FROM leases WHERE key = ? AND token = ?")
-            .bind(self.key.as_str())
-            .bind(self.token)
-            .execute(&mut *writer)
-            .await?;
+        free(&mut writer, &self.key, self.token).await?;
         writer.give_back();
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::files::Files;
 use crate::error::StoreError;
 
 /// Each step leads from the version that is its index to the next one.
-const STEPS: [&str; 1] = [FIRST];
+const STEPS: [&str; 3] = [FIRST, HOLDERS, MAIN];
 
 /// The version that this program reads and writes.
 const KNOWN: i64 = STEPS.len() as i64;
@@ -47,6 +47,19 @@ const FIRST: &str = "
         expires_at INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     PRAGMA user_version = 1;
+";
+
+/// Which process holds a lease, where that is known.
+const HOLDERS: &str = "
+    ALTER TABLE leases ADD COLUMN holder TEXT;
+    PRAGMA user_version = 2;
+";
+
+/// `main` alone has become short for `agent:ID:main`: what was said there is found again, unless something
+/// was said here and there.
+const MAIN: &str = "
+    UPDATE OR IGNORE sessions SET key = 'agent:' || agent || ':main' WHERE key = 'main';
+    PRAGMA user_version = 3;
 ";
 
 /// Whether a database can be used as it is.

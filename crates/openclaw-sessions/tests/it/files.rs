@@ -88,9 +88,9 @@ async fn a_newer_version_is_refused_and_left_alone() {
     first.close().await;
     sqlx::query("PRAGMA user_version = 7").execute(&mut raw(&path).await).await.unwrap();
     let error = SqliteStore::open(&path).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 7, known: 1, .. }), "{error}");
+    assert!(matches!(error, StoreError::Newer { found: 7, known: 3, .. }), "{error}");
     assert!(
-        error.to_string().contains("newer version of this program (format 7; this one knows 1)")
+        error.to_string().contains("newer version of this program (format 7; this one knows 3)")
     );
     assert!(path.exists());
 }
@@ -154,4 +154,33 @@ async fn a_path_that_cannot_be_is_told() {
     };
     let error = opened.await.unwrap_err();
     assert!(matches!(error, StoreError::File { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_database_of_the_first_version_goes_on_with_its_sessions_and_leases() {
+    let (_folder, path) = folder();
+    let (first, k) = (store(&path).await, key("k"));
+    first.open(&k, "main").await.unwrap();
+    first.append(&k, vec![message("from before")]).await.unwrap();
+    let lease = first.lease(&k, "an older program", Duration::from_secs(600)).await.unwrap();
+    // As the first version made it.
+    let mut connection = raw(&path).await;
+    sqlx::raw_sql("ALTER TABLE leases DROP COLUMN holder; PRAGMA user_version = 1")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    sqlx::raw_sql(
+        "INSERT INTO sessions (key, agent, created_at, updated_at) VALUES ('main', 'work', 1, 1)",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    let second = store(&path).await;
+    assert!(second.get(&key("agent:work:main")).await.unwrap().is_some());
+    assert_eq!(second.get(&key("main")).await.unwrap(), None);
+    assert_eq!(second.read(&k, ReadFilter::all()).await.unwrap().len(), 1);
+    let busy = second.lease(&k, "a newer one", Duration::from_secs(600)).await.unwrap_err();
+    assert!(busy.to_string().contains("an older program"), "{busy}");
+    lease.release().await;
+    second.lease(&k, "a newer one", Duration::from_secs(600)).await.unwrap();
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use openclaw_sessions::{LeaseError, ReadFilter, SessionStore as _};
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, folder, key, message, store};
+use crate::support::{PATIENCE, folder, key, message, raw, store};
+
+const LONG: Duration = Duration::from_secs(600);
 
 /// Another process; it does not outlive this.
 struct Other {
@@ -131,29 +133,72 @@ async fn a_process_that_is_killed_within_a_transaction_leaves_no_trace_and_no_lo
     assert_eq!(texts, ["before", "after"]);
 }
 
+/// Another process that has the lease of `k`.
+fn holding(path: &Path, ttl: &str) -> Other {
+    let mut other = Other::new(&["hold-lease", "k", ttl], path);
+    assert_eq!(other.line().as_deref(), Some("held"));
+    other
+}
+
+/// Changes who holds the lease, as others would see it.
+async fn hold_as(path: &Path, change: &'static str) {
+    let done = sqlx::query(change).execute(&mut raw(path).await).await.unwrap();
+    assert_eq!(done.rows_affected(), 1);
+}
+
+#[cfg(target_os = "linux")]
 #[tokio::test]
-async fn the_lease_of_a_process_that_lives_is_kept_and_that_of_a_killed_one_runs_out() {
+async fn the_lease_of_a_process_that_lives_is_kept_and_that_of_a_killed_one_is_free_at_once() {
     let (_folder, path) = folder();
     let (store, k) = (store(&path).await, key("k"));
-    let mut other = Other::new(&["hold-lease", "k", "4000"], &path);
-    assert_eq!(other.line().as_deref(), Some("held"));
-    let busy = store.lease(&k, "this process", Duration::from_secs(600)).await.unwrap_err();
+    let other = holding(&path, "600000");
+    let busy = store.lease(&k, "this process", LONG).await.unwrap_err();
     assert!(matches!(&busy, LeaseError::Busy { by, .. } if by == "other process"), "{busy}");
     assert_eq!(
         busy.to_string(),
         "session k is in use by other process; wait until that is done, or use another session"
     );
     other.kill();
-    let taken = async {
-        loop {
-            match store.lease(&k, "this process", Duration::from_secs(600)).await {
-                Ok(lease) => break lease,
-                Err(LeaseError::Busy { remaining, .. }) => tokio::time::sleep(remaining).await,
-                Err(error) => panic!("{error}"),
+    store.lease(&k, "this process", LONG).await.unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_that_got_the_number_of_a_killed_one_holds_no_lease_for_it() {
+    let (_folder, path) = folder();
+    let (store, k) = (store(&path).await, key("k"));
+    let _other = holding(&path, "600000");
+    // The process of that number began at another time than the holder.
+    hold_as(&path, "UPDATE leases SET holder = holder || '9'").await;
+    store.lease(&k, "this process", LONG).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_lease_of_a_process_of_another_machine_or_an_unknown_one_runs_out() {
+    for change in
+        ["UPDATE leases SET holder = 'elsewhere-' || holder", "UPDATE leases SET holder = NULL"]
+    {
+        let (_folder, path) = folder();
+        let (store, k) = (store(&path).await, key("k"));
+        let other = holding(&path, "4000");
+        hold_as(&path, change).await;
+        other.kill();
+        let mut was_busy = false;
+        let taken = async {
+            loop {
+                match store.lease(&k, "this process", LONG).await {
+                    Ok(lease) => break lease,
+                    Err(LeaseError::Busy { remaining, .. }) => {
+                        was_busy = true;
+                        tokio::time::sleep(remaining).await;
+                    }
+                    Err(error) => panic!("{error}"),
+                }
             }
-        }
-    };
-    timeout(PATIENCE, taken).await.unwrap();
+        };
+        timeout(PATIENCE, taken).await.unwrap();
+        assert!(was_busy, "{change}");
+    }
 }
 
 #[cfg(unix)]

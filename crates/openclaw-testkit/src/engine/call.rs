@@ -108,10 +108,8 @@ impl Engine {
                 return true;
             }
             let now = Instant::now();
-            if now >= end {
-                return false;
-            }
-            if now >= progress_at {
+            // Also when the machine was busy until the end: progress that is due is told.
+            if now >= progress_at && progress_at < end {
                 progress_at += every;
                 if let Some(token) = request.params.meta.progress_token {
                     let done = now.duration_since(start).as_millis();
@@ -123,6 +121,9 @@ impl Engine {
                         .into_bytes(),
                     );
                 }
+            }
+            if now >= end {
+                return false;
             }
         }
     }

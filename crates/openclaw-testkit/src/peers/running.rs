@@ -1,6 +1,7 @@
 //! A server of the registries that is served over HTTP, for as long as a test needs it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -26,11 +27,13 @@ pub struct RunningPeer {
 }
 
 impl RunningPeer {
-    /// Starts it on a free port, and waits until it has said which.
+    /// Starts it on a free port, and waits until it has said which, and answers.
     pub(super) fn start(peer: Peer, path: &'static str) -> Self {
         let (child, group, address) = run(&peer, 0);
         let url = format!("{address}{path}");
-        Self { peer, path, child, group, url }
+        let running = Self { peer, path, child, group, url };
+        running.until_it_answers();
+        running
     }
 
     /// Its endpoint.
@@ -58,6 +61,28 @@ impl RunningPeer {
         let (child, group, address) = run(&self.peer, self.port());
         (self.child, self.group) = (child, group);
         assert_eq!(self.url, format!("{address}{}", self.path), "it listens somewhere else");
+        self.until_it_answers();
+    }
+
+    /// Whatever it answers. The first answer of some takes seconds on a busy machine, and a client waits
+    /// two before it takes a server for an old one.
+    fn until_it_answers(&self) {
+        let body = r#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"testkit","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+        let (port, length) = (self.port(), body.len());
+        let path =
+            self.url.trim_start_matches(HOST).trim_start_matches(|c: char| c.is_ascii_digit());
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n\
+             content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+             mcp-protocol-version: 2026-07-28\r\nmcp-method: server/discover\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        );
+        let asked = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|mut stream| {
+            stream.set_read_timeout(Some(START))?;
+            stream.write_all(request.as_bytes())?;
+            stream.read(&mut [0; 1])
+        });
+        assert!(asked.is_ok_and(|read| read > 0), "it does not answer at {}", self.url);
     }
 
     fn port(&self) -> u16 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use openclaw_testkit::{FastMcp, Peers, RunningPeer, processes};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The lines of an answer, up to and with the first that contains `wanted`.
 fn answer(peer: &RunningPeer, method: &str, body: &str, wanted: &str) -> Vec<String> {

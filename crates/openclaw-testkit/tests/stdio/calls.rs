@@ -29,14 +29,17 @@ fn the_default_tools_do_what_they_say() {
 
 #[test]
 fn many_calls_at_once_are_all_answered_and_a_slow_one_holds_up_nobody() {
-    let mut client = StdioClient::connect(&Script::new());
-    let slow = client.ask("tools/call", &json!({"name": "sleep", "arguments": {"ms": 1000}}));
+    // The slow one ends when it is told to, however long the others take.
+    let mut client = StdioClient::connect(&Script::new().late_after_cancel_ms(1));
+    let slow = client.ask("tools/call", &json!({"name": "sleep", "arguments": {"ms": 600_000}}));
     for _ in 0..500 {
         client.ask("tools/call", &json!({"name": "echo", "arguments": {"text": "x"}}));
     }
     for expected in slow + 1..=slow + 500 {
         assert_eq!(client.message()["id"], expected);
     }
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": slow}});
+    client.send(&cancel.to_string());
     assert_eq!(client.message()["id"], slow);
 }
 

@@ -16,7 +16,8 @@ pub(crate) use front::{
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 pub(crate) use servers::{
     AgentArgs, BesideArgs, CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs,
-    ReadArgs, RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, ToolsArgs,
+    ReadArgs, RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, TimeArgs,
+    ToolsArgs,
 };
 
 const STYLES: Styles = Styles::styled()

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -100,15 +101,32 @@ pub(crate) struct CallArgs {
     /// Approve a tool that says something else about itself than before
     #[arg(long)]
     pub(crate) approve: bool,
-    /// How long all of it may take: the start of the server, and the call
-    #[arg(long, value_name = "MS")]
-    pub(crate) timeout: Option<NonZeroU64>,
+    #[command(flatten)]
+    pub(crate) time: TimeArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
     #[command(flatten)]
     pub(crate) by: BesideArgs,
+}
+
+/// How long an answer may take.
+#[derive(Debug, Args)]
+pub(crate) struct TimeArgs {
+    /// How long all of it may take: the start of the server, and its answer
+    #[arg(long, value_name = "MS")]
+    timeout: Option<NonZeroU64>,
+}
+
+impl TimeArgs {
+    pub(crate) fn all(&self) -> Option<Duration> {
+        self.timeout.map(|ms| Duration::from_millis(ms.get()))
+    }
+
+    pub(crate) fn in_ms(&self) -> Option<u64> {
+        self.timeout.map(NonZeroU64::get)
+    }
 }
 
 /// How what a server answers is shown.
@@ -152,6 +170,8 @@ pub(crate) struct ReadArgs {
     /// The resource's address, as `openclaw mcp resources` shows it
     pub(crate) uri: String,
     #[command(flatten)]
+    pub(crate) time: TimeArgs,
+    #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
@@ -189,6 +209,8 @@ pub(crate) struct PromptArgs {
     /// Its arguments, as key=value or one JSON object
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
+    #[command(flatten)]
+    pub(crate) time: TimeArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::link::{Need, Role, tell, with_link};
-use super::talk::approve::{self, Choice, Inquiry};
+use super::talk::approve::{self, Choice, Request};
 use super::talk::{
     Answer, Call, Ending, Lines, Painter, Step, Turn, Whom, Words, settled, whole_stdin,
 };
@@ -94,7 +94,7 @@ impl Once<'_> {
             () = sleep_until(deadline) => {}
             _ = signals.next() => return Exit::Interrupted,
         }
-        let session = args.session.clone().unwrap_or_else(|| whom.new_session());
+        let session = session.map_or_else(|| whom.new_session(), |named| whom.session(named));
         let words = Words {
             session: session.clone(),
             agent: whom.named_for(&session),
@@ -124,13 +124,22 @@ impl Once<'_> {
             tokio::select! {
                 biased;
                 step = turn.next() => match step {
-                    Step::Over(answer) => return *answer,
+                    Step::Over(answer) => {
+                        // The gateway has the same limit, counts from later on, and calls it cancelled.
+                        let is_cancelled = answer.ending == Ending::Cancelled;
+                        if is_cancelled && self.gave_up.is_none() && Instant::now() >= deadline {
+                            self.gave_up = Some(Ending::TimedOut);
+                        }
+                        return *answer;
+                    }
                     Step::Called(_) => {}
                     Step::Returned(call) => self.tell_call(&call),
                     Step::Notice(text) => output.note(&text),
                     Step::Asked(approval) => self.decide(&approval, turn, signals, output).await,
                     Step::Leaving(reason) => output.warning(&format!("the gateway ends: {reason}")),
-                    Step::Text(_) | Step::Replaced(_) | Step::Thought | Step::Decided(_) => {}
+                    // Nobody here was asked by a server: that it could be answered was not said.
+                    Step::Text(_) | Step::Replaced(_) | Step::Thought => {}
+                    Step::Elicited(_) | Step::Decided(_) => {}
                 },
                 _ = signals.next() => {
                     if self.gave_up.is_some() {
@@ -179,9 +188,9 @@ impl Once<'_> {
         if self.has_allowed && !approve::is_open(self.surface, &approval.id).await {
             return;
         }
-        let inquiry = Inquiry::new(approval, output.width_beside());
+        let request = Request::new(approval, output.width_beside());
         let decision = tokio::select! {
-            decision = ask(inquiry, typed) => Some(decision),
+            decision = ask(request, typed) => Some(decision),
             _ = signals.next() => None,
             () = until(approval.expires_at_ms) => return,
         };
@@ -234,19 +243,19 @@ impl Once<'_> {
 }
 
 /// Asks on stderr until there is an answer. No answer means no.
-async fn ask(mut inquiry: Inquiry<'_>, typed: &mut Lines) -> Decision {
+async fn ask(mut request: Request<'_>, typed: &mut Lines) -> Decision {
     let show =
-        |inquiry: &Inquiry<'_>| inquiry.lines().iter().for_each(|line| say(&format!("{line}\n")));
-    show(&inquiry);
+        |request: &Request<'_>| request.lines().iter().for_each(|line| say(&format!("{line}\n")));
+    show(&request);
     for _ in 0..MAX_TRIES {
         typed.forget();
-        say(&format!("  {} ", inquiry.choices()));
+        say(&format!("  {} ", request.choices()));
         match typed.next().await {
-            Ok(Some(line)) => match inquiry.meaning(&line) {
+            Ok(Some(line)) => match request.meaning(&line) {
                 Some(Choice::Decision(decision)) => return decision,
                 Some(Choice::ShowAll) => {
-                    inquiry.show_all();
-                    show(&inquiry);
+                    request.show_all();
+                    show(&request);
                 }
                 None => {}
             },

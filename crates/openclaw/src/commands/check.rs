@@ -1,7 +1,9 @@
 //! What was looked at, how it is, and what to do about it.
 
+use openclaw_mcp::status::ServerStatus;
 use serde_json::{Value, json};
 
+use super::mcp::show_servers;
 use crate::output::{BAD, FAINT, GOOD, Output, STRONG, lines_of, printable};
 
 /// One thing that was looked at.
@@ -87,11 +89,18 @@ pub(crate) fn is_well(checks: &[Check]) -> bool {
 pub(crate) struct Finding {
     pub(crate) about: String,
     pub(crate) checks: Vec<Check>,
+    /// What people see in place of the checks.
+    servers: Vec<ServerStatus>,
 }
 
 impl Finding {
     pub(crate) fn new(about: impl Into<String>, checks: Vec<Check>) -> Self {
-        Self { about: about.into(), checks }
+        Self { about: about.into(), checks, servers: Vec::new() }
+    }
+
+    /// The same, with servers that people see as a table.
+    pub(crate) fn with_servers(self, servers: Vec<ServerStatus>) -> Self {
+        Self { servers, ..self }
     }
 
     pub(crate) fn is_well(&self) -> bool {
@@ -99,6 +108,9 @@ impl Finding {
     }
 
     pub(crate) fn show(&self, output: &mut Output) {
+        if !self.servers.is_empty() {
+            return show_servers(&self.servers, output);
+        }
         output.line(format_args!("{STRONG}{}{STRONG:#}", self.about));
         self.checks.iter().for_each(|check| check.show(output));
     }

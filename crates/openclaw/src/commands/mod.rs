@@ -6,6 +6,7 @@ mod check;
 mod config;
 mod demo_server;
 mod gateway;
+mod inquiry;
 mod link;
 mod mcp;
 mod secrets;

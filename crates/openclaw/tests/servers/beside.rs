@@ -1,14 +1,13 @@
 //! Beside a gateway that runs, nothing is started here.
 
 use std::process::{Child, Stdio};
-use std::time::Instant;
 
-use openclaw_testkit::Script;
+use openclaw_testkit::{Script, processes};
 
 use crate::support::{LONG, Place};
 
 /// A gateway that is killed when the test is over; its servers go with it.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -17,13 +16,11 @@ impl Drop for Running {
     }
 }
 
-fn gateway(place: &Place) -> Running {
+pub(crate) fn gateway(place: &Place) -> Running {
     let mut command = place.command(&["gateway", "run", "--port", "0"]);
     let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    let begun = Instant::now();
-    while !place.path("gateway.json").exists() && begun.elapsed() < LONG {
-        std::thread::yield_now();
-    }
+    let is_missing = || if place.path("gateway.json").exists() { Vec::new() } else { vec![0] };
+    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "it never listened");
     running
 }
 

@@ -19,7 +19,7 @@ fn exit_codes_say_how_a_call_went() {
         (&["mcp", "call", "test", "ecko", "text=hi"], 2, "did you mean `echo`?"),
         (&["mcp", "call", "test", "echo"], 2, "must have the property \"text\""),
         (&["mcp", "call", "failing", "echo", "text=hi"], 3, "no licence found"),
-        (&["mcp", "call", "test", "sleep", "ms=600000", "--timeout", "5000"], 5, "timed out"),
+        (&["mcp", "call", "test", "sleep", "ms=600000", "--timeout", "15000"], 5, "timed out"),
     ] {
         let (exit, stdout, stderr) = place.said(args);
         assert_eq!(exit, code, "{args:?}: {stdout}{stderr}");
@@ -128,10 +128,11 @@ fn where_nobody_is_there_a_question_is_declined() {
 #[test]
 fn a_time_limit_counts_the_start_of_the_server_too() {
     let place = Place::new(&[("slow", &Script::new().start_delay_ms(600_000))]);
-    let (exit, _, stderr) =
-        place.said(&["mcp", "call", "slow", "echo", "text=hi", "--timeout", "300"]);
-    assert_eq!(exit, 5, "{stderr}");
-    assert!(stderr.contains("not ready after 300 ms"), "{stderr}");
+    for words in [["call", "slow", "echo"], ["read", "slow", "test://x"], ["prompt", "slow", "x"]] {
+        let (exit, _, stderr) = place.said(&[&["mcp"], &words[..], &["--timeout", "300"]].concat());
+        assert_eq!(exit, 5, "{words:?}: {stderr}");
+        assert!(stderr.contains("not ready after 300 ms"), "{words:?}: {stderr}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod answers;
 mod beside;
 mod calls;
+mod chat;
 mod endings;
 mod support;
 mod terminal;

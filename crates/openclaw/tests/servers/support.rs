@@ -95,6 +95,55 @@ sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 "#;
 
+/// Runs the program on a terminal, and types what follows each thing that is shown, in turn. Line editors
+/// ask where the cursor is: the terminal answers that, too.
+const IN_TURN: &str = r#"
+import json, os, pty, sys
+steps = [[e.encode(), a.encode()] for e, a in json.loads(sys.argv[1])]
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+shown, seen, asked = b"", 0, 0
+while True:
+    try:
+        more = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not more:
+        break
+    shown += more
+    while shown.count(b"\x1b[6n") > asked:
+        asked += 1
+        os.write(terminal, b"\x1b[1;1R")
+    if steps and steps[0][0] in shown[seen:]:
+        seen = shown.index(steps[0][0], seen) + len(steps[0][0])
+        os.write(terminal, steps.pop(0)[1])
+sys.stdout.buffer.write(shown)
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"#;
+
+/// The exit code, and what the terminal showed, of a conversation: what is waited for, and what is typed
+/// then.
+pub(crate) fn conversation(place: &Place, steps: &[(&str, &str)], args: &[&str]) -> (i32, String) {
+    let steps = serde_json::to_string(steps).unwrap();
+    let program = env!("CARGO_BIN_EXE_openclaw");
+    let mut command = Command::new("python3");
+    command.args(["-c", IN_TURN, &steps, program]).args(args);
+    command
+        .current_dir(place.folder.path())
+        .env("OPENCLAW_STATE_DIR", place.folder.path())
+        .env("TERM", "xterm")
+        .env("NO_COLOR", "1")
+        // Nobody's model is to be asked.
+        .env_remove("ANTHROPIC_API_KEY")
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("GEMINI_API_KEY")
+        .stdin(Stdio::null());
+    let output = command.output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// The exit code, and what the terminal showed.
 pub(crate) fn at_a_terminal(
     place: &Place,

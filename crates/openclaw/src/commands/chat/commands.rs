@@ -88,7 +88,7 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
         }
         ("/session", "") => tell_session(chat, "this conversation", output),
         ("/session", key) => {
-            chat.session = key.to_owned();
+            chat.session = chat.whom.session(key);
             tell_session(chat, "on with", output);
         }
         ("/sessions", "") => list(chat, output).await,

@@ -39,7 +39,10 @@ pub(super) async fn run(
         let spoken = match commands::take(chat, &line, output).await {
             Line::Empty | Line::Done => continue,
             Line::Exit => return Exit::Ok,
-            Line::Call(tool, args) => invoke::invoke(chat, tool, args, true, signals, output).await,
+            Line::Call(tool, args) => {
+                let editor = Some(&mut editor);
+                Box::pin(invoke::invoke(chat, tool, args, editor, signals, output)).await
+            }
             Line::Say(said) => {
                 Box::pin(speak(chat, said, Some(&mut editor), signals, output)).await
             }

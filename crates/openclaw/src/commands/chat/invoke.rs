@@ -1,15 +1,19 @@
 //! `/call TOOL {JSON}` where a real model listens: the tool is called without it.
 
+use std::collections::VecDeque;
+use std::pin::pin;
 use std::time::Instant;
 
 use openclaw_protocol::tools::{InvokeParams, InvokeResult};
-use openclaw_protocol::{AskError, Method, ask};
+use openclaw_protocol::{AskError, EventReceiver, Heard, Method, ask};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Chat;
+use super::editor::Editor;
+use super::elicit::{Desk, Led};
 use super::speak::Spoken;
-use crate::commands::talk::{Call, Ending, Message, View, fresh_key};
+use crate::commands::talk::{Call, Concern, Ending, Message, Step, View, fresh_key};
 use crate::output::Output;
 use crate::signals::{Signals, Wish};
 
@@ -18,7 +22,7 @@ pub(super) async fn invoke(
     chat: &Chat<'_>,
     tool: &str,
     args: &str,
-    can_draw: bool,
+    editor: Option<&mut Editor>,
     signals: &mut Signals,
     output: &mut Output,
 ) -> Spoken {
@@ -49,12 +53,16 @@ pub(super) async fn invoke(
         args: params.args.as_ref().and_then(|args| serde_json::from_str(args.get()).ok()),
         ..Call::default()
     };
-    let mut view = View::new(can_draw);
+    let mut view = View::new(editor.is_some());
     view.called(&call, output);
     let started = Instant::now();
-    let answer: Result<InvokeResult, AskError> = tokio::select! {
-        answer = ask(chat.surface, Method::ToolsInvoke, &params) => answer,
-        wish = signals.next() => {
+    // First of all: the server may ask at once.
+    let events = chat.surface.events();
+    let calling = ask(chat.surface, Method::ToolsInvoke, &params);
+    let under_way = UnderWay { events, held: VecDeque::new() };
+    let answer = match under_way.follow(chat, calling, editor, &mut view, signals, output).await {
+        Ok(answer) => answer,
+        Err(wish) => {
             view.new_line(output);
             return match wish {
                 Wish::Interrupt => Spoken::Over(Ending::Cancelled),
@@ -77,6 +85,87 @@ pub(super) async fn invoke(
     }
     view.returned(&call, output);
     Spoken::Over(if call.is_error { Ending::Failed } else { Ending::Done })
+}
+
+type Answered = Result<InvokeResult, AskError>;
+
+/// A call under way, during which its server may ask something.
+struct UnderWay {
+    events: EventReceiver,
+    /// What was asked while somebody was asked something else, and what needs no answer any more.
+    held: VecDeque<Step>,
+}
+
+impl UnderWay {
+    /// Waits for the answer; or says who wants to end it.
+    async fn follow(
+        mut self,
+        chat: &Chat<'_>,
+        calling: impl Future<Output = Answered>,
+        mut editor: Option<&mut Editor>,
+        view: &mut View,
+        signals: &mut Signals,
+        output: &mut Output,
+    ) -> Result<Answered, Wish> {
+        let mut calling = pin!(calling);
+        loop {
+            let step = match self.held.pop_front() {
+                Some(step) => step,
+                None => tokio::select! {
+                    biased;
+                    wish = signals.next() => return Err(wish),
+                    answer = &mut calling => return Ok(answer),
+                    step = next(&mut self.events) => step,
+                },
+            };
+            let (Step::Elicited(elicitation), Some(editor)) = (step, editor.as_deref_mut()) else {
+                continue;
+            };
+            let is_settled =
+                |step: &Step| matches!(step, Step::Decided(id) if *id == elicitation.id);
+            if self.held.iter().any(is_settled) {
+                continue;
+            }
+            let mut answered = None;
+            let settled = async {
+                while !self.held.back().is_some_and(is_settled) {
+                    tokio::select! {
+                        biased;
+                        answer = &mut calling => {
+                            answered = Some(answer);
+                            return;
+                        }
+                        step = next(&mut self.events) => self.held.push_back(step),
+                    }
+                }
+            };
+            let surface = chat.surface;
+            let mut desk = Desk { surface, editor, view, signals, output };
+            if let Led::Wish(wish) = desk.lead(&elicitation, settled).await {
+                return Err(wish);
+            }
+            if let Some(answer) = answered {
+                return Ok(answer);
+            }
+        }
+    }
+}
+
+/// What servers ask next, and what of it needs no answer any more. Safe to cancel.
+async fn next(events: &mut EventReceiver) -> Step {
+    // No run has this name: of the events of turns, none is of interest.
+    let concern = Concern { run: "", session: "" };
+    loop {
+        match events.next().await {
+            Some(Heard::Event(event)) => match Step::of(&event, concern) {
+                Some(step @ (Step::Elicited(_) | Step::Decided(_))) => return step,
+                _ => {}
+            },
+            Some(Heard::Lagged(_)) => {}
+            // The call ends with the connection.
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// What a tool gave: its texts if it gave parts, a text as it is, anything else as JSON.

@@ -3,6 +3,7 @@
 mod commands;
 mod complete;
 mod editor;
+mod elicit;
 mod greeting;
 mod interactive;
 mod invoke;
@@ -13,6 +14,7 @@ mod watch;
 use std::path::Path;
 
 use openclaw_protocol::Surface;
+use openclaw_protocol::keys::MAIN;
 
 use super::link::{Need, Role, with_link};
 use super::talk::Whom;
@@ -37,7 +39,7 @@ pub(crate) fn chat(args: &ChatArgs, flag: Option<&Path>, edge: &Edge, output: &m
         return Exit::Usage;
     }
     let can_edit = edge.can_edit();
-    let role = if can_edit { Role::Person } else { Role::Script };
+    let role = if can_edit { Role::Chatting } else { Role::Script };
     let history = match edge.paths(flag) {
         Ok(paths) => paths.state.join("chat-history"),
         Err(error) => {
@@ -52,7 +54,7 @@ pub(crate) fn chat(args: &ChatArgs, flag: Option<&Path>, edge: &Edge, output: &m
             Ok(whom) => whom,
             Err(exit) => return exit,
         };
-        let session = args.session.clone().unwrap_or_else(|| whom.main.clone());
+        let session = whom.session(session.unwrap_or(MAIN));
         let mut chat = Chat { surface, is_remote: link.is_remote, whom, session };
         if can_edit {
             Box::pin(interactive::run(&mut chat, &history, signals, output)).await

@@ -30,7 +30,7 @@ pub(super) async fn run(chat: &mut Chat<'_>, signals: &mut Signals, output: &mut
             Line::Empty | Line::Done => continue,
             Line::Exit => return exit,
             Line::Call(tool, args) => {
-                invoke::invoke(chat, tool, args, false, signals, output).await
+                Box::pin(invoke::invoke(chat, tool, args, None, signals, output)).await
             }
             Line::Say(said) => Box::pin(speak(chat, said, None, signals, output)).await,
         };

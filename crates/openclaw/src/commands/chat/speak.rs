@@ -1,15 +1,18 @@
-//! One turn of a chat: it is shown as it comes, somebody is asked about calls, Ctrl-C ends it.
+//! One turn of a chat: it is shown as it comes, somebody is asked about calls and by servers, Ctrl-C ends
+//! it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use openclaw_protocol::approvals::{Approval, Decision};
+use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::time::timeout;
 
 use super::Chat;
 use super::commands::{self, Said, Unknown};
 use super::editor::{Ask, Editor, Typed};
-use crate::commands::talk::approve::{self, Choice, Inquiry};
+use super::elicit::{Desk, Led};
+use crate::commands::talk::approve::{self, Choice, Request};
 use crate::commands::talk::{Answer, Ending, Server, Step, Turn, View, Words, servers, settled};
 use crate::output::{FAINT, Output};
 use crate::signals::{Signals, Wish};
@@ -156,6 +159,11 @@ impl Speaker<'_, '_> {
                         return Spoken::Leave;
                     }
                 }
+                Step::Elicited(elicitation) => {
+                    if self.elicited(&elicitation, chat, signals, output).await {
+                        return Spoken::Leave;
+                    }
+                }
                 Step::Decided(id) => drop(self.decided.insert(id)),
                 Step::Leaving(reason) => {
                     self.view.notice(&format!("the gateway ends: {reason}"), output);
@@ -174,7 +182,8 @@ impl Speaker<'_, '_> {
         let is_last = wish != Wish::Interrupt || self.is_ending;
         if !self.is_ending {
             self.is_ending = true;
-            self.view.note(&format!("{FAINT}cancelling; Ctrl-C again leaves{FAINT:#}"), output);
+            let words = if is_last { "cancelling" } else { "cancelling; Ctrl-C again leaves" };
+            self.view.note(&format!("{FAINT}{words}{FAINT:#}"), output);
             // That it cannot be told changes nothing: it is not waited for any longer.
             let _ = timeout(GOODBYE, self.turn.abort()).await;
         }
@@ -196,15 +205,15 @@ impl Speaker<'_, '_> {
         if self.has_allowed && !approve::is_open(chat.surface, &approval.id).await {
             return false;
         }
-        let mut inquiry = Inquiry::new(approval, output.width());
-        self.view.lines(&inquiry.lines(), output);
+        let mut request = Request::new(approval, output.width());
+        self.view.lines(&request.lines(), output);
         for _ in 0..MAX_TRIES {
-            let decision = match self.answer(&inquiry, &approval.id, signals).await {
-                Heard::Typed(Typed::Line(line)) => match inquiry.meaning(&line) {
+            let decision = match self.answer(&request, &approval.id, signals).await {
+                Heard::Typed(Typed::Line(line)) => match request.meaning(&line) {
                     Some(Choice::Decision(decision)) => decision,
                     Some(Choice::ShowAll) => {
-                        inquiry.show_all();
-                        self.view.lines(&inquiry.lines(), output);
+                        request.show_all();
+                        self.view.lines(&request.lines(), output);
                         continue;
                     }
                     None => continue,
@@ -224,11 +233,46 @@ impl Speaker<'_, '_> {
         false
     }
 
+    /// Somebody answers what a server wants to know; whether the program is to end.
+    async fn elicited(
+        &mut self,
+        elicitation: &Elicitation,
+        chat: &Chat<'_>,
+        signals: &mut Signals,
+        output: &mut Output,
+    ) -> bool {
+        let Self { turn, view, editor, held, decided, is_ending, .. } = self;
+        let Some(editor) = editor.as_deref_mut() else { return false };
+        // It may have been answered elsewhere while somebody here was asked something else.
+        let is_settled = |step: &Step| match step {
+            Step::Decided(id) => *id == elicitation.id,
+            Step::Over(_) => true,
+            _ => false,
+        };
+        let is_old = decided.contains(&elicitation.id) || held.iter().any(is_settled);
+        if *is_ending || is_old {
+            return false;
+        }
+        let settled = async {
+            loop {
+                held.push_back(turn.next().await);
+                if held.back().is_some_and(is_settled) {
+                    return;
+                }
+            }
+        };
+        let mut desk = Desk { surface: chat.surface, editor, view, signals, output };
+        match desk.lead(elicitation, settled).await {
+            Led::On => false,
+            Led::Wish(wish) => self.end(wish, output).await,
+        }
+    }
+
     /// One answer to a question. What happens meanwhile is kept; a question that was decided elsewhere
     /// is taken back.
-    async fn answer(&mut self, inquiry: &Inquiry<'_>, id: &str, signals: &mut Signals) -> Heard {
+    async fn answer(&mut self, request: &Request<'_>, id: &str, signals: &mut Signals) -> Heard {
         let Some(editor) = self.editor.as_deref_mut() else { return Heard::NotAsked };
-        editor.begin(Ask::Choice(inquiry.choices()));
+        editor.begin(Ask::Choice(request.choices()));
         loop {
             let step = tokio::select! {
                 biased;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
+use openclaw_gateway::Setup;
 use openclaw_gateway::serve::{ServeError, Served, serve};
 use openclaw_gateway::socket::ListenError;
 use openclaw_gateway::state::ClaimError;
@@ -46,7 +47,7 @@ async fn attend(
         Err(error) => return cannot_start(&error, output),
     };
     let setup = match setup(config.clone(), paths, edge, output) {
-        Ok(setup) => setup,
+        Ok(setup) => Setup { people: true, ..setup },
         Err(exit) => return exit,
     };
     let served = match serve(setup, args.bind, args.port).await {

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use openclaw_gateway::state::Running;
+use openclaw_mcp::status::ServerStatus;
 use openclaw_protocol::Method;
 use openclaw_protocol::client::ConnectError;
 use openclaw_protocol::health::{StatusParams, StatusResult};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::duration_words;
@@ -31,6 +33,8 @@ pub(crate) struct Well {
     pub(crate) running: Running,
     pub(crate) status: StatusResult,
     pub(crate) servers: Vec<Server>,
+    /// The same, with all that is known of them.
+    pub(crate) statuses: Vec<ServerStatus>,
     /// Its agents, as it tells of them.
     pub(crate) agents: Vec<Agent>,
     /// The file that it has read.
@@ -65,18 +69,22 @@ pub(crate) async fn standing(state: &Path) -> Standing {
     match look::<_, StatusResult>(&client, Method::Status, &StatusParams::default()).await {
         Ok(status) => {
             let mcp: Mcp = read(status.mcp.as_deref());
-            let servers = mcp.servers.into_iter();
-            let servers =
-                servers.filter_map(|server| serde_json::from_value(server).ok()).collect();
+            let servers = each(&mcp.servers);
+            let statuses = each(&mcp.servers);
             let agents = read(status.agents.as_deref());
             let config = client.hello().snapshot.config_path.clone();
-            Standing::Well(Box::new(Well { running, status, servers, agents, config }))
+            Standing::Well(Box::new(Well { running, status, servers, statuses, agents, config }))
         }
         Err(error) => Standing::Unwell(running, error.to_string(), None),
     }
 }
 
-fn read<T: Default + serde::de::DeserializeOwned>(raw: Option<&serde_json::value::RawValue>) -> T {
+/// One that cannot be read is left out: it is of a newer gateway.
+fn each<T: DeserializeOwned>(values: &[Value]) -> Vec<T> {
+    values.iter().filter_map(|value| T::deserialize(value).ok()).collect()
+}
+
+fn read<T: Default + DeserializeOwned>(raw: Option<&serde_json::value::RawValue>) -> T {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 

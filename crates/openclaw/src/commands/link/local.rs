@@ -36,7 +36,10 @@ impl Local {
         edge: &Edge,
         output: &mut Output,
     ) -> Result<Self, Exit> {
-        let gateway = Gateway::start(setup(config, paths, edge, output)?).await;
+        // Servers are told at the start whether somebody can be asked.
+        let people = role == Role::Chatting;
+        let setup = Setup { people, ..setup(config, paths, edge, output)? };
+        let gateway = Gateway::start(setup).await;
         let gateway = gateway.map_err(|error| {
             tell_start(&error, output);
             Exit::Failed
@@ -72,7 +75,7 @@ pub(crate) fn setup(
         resolver,
         environment: environment.clone(),
         guard: edge.guard_command().map_or_else(Guard::none, Guard::new),
-        // Servers' questions have no place in the protocol yet: nobody is there to answer them.
+        // The gateway itself asks whoever is connected, if there may be somebody.
         host: Host { person: None, lender: None, roots: Vec::new() },
     };
     let folders = keep::folders(&paths.state);
@@ -84,6 +87,7 @@ pub(crate) fn setup(
         fleet: fleet::Setup { surroundings, folders, office, tries_again: true },
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        people: false,
     })
 }
 
@@ -107,7 +111,7 @@ fn caller(role: Role) -> Caller {
         client: options.client,
         role: options.role,
         scopes: role.scopes(options.scopes),
-        caps: options.caps,
+        caps: role.caps(options.caps),
         commands: Vec::new(),
         remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         connection: "this process".to_owned(),

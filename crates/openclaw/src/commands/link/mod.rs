@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
+use openclaw_protocol::connect::caps;
 use openclaw_protocol::{AskError, ErrorCode, ErrorShape, Method, Scope, Surface, ask, detail};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -39,6 +40,8 @@ pub(crate) enum Need {
 /// What a front end is to the agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
+    /// Somebody sits there, who can be asked about calls, and whom servers can ask.
+    Chatting,
     /// Somebody sits there, who can be asked about calls.
     Person,
     /// Nobody does: were it asked, a call would wait in vain.
@@ -54,6 +57,14 @@ impl Role {
             all.retain(|scope| !asked.contains(&Some(scope.as_str())));
         }
         all
+    }
+
+    /// What it can show, beside all that every front end can.
+    fn caps(self, mut usual: Vec<String>) -> Vec<String> {
+        if self == Self::Chatting {
+            usual.push(caps::ELICITATION.to_owned());
+        }
+        usual
     }
 }
 

@@ -10,8 +10,8 @@ use openclaw_protocol::client::{Client, ConnectError, Options};
 use super::Role;
 use crate::output::Output;
 
-/// How long a gateway on this machine may take to let us in.
-const CONNECT: Duration = Duration::from_secs(1);
+/// How long a gateway on this machine may take to let us in. It runs, or nobody would be called.
+const CONNECT: Duration = Duration::from_secs(5);
 
 /// Calls the gateway that runs on the state folder. One that does not answer is told, and done without; so is one
 /// that works with another file than the one that was asked for.
@@ -43,8 +43,8 @@ pub(super) async fn find(paths: &Paths, role: Role, output: &mut Output) -> Opti
 async fn call(running: &Running, role: Role) -> Result<Client, ConnectError> {
     let version = env!("CARGO_PKG_VERSION");
     let options = Options::new(running.url.clone(), running.token.clone(), version);
-    let scopes = role.scopes(options.scopes);
-    Client::connect(&Options { connect_timeout: CONNECT, scopes, ..options }).await
+    let (scopes, caps) = (role.scopes(options.scopes), role.caps(options.caps));
+    Client::connect(&Options { connect_timeout: CONNECT, scopes, caps, ..options }).await
 }
 
 /// The gateway of a state folder, and whether it answers.

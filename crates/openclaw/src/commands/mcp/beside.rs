@@ -18,8 +18,9 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::Signals;
 
-/// How long a gateway on this machine may take to let us in: whoever waits longer is quicker alone.
-const CONNECT: Duration = Duration::from_millis(300);
+/// How long a gateway on this machine may take to let us in. It runs, or nobody would be called: on a busy
+/// machine it is slow, and servers of our own would not be those that are meant.
+const CONNECT: Duration = Duration::from_secs(5);
 /// How long an answer may take. Calls have time-outs of their own.
 const ANSWER: Duration = Duration::from_secs(2 * 60 * 60);
 

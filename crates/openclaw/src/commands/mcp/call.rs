@@ -19,7 +19,7 @@ use super::answer;
 use super::arguments::{self, Sources};
 use super::beside::{Gateway, beside, tell};
 use super::host::{Need, Session, Terminal, somebody, unknown_server, with_session};
-use crate::cli::CallArgs;
+use crate::cli::{CallArgs, TimeArgs};
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -47,11 +47,7 @@ pub(super) fn call(args: &CallArgs, flag: Option<&Path>, edge: &Edge, output: &m
         have_it_called(args, &stdin, gateway, terminal.as_ref(), output).await
     });
     exit.unwrap_or_else(|| {
-        let need = Need {
-            answers: true,
-            timeout: args.timeout.map(|ms| Duration::from_millis(ms.get())),
-            ..Need::of(&args.whose)
-        };
+        let need = Need { answers: true, timeout: args.time.all(), ..Need::of(&args.whose) };
         with_session(need, flag, edge, output, async |session, output| {
             carry_out(args, &stdin, session, output).await.unwrap_or_else(|exit| exit)
         })
@@ -96,7 +92,7 @@ async fn have_it_called(
         args: Some(read_arguments(&schema, owner, words, stdin, output)?),
         session_key: None,
         approve: Some(args.approve),
-        timeout_ms: args.timeout.map(std::num::NonZero::get),
+        timeout_ms: args.time.in_ms(),
         raw: Some(args.show.raw),
     };
     let mut called: Result<Outcome, Problem> = gateway.try_ask(Method::McpCall, &params).await;
@@ -123,7 +119,7 @@ async fn carry_out(
     session: &Session,
     output: &mut Output,
 ) -> Result<Exit, Exit> {
-    let all = args.timeout.map(|ms| Duration::from_millis(ms.get()));
+    let all = args.time.all();
     let started = Instant::now();
     let (tool, words) = match all {
         Some(all) => match timeout(all, find(args, session, output)).await {
@@ -152,6 +148,25 @@ async fn carry_out(
 
 fn outside(name: &str) -> String {
     clean_line(Untrusted::new(name), NAME_CHARS)
+}
+
+/// Waits for a server; how much time is left, if it is limited.
+pub(super) async fn ready_in_time(
+    server: &str,
+    time: &TimeArgs,
+    session: &Session,
+    output: &mut Output,
+) -> Result<Option<Duration>, Exit> {
+    let Some(all) = time.all() else {
+        session.ready(server, output).await?;
+        return Ok(None);
+    };
+    let started = Instant::now();
+    match timeout(all, session.ready(server, output)).await {
+        Ok(ready) => drop(ready?),
+        Err(_) => return Err(too_late(all, output)),
+    }
+    Ok(Some(all.saturating_sub(started.elapsed())))
 }
 
 fn too_late(after: Duration, output: &mut Output) -> Exit {

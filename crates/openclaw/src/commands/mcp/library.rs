@@ -1,6 +1,7 @@
 //! `openclaw mcp resources | read | prompts | prompt`: what servers have besides tools (B14, B15).
 
 use std::path::Path;
+use std::time::Duration;
 
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
@@ -15,7 +16,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::beside::{beside, tell};
-use super::call::WHO;
+use super::call::{WHO, ready_in_time};
 use super::host::{Need, Session, with_servers, with_session};
 use super::tools::tell_missing;
 use super::{answer, arguments};
@@ -168,23 +169,31 @@ fn show_rows(rows: &[[String; 3]], what: &str, output: &mut Output) -> Exit {
     Exit::Ok
 }
 
+fn in_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
     let params = ReadParams {
         agent_id: args.whose.agent.clone(),
         server: args.server.clone(),
         uri: args.uri.clone(),
         raw: Some(args.show.raw),
+        timeout_ms: args.time.in_ms(),
     };
     let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
         let outcome = gateway.ask(Method::McpRead, &params, output).await?;
         Ok(answer::show(&outcome, &args.uri, &args.show, output))
     });
     exit.unwrap_or_else(|| {
-        let need = Need { answers: true, ..Need::of(&args.whose) };
+        let timeout = args.time.all();
+        let need = Need { answers: true, timeout, ..Need::of(&args.whose) };
         with_session(need, flag, edge, output, async |session, output| {
-            if let Err(exit) = session.ready(&args.server, output).await {
-                return exit;
-            }
+            let left = match ready_in_time(&args.server, &args.time, session, output).await {
+                Ok(left) => left,
+                Err(exit) => return exit,
+            };
+            let params = ReadParams { timeout_ms: left.map(in_ms), ..params };
             match mcp::read(&session.tools, &params, WHO).await {
                 Ok(outcome) => answer::show(&outcome, &args.uri, &args.show, output),
                 Err(problem) => tell(&problem, output),
@@ -212,17 +221,21 @@ pub(super) fn prompt(
         name: args.name.clone(),
         args: Some(arguments),
         raw: Some(args.show.raw),
+        timeout_ms: args.time.in_ms(),
     };
     let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
         let outcome = gateway.ask(Method::McpPrompt, &params, output).await?;
         Ok(answer::show(&outcome, &args.name, &args.show, output))
     });
     exit.unwrap_or_else(|| {
-        let need = Need { answers: true, ..Need::of(&args.whose) };
+        let timeout = args.time.all();
+        let need = Need { answers: true, timeout, ..Need::of(&args.whose) };
         with_session(need, flag, edge, output, async |session, output| {
-            if let Err(exit) = session.ready(&args.server, output).await {
-                return exit;
-            }
+            let left = match ready_in_time(&args.server, &args.time, session, output).await {
+                Ok(left) => left,
+                Err(exit) => return exit,
+            };
+            let params = PromptParams { timeout_ms: left.map(in_ms), ..params };
             match mcp::prompt(&session.tools, &params, WHO).await {
                 Ok(outcome) => answer::show(&outcome, &args.name, &args.show, output),
                 Err(problem) => tell(&problem, output),

@@ -8,7 +8,6 @@ mod call;
 mod check;
 mod connect;
 mod doctor;
-mod form;
 mod host;
 mod import;
 mod library;
@@ -34,6 +33,7 @@ use crate::output::Output;
 
 pub(super) use doctor::findings;
 pub(super) use host::keep;
+pub(super) use servers::show as show_servers;
 
 /// Runs the verb that was asked for.
 pub(crate) fn run(

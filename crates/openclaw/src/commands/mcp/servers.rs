@@ -68,7 +68,8 @@ fn tell(result: &ServersResult, output: &mut Output) -> Exit {
     Exit::Unavailable
 }
 
-fn show(statuses: &[ServerStatus], output: &mut Output) {
+/// Servers, and how they are, for people.
+pub(crate) fn show(statuses: &[ServerStatus], output: &mut Output) {
     let rule = "─".repeat(usize::from(output.width()).min(RULE));
     let (least, most) = NAME_COLUMN;
     let longest = statuses.iter().map(|status| status.name.chars().count()).max().unwrap_or(0);

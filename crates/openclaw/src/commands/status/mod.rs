@@ -38,7 +38,9 @@ async fn look(paths: &Paths, loaded: &Loaded, standing: &Standing, edge: &Edge) 
     let mut findings = vec![configuration(paths, loaded), gateway(standing, paths)];
     if let Some(config) = &loaded.config {
         findings.push(models(config, paths, standing, edge).await);
-        findings.push(Finding::new("Servers", servers::checks(config, standing)));
+        let checks = servers::checks(config, standing);
+        let table = servers::table(config, standing);
+        findings.push(Finding::new("Servers", checks).with_servers(table));
         findings.push(Finding::new("Secrets", secrets::checks(config, edge).await));
     }
     findings.push(Finding::new("State", files::sizes(&paths.state)));

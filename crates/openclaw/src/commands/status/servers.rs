@@ -1,6 +1,8 @@
 //! The servers: as the gateway has them, or as they are configured.
 
 use openclaw_config::Config;
+use openclaw_mcp::agent::at_rest;
+use openclaw_mcp::status::{ServerState, ServerStatus};
 
 use crate::commands::check::Check;
 use crate::commands::gateway::Standing;
@@ -22,6 +24,32 @@ pub(super) fn checks(config: &Config, standing: &Standing) -> Vec<Check> {
         checks.push(Check::note("there are none; `openclaw mcp add` adds one"));
     }
     checks
+}
+
+/// The same servers, as people see them.
+pub(super) fn table(config: &Config, standing: &Standing) -> Vec<ServerStatus> {
+    let mut all: Vec<ServerStatus> = Vec::new();
+    let mut is_started = false;
+    if let Standing::Well(well) = standing {
+        is_started = true;
+        all.extend(well.statuses.iter().cloned());
+    }
+    for status in config.agents.iter().flat_map(at_rest) {
+        // What a gateway would have started is its to tell.
+        let is_its = is_started && status.state == ServerState::Idle;
+        let is_known = all.iter().any(|it| it.name == status.name && it.target == status.target);
+        if !is_its && !is_known {
+            all.push(status);
+        }
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    for status in &mut all {
+        if let Some(trouble) = &mut status.last_error {
+            let look = || format!("`openclaw mcp doctor {}` looks closer", status.name);
+            trouble.hint.get_or_insert_with(look);
+        }
+    }
+    all
 }
 
 fn running(servers: &[crate::commands::talk::Server]) -> Vec<Check> {

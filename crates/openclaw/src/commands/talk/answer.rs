@@ -48,6 +48,13 @@ impl Ending {
         }
     }
 
+    pub(super) fn of_abort(reason: Option<&str>) -> Self {
+        match reason {
+            Some("timeout") => Self::TimedOut,
+            _ => Self::Cancelled,
+        }
+    }
+
     pub(super) fn of_error(kind: Option<ErrorKind>) -> Self {
         match kind {
             Some(ErrorKind::Timeout) => Self::TimedOut,

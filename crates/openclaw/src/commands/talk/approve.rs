@@ -23,14 +23,14 @@ pub(crate) enum Choice {
 }
 
 /// A call that somebody is asked about.
-pub(crate) struct Inquiry<'a> {
+pub(crate) struct Request<'a> {
     approval: &'a Approval,
     arguments: Arguments,
     width: u16,
     wants_all: bool,
 }
 
-impl<'a> Inquiry<'a> {
+impl<'a> Request<'a> {
     /// About a call, on a terminal so wide.
     pub(crate) fn new(approval: &'a Approval, width: u16) -> Self {
         let arguments = Arguments::read(approval.args.as_ref().map_or("{}", |args| args.get()));
@@ -167,23 +167,23 @@ mod tests {
     fn only_what_is_offered_can_be_chosen() {
         let decided = |decision| Some(Choice::Decision(decision));
         let all = approval(&[Decision::AllowOnce, Decision::AllowAlways, Decision::Deny]);
-        let all = Inquiry::new(&all, 80);
+        let all = Request::new(&all, 80);
         assert_eq!(all.choices(), "[y] once  [a] always for this tool  [n] no");
         assert_eq!(all.meaning(" Y "), decided(Decision::AllowOnce));
         assert_eq!(all.meaning("always"), decided(Decision::AllowAlways));
         assert_eq!((all.meaning(""), all.meaning("s")), (None, None));
         let once = approval(&[Decision::AllowOnce, Decision::Deny]);
-        let once = Inquiry::new(&once, 80);
+        let once = Request::new(&once, 80);
         assert_eq!(once.choices(), "[y] once  [n] no");
         assert_eq!(once.meaning("a"), None);
         let none = approval(&[]);
-        assert_eq!(Inquiry::new(&none, 80).meaning("n"), decided(Decision::Deny));
+        assert_eq!(Request::new(&none, 80).meaning("n"), decided(Decision::Deny));
     }
 
     #[test]
     fn the_question_names_the_tool_and_its_arguments() {
         let approval = approval(&[Decision::AllowOnce]);
-        let lines = Inquiry::new(&approval, 80).lines();
+        let lines = Request::new(&approval, 80).lines();
         let plain = anstream::adapter::strip_str(&lines[0]).to_string();
         assert_eq!(plain, "? Allow mcp_git_push(force=true)?");
     }
@@ -193,7 +193,7 @@ mod tests {
         let command = format!("echo {}; rm -rf ~", "-".repeat(500));
         let args = serde_json::value::to_raw_value(&serde_json::json!({ "command": command })).ok();
         let approval = Approval { args, ..approval(&[Decision::AllowOnce]) };
-        let lines = Inquiry::new(&approval, 80).lines().join("\n");
+        let lines = Request::new(&approval, 80).lines().join("\n");
         assert!(lines.contains("; rm -rf ~\""), "{lines}");
     }
 
@@ -202,12 +202,12 @@ mod tests {
         let text = format!("{}THE END", "x".repeat(9_000));
         let args = serde_json::value::to_raw_value(&serde_json::json!({ "text": text })).ok();
         let approval = Approval { args, ..approval(&[Decision::AllowOnce]) };
-        let mut inquiry = Inquiry::new(&approval, 80);
-        assert!(inquiry.lines().join("\n").contains("5014 more characters are not shown"));
-        assert_eq!(inquiry.choices(), "[y] once  [s] show all");
-        assert_eq!(inquiry.meaning("s"), Some(Choice::ShowAll));
-        inquiry.show_all();
-        assert!(inquiry.lines().join("\n").contains("THE END"));
-        assert_eq!((inquiry.choices().as_str(), inquiry.meaning("s")), ("[y] once", None));
+        let mut request = Request::new(&approval, 80);
+        assert!(request.lines().join("\n").contains("5014 more characters are not shown"));
+        assert_eq!(request.choices(), "[y] once  [s] show all");
+        assert_eq!(request.meaning("s"), Some(Choice::ShowAll));
+        request.show_all();
+        assert!(request.lines().join("\n").contains("THE END"));
+        assert_eq!((request.choices().as_str(), request.meaning("s")), ("[y] once", None));
     }
 }

@@ -12,8 +12,12 @@ const LAST: u32 = 20;
 
 /// The answer of a turn that is over, from the history.
 pub(super) async fn answer(surface: &dyn Surface, sent: &SendParams, status: SendStatus) -> Answer {
-    if status == SendStatus::Error {
-        return Answer::failed("the turn failed, and why was not heard".to_owned());
+    match status {
+        SendStatus::Error => {
+            return Answer::failed("the turn failed, and why was not heard".to_owned());
+        }
+        SendStatus::Timeout => return Answer::bare(Ending::TimedOut),
+        SendStatus::Started | SendStatus::InFlight | SendStatus::Ok => {}
     }
     let params = HistoryParams {
         session_key: sent.session_key.clone(),

@@ -18,7 +18,7 @@ pub(crate) use call::Call;
 pub(crate) use lines::{Lines, whole_stdin};
 pub(crate) use parts::{Message, Part};
 pub(crate) use servers::{Server, servers, settled};
-pub(crate) use step::Step;
+pub(crate) use step::{Concern, Step};
 pub(crate) use turn::{Turn, Words};
 pub(crate) use view::{Painter, View};
 pub(crate) use whom::Whom;

@@ -50,7 +50,10 @@ impl Server {
             "idle" => "starts when it is used".to_owned(),
             "disabled" => "is switched off".to_owned(),
             "closed" => "was ended".to_owned(),
-            "needs-auth" => format!("needs a login: `openclaw mcp auth {}`", self.name),
+            "needs-auth" => {
+                let hint = self.last_error.as_ref().and_then(|trouble| trouble.hint.as_deref());
+                hint.map_or("needs a login".to_owned(), |hint| format!("needs a login: {hint}"))
+            }
             state => {
                 let again = if state == "restarting" { "; it is tried again" } else { "" };
                 match &self.last_error {

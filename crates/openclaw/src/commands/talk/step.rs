@@ -2,6 +2,7 @@
 
 use openclaw_protocol::approvals::{Approval, ResolvedEvent};
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState};
+use openclaw_protocol::mcp::elicitation::{self, Elicitation};
 use openclaw_protocol::{Event, Shutdown, names};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -28,7 +29,9 @@ pub(crate) enum Step {
     Notice(String),
     /// Somebody must decide.
     Asked(Box<Approval>),
-    /// Somebody has decided, or nobody can any more.
+    /// A server wants to know something of somebody.
+    Elicited(Box<Elicitation>),
+    /// Somebody has decided or answered, or nobody can any more.
     Decided(String),
     /// The gateway ends.
     Leaving(String),
@@ -65,6 +68,13 @@ impl Step {
             names::APPROVAL_RESOLVED => {
                 read::<ResolvedEvent>(event).map(|resolved| Self::Decided(resolved.id))
             }
+            // Whoever is told of it follows the conversation.
+            names::MCP_ELICITATION_REQUESTED => {
+                read(event).map(|elicitation| Self::Elicited(Box::new(elicitation)))
+            }
+            names::MCP_ELICITATION_RESOLVED => {
+                read::<elicitation::ResolvedEvent>(event).map(|it| Self::Decided(it.id))
+            }
             names::SHUTDOWN => read::<Shutdown>(event).map(|event| Self::Leaving(event.reason)),
             _ => None,
         }
@@ -90,7 +100,8 @@ fn of_chat(state: ChatState) -> Option<Step> {
             over(Answer { stop_reason, usage, ..Answer::new(ending, message.as_ref()) })
         }
         ChatState::Aborted { message, error_message, stop_reason } => {
-            let answer = Answer::new(Ending::Cancelled, message.as_ref());
+            let ending = Ending::of_abort(stop_reason.as_deref());
+            let answer = Answer::new(ending, message.as_ref());
             over(Answer { stop_reason, error: error_message, ..answer })
         }
         ChatState::Error { message, error_message, error_kind, usage, stop_reason, .. } => {

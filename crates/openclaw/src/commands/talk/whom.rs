@@ -1,6 +1,7 @@
 //! Whom a front end talks to: an agent, its model, and a conversation.
 
 use openclaw_protocol::agents::{Agent, ListParams, ListResult};
+use openclaw_protocol::keys::{self, agent_of};
 use openclaw_protocol::{AskError, Method, Surface};
 
 use super::fresh_key;
@@ -15,8 +16,6 @@ const OFFLINE: &str = "offline";
 #[derive(Debug, Clone)]
 pub(crate) struct Whom {
     pub(crate) agent: String,
-    /// The key of the agent's main conversation.
-    pub(crate) main: String,
     pub(crate) model: String,
     pub(crate) fallbacks: Vec<String>,
     /// Whether somebody asked for this agent by its id.
@@ -51,15 +50,14 @@ impl Whom {
             output.problem(&message, Some("leave out one of `--agent` and `--session`"));
             return Err(Exit::Usage);
         }
-        Ok(Self::new(agent, &known.main_key, asked.is_some()))
+        Ok(Self::new(agent, asked.is_some()))
     }
 
-    fn new(agent: &Agent, main_key: &str, is_asked_for: bool) -> Self {
+    fn new(agent: &Agent, is_asked_for: bool) -> Self {
         let model = agent.model.clone();
         let primary = model.as_ref().and_then(|model| model.primary.clone());
         Self {
             agent: agent.id.clone(),
-            main: format!("agent:{}:{main_key}", agent.id),
             model: primary.unwrap_or_else(|| OFFLINE.to_owned()),
             fallbacks: model.and_then(|model| model.fallbacks).unwrap_or_default(),
             is_asked_for,
@@ -78,15 +76,14 @@ impl Whom {
         is_needed.then(|| self.agent.clone())
     }
 
+    /// The key of a conversation that somebody names.
+    pub(crate) fn session(&self, named: &str) -> String {
+        keys::whole(named, &self.agent)
+    }
+
     /// The key of a conversation that is not there yet.
     pub(crate) fn new_session(&self) -> String {
         let key: String = fresh_key().chars().filter(|c| *c != '-').take(12).collect();
         format!("agent:{}:{key}", self.agent)
     }
-}
-
-/// The agent in the key of a conversation: `agent:ID:…`.
-fn agent_of(session: &str) -> Option<&str> {
-    let (agent, rest) = session.strip_prefix("agent:")?.split_once(':')?;
-    (!agent.is_empty() && !rest.is_empty()).then_some(agent)
 }

@@ -95,7 +95,7 @@ async fn examine(status: &ServerStatus, session: &Session, environment: &Environ
         }
         None => vec![resting(status)],
     };
-    Finding { about: name.to_owned(), checks }
+    Finding::new(name, checks)
 }
 
 fn resting(status: &ServerStatus) -> Check {

@@ -4,17 +4,12 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use openclaw_mcp::client::{Answer, Person, Question, Wanted};
-use serde_json::{Map, Value};
+use openclaw_mcp::client::{Answer, Person, Question};
 use tokio::sync::Mutex;
 
 use super::progress::Screen;
-use crate::commands::mcp::form::{Field, Filled};
+use crate::commands::inquiry::{Inquiry, Next, is_yes};
 use crate::commands::talk::Lines;
-use crate::output::{FAINT, STRONG, printable};
-
-/// How often somebody may try to fill in one field.
-const MAX_TRIES: usize = 5;
 
 /// Somebody at a terminal. A clone is the same.
 #[derive(Clone)]
@@ -57,11 +52,17 @@ impl Terminal {
         // One question at a time: two servers may ask at once.
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
-        let (server, message) = (printable(&question.server), printable(&question.message));
-        say(&format!("\n{STRONG}{server}{STRONG:#} asks: {message}\n"));
-        match question.wanted {
-            Wanted::Visit(url) => visit(&url, &mut typed).await,
-            Wanted::Form(schema) => fill_in(&schema, &mut typed).await,
+        let mut inquiry = Inquiry::new(&question.server, &question.message, &question.wanted);
+        say(&format!("\n{}\n", inquiry.introduction().join("\n")));
+        // Each question is asked a bounded number of times, and their number is bounded.
+        loop {
+            let line = answer_to(&format!("  {} ", inquiry.question()), &mut typed).await;
+            let Some(line) = line else { return Answer::Cancel };
+            match inquiry.typed(&line) {
+                Next::Ask => {}
+                Next::Again(why) => say(&format!("    {why}\n")),
+                Next::Done(answer) => return answer,
+            }
         }
     }
 }
@@ -70,61 +71,6 @@ impl Person for Terminal {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(self.answer(question))
     }
-}
-
-/// Nothing is opened, and nothing is looked up: the person sees the whole address and decides.
-async fn visit(url: &str, typed: &mut Option<Lines>) -> Answer {
-    say(&format!(
-        "  It wants you to open this address in a browser:\n\n    {}\n\n",
-        printable(url)
-    ));
-    let question = "Open it yourself if you trust it. Tell the server that you agree? [y/N] ";
-    match answer_to(question, typed).await {
-        None => Answer::Cancel,
-        Some(answer) if is_yes(&answer) => Answer::Accept(None),
-        Some(_) => Answer::Decline,
-    }
-}
-
-async fn fill_in(schema: &Value, typed: &mut Option<Lines>) -> Answer {
-    let fields = Field::all(schema);
-    let how = "Enter alone means the default, or no. Do not give away passwords here.";
-    say(&format!("  {FAINT}{how}{FAINT:#}\n"));
-    let mut values = Map::new();
-    for field in &fields {
-        match one_field(field, typed).await {
-            Ok(Some(value)) => drop(values.insert(field.name.clone(), value)),
-            Ok(None) => {}
-            Err(answer) => return answer,
-        }
-    }
-    if fields.is_empty() {
-        return match answer_to("Agree? [y/N] ", typed).await {
-            Some(answer) if is_yes(&answer) => Answer::Accept(Some(Value::Object(values))),
-            Some(_) => Answer::Decline,
-            None => Answer::Cancel,
-        };
-    }
-    Answer::Accept(Some(Value::Object(values)))
-}
-
-async fn one_field(field: &Field, typed: &mut Option<Lines>) -> Result<Option<Value>, Answer> {
-    for _ in 0..MAX_TRIES {
-        let question = format!("  {}: ", field.question());
-        let line = answer_to(&printable(&question), typed).await;
-        let Some(line) = line else { return Err(Answer::Cancel) };
-        match field.read(line.trim()) {
-            Filled::Value(value) => return Ok(Some(value)),
-            Filled::LeftOut => return Ok(None),
-            Filled::Declined => return Err(Answer::Decline),
-            Filled::Wrong(why) => say(&format!("    {}\n", printable(&why))),
-        }
-    }
-    Err(Answer::Cancel)
-}
-
-fn is_yes(answer: &str) -> bool {
-    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 fn say(text: &str) {

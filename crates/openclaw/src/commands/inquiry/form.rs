@@ -1,6 +1,7 @@
 //! The fields of a form that a server wants filled in, one question each (T11).
 
-use serde_json::{Number, Value};
+use openclaw_tools::schema::Validator;
+use serde_json::{Number, Value, json};
 
 /// Nobody fills in more.
 const MAX_FIELDS: usize = 50;
@@ -15,6 +16,8 @@ pub(super) struct Field {
     kind: Kind,
     default: Option<Value>,
     required: bool,
+    /// All that is asked of the value.
+    schema: Value,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +64,7 @@ impl Field {
                 kind: Kind::of(schema),
                 default: schema.get("default").cloned(),
                 required: is_required(name),
+                schema: schema.clone(),
             })
             .collect()
     }
@@ -92,10 +96,19 @@ impl Field {
                 (None, false) => Filled::LeftOut,
             };
         }
-        match self.kind.read(line) {
+        let fitting = |value: Value| self.check(&value).map(|()| value);
+        match self.kind.read(line).and_then(fitting) {
             Ok(value) => Filled::Value(value),
             Err(why) => Filled::Wrong(why),
         }
+    }
+
+    /// Bounds, lengths, patterns. A schema that makes no sense forbids nothing here.
+    fn check(&self, value: &Value) -> Result<(), String> {
+        let form = json!({ "type": "object", "properties": { &*self.name: self.schema } });
+        let Some(Ok(validator)) = form.as_object().map(Validator::compile) else { return Ok(()) };
+        let filled_in = json!({ &*self.name: value });
+        validator.check(&filled_in).map_err(|violations| violations.to_string())
     }
 }
 
@@ -184,8 +197,6 @@ fn choices(schema: &Value) -> Option<Vec<(String, String)>> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn field(schema: &Value, required: bool) -> Field {
@@ -231,6 +242,9 @@ mod tests {
             (json!({"type": "integer"}), "1.5"),
             (json!({"type": "boolean"}), "perhaps"),
             (json!({"enum": ["a"]}), "b"),
+            (json!({"type": "integer", "maximum": 100}), "101"),
+            (json!({"type": "string", "minLength": 2}), "a"),
+            (json!({"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 1}), "a, b"),
         ] {
             assert!(matches!(field(&schema, true).read(line), Filled::Wrong(_)), "{line}");
         }

@@ -1,0 +1,246 @@
+//! What servers ask a person in the middle of a call, and whoever is connected answers (T11).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use openclaw_mcp::client::{Answer, PATIENCE, Person, Question, Wanted};
+use openclaw_protocol::approvals::ResolvedReason;
+use openclaw_protocol::mcp::elicitation::{
+    Action, Elicitation, ResolvedEvent, RespondParams, Wanted as Shown,
+};
+use openclaw_protocol::{ErrorShape, names};
+use openclaw_tools::schema::Validator;
+use serde_json::{Map, Value};
+
+use crate::callers::Callers;
+use crate::gateway::now_ms;
+use crate::waiting::Waiting;
+
+/// The engine gives up a moment later: here it is told that the time was over.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// How many questions may wait at once: nobody answers more.
+const MAX_WAITING: usize = 32;
+/// Nobody judges a longer address.
+const MAX_ADDRESS: usize = 16 * 1024;
+
+/// Questions of servers that wait for an answer.
+pub(crate) type Elicitations = Waiting<Elicitation, Answer>;
+
+impl Elicitations {
+    /// Somebody has answered.
+    pub(crate) fn respond(&self, params: &RespondParams) -> Result<(), ErrorShape> {
+        self.answer(&params.id, |asked| match (params.action, &params.content) {
+            (Action::Accept, content) => accepted(&asked.wanted, content.as_ref()),
+            (_, Some(_)) => Err(ErrorShape::invalid("only who accepts fills in something")),
+            (Action::Decline, None) => Ok(Answer::Decline),
+            (Action::Cancel, None) => Ok(Answer::Cancel),
+        })
+    }
+}
+
+/// A yes, with what was wanted and nothing else.
+fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<Answer, ErrorShape> {
+    match (wanted, content) {
+        (Shown::Url { .. }, None) => Ok(Answer::Accept(None)),
+        (Shown::Url { .. }, Some(_)) => Err(ErrorShape::invalid("nothing is to be filled in here")),
+        (Shown::Form { requested_schema }, content) => {
+            let nothing = Value::Object(Map::new());
+            let content = content.unwrap_or(&nothing);
+            let empty = Map::new();
+            let schema = requested_schema.as_object().unwrap_or(&empty);
+            let validator = Validator::compile(schema)
+                .map_err(|error| ErrorShape::invalid(format!("it cannot be accepted: {error}")))?;
+            validator.check(content).map_err(|violations| {
+                ErrorShape::invalid(format!("that is not what was asked for: {violations}"))
+            })?;
+            Ok(Answer::Accept(Some(content.clone())))
+        }
+    }
+}
+
+/// Why nobody could answer this, whoever were there.
+fn unanswerable(wanted: &Wanted) -> Option<&'static str> {
+    match wanted {
+        Wanted::Visit(url) => (url.len() > MAX_ADDRESS).then_some("its address is too long"),
+        Wanted::Form(schema) => {
+            let is_usable = schema.as_object().is_some_and(|it| Validator::look_at(it).is_ok());
+            (!is_usable).then_some("its form makes no sense")
+        }
+    }
+}
+
+/// Those who are connected, as the one person whom servers know.
+#[derive(Debug)]
+pub(crate) struct People {
+    pub(crate) callers: Arc<Callers>,
+    pub(crate) waiting: Arc<Elicitations>,
+}
+
+impl Person for People {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        Box::pin(self.ask_callers(question))
+    }
+}
+
+impl People {
+    async fn ask_callers(&self, question: Question) -> Answer {
+        let asked = self.callers.who_answers_for(&question.sessions);
+        let trouble = if asked.is_empty() {
+            Some("nobody is there")
+        } else if self.waiting.count() >= MAX_WAITING {
+            Some("too many wait")
+        } else {
+            unanswerable(&question.wanted)
+        };
+        if let Some(trouble) = trouble {
+            tracing::info!(server = %question.server, "declined a question: {trouble}");
+            return Answer::Decline;
+        }
+        let patience = PATIENCE.saturating_sub(MARGIN);
+        let elicitation = self.words(question, patience);
+        let id = elicitation.id.clone();
+        // Before anybody is told: the answer may be quick.
+        let answered = self.waiting.open(id.clone(), elicitation.clone());
+        let mut pending = Pending {
+            people: self,
+            id,
+            asked: &asked,
+            reason: ResolvedReason::Cancelled,
+            action: None,
+        };
+        self.callers.tell_these(&asked, names::MCP_ELICITATION_REQUESTED, &elicitation);
+        let answer = tokio::select! {
+            biased;
+            answer = tokio::time::timeout(patience, answered) => answer,
+            () = self.callers.all_left(&asked) => return Answer::Cancel,
+        };
+        match answer {
+            Ok(Ok(answer)) => {
+                pending.reason = ResolvedReason::User;
+                pending.action = Some(match &answer {
+                    Answer::Accept(_) => Action::Accept,
+                    Answer::Decline => Action::Decline,
+                    Answer::Cancel => Action::Cancel,
+                });
+                answer
+            }
+            Ok(Err(_)) => Answer::Cancel,
+            Err(_) => {
+                pending.reason = ResolvedReason::Expired;
+                Answer::Cancel
+            }
+        }
+    }
+
+    fn words(&self, question: Question, patience: Duration) -> Elicitation {
+        let Question { server, sessions, message, wanted } = question;
+        let now = now_ms();
+        let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        Elicitation {
+            id: format!("{server}-{now}-{}", self.waiting.number()),
+            server,
+            session_keys: sessions,
+            message,
+            wanted: match wanted {
+                Wanted::Form(requested_schema) => Shown::Form { requested_schema },
+                Wanted::Visit(url) => Shown::Url { url },
+            },
+            created_at_ms: now,
+            expires_at_ms: now.saturating_add(patience),
+        }
+    }
+}
+
+/// A question that is open. When it is dropped, it is closed, and those who were asked are told.
+struct Pending<'a> {
+    people: &'a People,
+    id: String,
+    asked: &'a BTreeSet<u64>,
+    reason: ResolvedReason,
+    action: Option<Action>,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        let People { callers, waiting } = self.people;
+        waiting.close(&self.id);
+        let (id, action, reason) = (std::mem::take(&mut self.id), self.action, self.reason);
+        let event = ResolvedEvent { id, action, reason };
+        callers.tell_these(self.asked, names::MCP_ELICITATION_RESOLVED, &event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use futures_util::FutureExt as _;
+    use openclaw_protocol::connect::{ClientInfo, caps};
+    use serde_json::json;
+
+    use super::*;
+    use crate::socket::Caller;
+
+    const SESSION: &str = "here";
+
+    /// People, one of whom can answer.
+    fn people() -> People {
+        let people = People { callers: Arc::default(), waiting: Arc::default() };
+        let caller = people.callers.add(Caller {
+            client: ClientInfo::default(),
+            role: "operator".to_owned(),
+            scopes: vec!["operator.approvals".to_owned()],
+            caps: vec![caps::ELICITATION.to_owned()],
+            commands: Vec::new(),
+            remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            connection: "this process".to_owned(),
+        });
+        caller.follow(SESSION);
+        people
+    }
+
+    fn question(wanted: Wanted) -> Question {
+        let (server, message) = ("x".to_owned(), "Well?".to_owned());
+        Question { server, sessions: vec![SESSION.to_owned()], message, wanted }
+    }
+
+    fn form() -> Question {
+        question(Wanted::Form(json!({ "type": "object", "properties": {} })))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_nobody_answers_in_time_is_cancelled_and_closed() {
+        let people = people();
+        // Before the engine loses its patience, so that it is told as what it is.
+        let answer = tokio::time::timeout(PATIENCE, people.ask(form())).await.unwrap();
+        assert_eq!((answer, people.waiting.count()), (Answer::Cancel, 0));
+    }
+
+    #[tokio::test]
+    async fn what_nobody_could_answer_is_declined_at_once() {
+        let people = people();
+        let forms = [json!([]), json!({ "type": "object", "properties": { "a": { "type": 5 } } })];
+        for form in forms {
+            let answer = people.ask(question(Wanted::Form(form.clone()))).now_or_never();
+            assert_eq!(answer, Some(Answer::Decline), "{form}");
+        }
+        let address = format!("https://x.test/{}", "a".repeat(MAX_ADDRESS));
+        let answer = people.ask(question(Wanted::Visit(address))).now_or_never();
+        assert_eq!(answer, Some(Answer::Decline));
+        let alone = Question { sessions: Vec::new(), ..form() };
+        assert_eq!(people.ask(alone).now_or_never(), Some(Answer::Decline), "nobody's question");
+    }
+
+    #[tokio::test]
+    async fn so_many_may_wait_and_no_more() {
+        let people = people();
+        let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| people.ask(form())).collect();
+        assert!(waiting.iter_mut().all(|asking| asking.now_or_never().is_none()));
+        assert_eq!(people.ask(form()).now_or_never(), Some(Answer::Decline));
+        waiting.pop();
+        assert!(people.ask(form()).now_or_never().is_none(), "there is room again");
+    }
+}

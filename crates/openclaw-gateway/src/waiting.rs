@@ -1,0 +1,75 @@
+//! Questions that wait for somebody's answer, each by its id.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use openclaw_protocol::{ErrorCode, ErrorShape};
+use tokio::sync::oneshot;
+
+/// What waits: `Q` was asked, `A` is the answer.
+#[derive(Debug)]
+pub(crate) struct Waiting<Q, A> {
+    open: Mutex<BTreeMap<String, Open<Q, A>>>,
+    next: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Open<Q, A> {
+    asked: Q,
+    answer: oneshot::Sender<A>,
+}
+
+impl<Q, A> Default for Waiting<Q, A> {
+    fn default() -> Self {
+        Self { open: Mutex::default(), next: AtomicU64::new(0) }
+    }
+}
+
+impl<Q: Clone, A> Waiting<Q, A> {
+    /// A number that no other question has.
+    pub(crate) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// From now on this can be answered.
+    pub(crate) fn open(&self, id: String, asked: Q) -> oneshot::Receiver<A> {
+        let (answer, answered) = oneshot::channel();
+        self.lock().insert(id, Open { asked, answer });
+        answered
+    }
+
+    /// From now on it cannot.
+    pub(crate) fn close(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
+    /// How many wait.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// What waits now.
+    pub(crate) fn list(&self) -> Vec<Q> {
+        self.lock().values().map(|open| open.asked.clone()).collect()
+    }
+
+    /// Somebody has answered. What does not fit the question leaves it open.
+    pub(crate) fn answer(
+        &self,
+        id: &str,
+        answer: impl FnOnce(&Q) -> Result<A, ErrorShape>,
+    ) -> Result<(), ErrorShape> {
+        let gone = || ErrorShape::new(ErrorCode::ApprovalNotFound, "nothing of that id waits");
+        let asked = self.lock().get(id).ok_or_else(gone)?.asked.clone();
+        // Not under the lock: it may take a moment.
+        let answer = answer(&asked)?;
+        let waiting = self.lock().remove(id).ok_or_else(gone)?;
+        // Nobody waits any more: that is nothing but late.
+        waiting.answer.send(answer).map_err(|_| gone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Open<Q, A>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,247 @@
+//! What servers ask in the middle of a call reaches whoever is connected and can answer (T11).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_gateway::Gateway;
+use openclaw_gateway::serve::serve;
+use openclaw_gateway::state;
+use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::connect::caps;
+use openclaw_testkit::{Ask, Script};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::support::{KEY, LONG, Place, Someone, config, entry, text};
+
+const CALL: &str = "/call mcp_x_echo {\"text\":\"hi\"}";
+const REQUESTED: &str = "mcp.elicitation.requested";
+const RESOLVED: &str = "mcp.elicitation.resolved";
+const RESPOND: &str = "mcp.elicitation.respond";
+
+/// A server that asks during every call, and answers with what it was told.
+fn asking(script: Script, ask: Ask) -> Place {
+    Place::new(&config(&json!({ "x": entry(&script.ask(ask)) })))
+}
+
+/// Both ways in which servers ask: by a request of their own, and by a result that asks back.
+fn eras() -> [Script; 2] {
+    [Script::new().legacy(), Script::new().modern()]
+}
+
+/// What the server was told in the end.
+async fn told(someone: &mut Someone, run: &str) -> String {
+    let end = someone.end_of(run).await;
+    assert_eq!(end["state"], "final", "{end}");
+    text(&end)
+}
+
+async fn stop(gateway: &Arc<Gateway>) {
+    timeout(LONG, gateway.stop(Duration::ZERO)).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_can_answer_is_asked_and_the_server_gets_the_answer() {
+    for script in eras() {
+        let place = asking(script, Ask::Elicitation);
+        let gateway = place.start().await;
+        let mut person = Someone::answering(&gateway);
+        for (nth, (answer, expected)) in [
+            (
+                json!({ "action": "accept", "content": { "name": "Ada" } }),
+                r#""action":"accept","content":{"name":"Ada"}"#,
+            ),
+            (json!({ "action": "decline" }), r#""action":"decline""#),
+            (json!({ "action": "cancel" }), r#""action":"cancel""#),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let run = format!("r{nth}");
+            person.send(KEY, &run, CALL).await;
+            let asked = person.hear_of(REQUESTED).await;
+            assert_eq!(
+                (&asked["server"], &asked["mode"], &asked["message"]),
+                (&json!("x"), &json!("form"), &json!("What is your name?"))
+            );
+            assert_eq!(asked["sessionKeys"], json!([KEY]));
+            assert_eq!(asked["requestedSchema"]["required"], json!(["name"]));
+            let mut params = answer.clone();
+            params["id"] = asked["id"].clone();
+            let answered = person.ask(RESPOND, params.clone()).await.unwrap();
+            assert_eq!(answered["ok"], true);
+            let resolved = person.hear_of(RESOLVED).await;
+            let expected_event =
+                json!({ "id": asked["id"], "action": answer["action"], "reason": "user" });
+            assert_eq!(resolved, expected_event);
+            let said = told(&mut person, &run).await;
+            assert!(said.contains(expected), "{said}");
+            let error = person.ask(RESPOND, params).await.unwrap_err();
+            assert!(error.message.contains("nothing of that id waits"), "once is enough: {error}");
+        }
+        stop(&gateway).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_is_refused_and_the_question_stays() {
+    let place = asking(Script::new().legacy(), Ask::Elicitation);
+    let gateway = place.start().await;
+    let mut person = Someone::answering(&gateway);
+    person.send(KEY, "r", CALL).await;
+    let asked = person.hear_of(REQUESTED).await;
+    let with = |action: &str, content: Option<Value>| {
+        let mut params = json!({ "id": asked["id"], "action": action });
+        if let Some(content) = content {
+            params["content"] = content;
+        }
+        params
+    };
+    for wrong in [
+        with("accept", None),
+        with("accept", Some(json!({ "name": 5 }))),
+        with("accept", Some(json!("Ada"))),
+        with("decline", Some(json!({ "name": "Ada" }))),
+        with("perhaps", None),
+    ] {
+        let error = person.ask(RESPOND, wrong.clone()).await.unwrap_err();
+        assert_eq!(error.code.as_str(), "INVALID_REQUEST", "{wrong}: {error}");
+    }
+    person.ask(RESPOND, with("accept", Some(json!({ "name": "Ada" })))).await.unwrap();
+    assert!(told(&mut person, "r").await.contains("Ada"));
+    stop(&gateway).await;
+}
+
+#[tokio::test]
+async fn an_address_comes_whole_and_takes_a_yes_without_anything_else() {
+    for script in eras() {
+        let place = asking(script, Ask::ElicitationUrl);
+        let gateway = place.start().await;
+        let mut person = Someone::answering(&gateway);
+        person.send(KEY, "r", CALL).await;
+        let asked = person.hear_of(REQUESTED).await;
+        assert_eq!(
+            (&asked["mode"], &asked["url"]),
+            (&json!("url"), &json!("https://example.com/login?state=1"))
+        );
+        let mut answer = json!({ "id": asked["id"], "action": "accept", "content": {} });
+        assert!(person.ask(RESPOND, answer.clone()).await.is_err());
+        answer.as_object_mut().unwrap().remove("content");
+        person.ask(RESPOND, answer).await.unwrap();
+        let said = told(&mut person, "r").await;
+        assert!(said.contains(r#""action":"accept""#), "{said}");
+        stop(&gateway).await;
+    }
+}
+
+#[tokio::test]
+async fn where_nobody_can_answer_it_is_declined_at_once() {
+    for script in eras() {
+        let place = asking(script, Ask::Elicitation);
+        let gateway = place.start().await;
+        // May decide, and cannot show it; can show it, and may not decide; is in another conversation.
+        let mut silent = Someone::new(&gateway);
+        let mut writer = Someone::who(&gateway, &["read", "write"], &[caps::ELICITATION]);
+        let mut elsewhere = Someone::answering(&gateway);
+        for someone in [&silent, &writer] {
+            someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+        }
+        silent.send(KEY, "r", CALL).await;
+        let said = told(&mut silent, "r").await;
+        assert!(said.contains(r#""action":"decline""#), "{said}");
+        for someone in [&mut silent, &mut writer, &mut elsewhere] {
+            let heard = someone.heard_so_far();
+            assert!(!heard.iter().any(|(name, _)| name.contains("elicitation")), "{heard:?}");
+        }
+        let params = json!({ "id": "x", "action": "decline" });
+        let error = writer.ask(RESPOND, params).await.unwrap_err();
+        assert!(error.message.contains("operator.approvals"), "{error}");
+        stop(&gateway).await;
+    }
+}
+
+#[tokio::test]
+async fn when_all_who_were_asked_have_left_the_call_goes_on() {
+    for script in eras() {
+        let place = asking(script, Ask::Elicitation);
+        let gateway = place.start().await;
+        let mut watcher = Someone::new(&gateway);
+        let mut first = Someone::answering(&gateway);
+        let mut second = Someone::answering(&gateway);
+        for someone in [&first, &second] {
+            someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+        }
+        watcher.send(KEY, "r", CALL).await;
+        let asked = first.hear_of(REQUESTED).await;
+        assert_eq!(second.hear_of(REQUESTED).await["id"], asked["id"]);
+        drop(first);
+        let heard = second.heard_so_far();
+        assert!(!heard.iter().any(|(name, _)| name == RESOLVED), "one is there: {heard:?}");
+        drop(second);
+        let said = told(&mut watcher, "r").await;
+        assert!(said.contains(r#""action":"cancel""#), "{said}");
+        stop(&gateway).await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_taken_back_when_its_turn_is_aborted() {
+    for script in eras() {
+        let place = asking(script, Ask::Elicitation);
+        let gateway = place.start().await;
+        let mut person = Someone::answering(&gateway);
+        person.send(KEY, "r", CALL).await;
+        let asked = person.hear_of(REQUESTED).await;
+        person.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
+        let resolved = person.hear_of(RESOLVED).await;
+        assert_eq!(resolved, json!({ "id": asked["id"], "reason": "cancelled" }));
+        stop(&gateway).await;
+    }
+}
+
+#[tokio::test]
+async fn who_calls_a_tool_directly_in_a_conversation_is_asked_too() {
+    let place = asking(Script::new().legacy(), Ask::Elicitation);
+    let gateway = place.start().await;
+    let mut person = Someone::answering(&gateway);
+    let surface = Arc::clone(&person.surface);
+    let args = json!({ "name": "mcp_x_echo", "args": { "text": "hi" }, "sessionKey": KEY });
+    let args = serde_json::value::to_raw_value(&args).unwrap();
+    let calling =
+        tokio::spawn(async move { surface.request("tools.invoke", Some(args)).await.unwrap() });
+    let asked = person.hear_of(REQUESTED).await;
+    let answer = json!({ "id": asked["id"], "action": "accept", "content": { "name": "Ada" } });
+    person.ask(RESPOND, answer).await.unwrap();
+    let answer = timeout(LONG, calling).await.unwrap().unwrap();
+    assert!(answer.get().contains("Ada"), "{answer}");
+    stop(&gateway).await;
+}
+
+#[tokio::test]
+async fn somebody_at_the_other_end_of_a_socket_answers_and_is_missed_when_gone() {
+    let place = asking(Script::new().legacy(), Ask::Elicitation);
+    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
+    let found = state::find(served.state()).unwrap();
+    let mut options = Options::new(found.url.clone(), found.token.clone(), "1");
+    options.caps.push(caps::ELICITATION.to_owned());
+    let client = Client::connect(&options).await.unwrap();
+    assert!(client.has_method(RESPOND));
+    assert!(client.hello().features.events.iter().any(|event| event == REQUESTED));
+    let mut person = Someone::at(Arc::new(client));
+    person.send(KEY, "r1", CALL).await;
+    let asked = person.hear_of(REQUESTED).await;
+    let answer = json!({ "id": asked["id"], "action": "accept", "content": { "name": "Ada" } });
+    person.ask(RESPOND, answer).await.unwrap();
+    assert_eq!(person.hear_of(RESOLVED).await["reason"], "user");
+    assert!(told(&mut person, "r1").await.contains("Ada"));
+    // The connection goes in the middle of the next one.
+    let mut watcher = Someone::new(&served.gateway);
+    watcher.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    person.send(KEY, "r2", CALL).await;
+    person.hear_of(REQUESTED).await;
+    drop(person);
+    let said = told(&mut watcher, "r2").await;
+    assert!(said.contains(r#""action":"cancel""#), "{said}");
+    timeout(LONG, served.stop(Duration::ZERO)).await.unwrap();
+}

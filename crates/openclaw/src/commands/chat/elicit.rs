@@ -1,0 +1,142 @@
+//! A server wants to know something in the middle of a turn or a call: somebody is led through it (T11).
+
+use openclaw_mcp::client::{Answer, Wanted};
+use openclaw_protocol::mcp::elicitation::{
+    Action, Elicitation, RespondParams, RespondResult, Wanted as Shown,
+};
+use openclaw_protocol::{AskError, ErrorCode, Method, Surface};
+
+use super::editor::{Ask, Editor, Typed};
+use crate::commands::inquiry::{Inquiry, Next};
+use crate::commands::link::look;
+use crate::commands::talk::View;
+use crate::output::{FAINT, Output};
+use crate::signals::{Signals, Wish};
+
+/// How often a form may be filled in anew that did not fit as a whole.
+const MAX_FORMS: usize = 3;
+
+/// What came of it.
+pub(super) enum Led {
+    /// It was answered, or needs no answer any more.
+    On,
+    /// Somebody wants to end what it was asked for.
+    Wish(Wish),
+}
+
+/// Where it is shown, and what is typed.
+pub(super) struct Desk<'a> {
+    pub(super) surface: &'a dyn Surface,
+    pub(super) editor: &'a mut Editor,
+    pub(super) view: &'a mut View,
+    pub(super) signals: &'a mut Signals,
+    pub(super) output: &'a mut Output,
+}
+
+/// What came of one line that was asked for.
+enum Heard {
+    Line(String),
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D.
+    End,
+    Wish(Wish),
+    /// It needs no answer any more.
+    Settled,
+}
+
+impl Desk<'_> {
+    /// Leads somebody through a question. `settled` ends when it needs no answer any more.
+    pub(super) async fn lead(
+        &mut self,
+        elicitation: &Elicitation,
+        settled: impl Future<Output = ()>,
+    ) -> Led {
+        let mut settled = std::pin::pin!(settled);
+        let wanted = match &elicitation.wanted {
+            Shown::Form { requested_schema } => Wanted::Form(requested_schema.clone()),
+            Shown::Url { url } => Wanted::Visit(url.clone()),
+        };
+        for _ in 0..MAX_FORMS {
+            let inquiry = Inquiry::new(&elicitation.server, &elicitation.message, &wanted);
+            let (answer, then) = match self.fill_in(inquiry, settled.as_mut()).await {
+                Ok(answer) => (answer, Led::On),
+                Err(Heard::Interrupt) => (Answer::Cancel, Led::Wish(Wish::Interrupt)),
+                // Who leaves goes from the gateway, too: nobody waits for an answer.
+                Err(Heard::Wish(wish)) => return Led::Wish(wish),
+                Err(Heard::End | Heard::Line(_)) => (Answer::Cancel, Led::On),
+                Err(Heard::Settled) => {
+                    let words = format!("{FAINT}it is no longer asked{FAINT:#}");
+                    self.view.line(&words, self.output);
+                    return Led::On;
+                }
+            };
+            if self.respond(&elicitation.id, answer).await {
+                return then;
+            }
+        }
+        self.respond(&elicitation.id, Answer::Cancel).await;
+        Led::On
+    }
+
+    /// Asks question after question. Each is asked a bounded number of times, and their number is bounded.
+    async fn fill_in(
+        &mut self,
+        mut inquiry: Inquiry,
+        mut settled: impl Future<Output = ()> + Unpin,
+    ) -> Result<Answer, Heard> {
+        for line in inquiry.introduction() {
+            self.view.line(line, self.output);
+        }
+        loop {
+            let line = match self.ask(inquiry.question(), &mut settled).await {
+                Heard::Line(line) => line,
+                other => return Err(other),
+            };
+            match inquiry.typed(&line) {
+                Next::Ask => {}
+                Next::Again(why) => self.view.line(&format!("    {why}"), self.output),
+                Next::Done(answer) => return Ok(answer),
+            }
+        }
+    }
+
+    async fn ask(&mut self, question: String, settled: impl Future<Output = ()>) -> Heard {
+        self.editor.begin(Ask::Choice(question));
+        tokio::select! {
+            biased;
+            typed = self.editor.typed() => match typed {
+                Typed::Line(line) => Heard::Line(line),
+                Typed::Interrupt => Heard::Interrupt,
+                Typed::End | Typed::GivenUp | Typed::Failed(_) => Heard::End,
+            },
+            wish = self.signals.next() => {
+                self.editor.give_up().await;
+                Heard::Wish(wish)
+            }
+            () = settled => {
+                self.editor.give_up().await;
+                Heard::Settled
+            }
+        }
+    }
+
+    /// Tells the gateway; whether that was all. What does not fit is told, and can be filled in anew.
+    async fn respond(&mut self, id: &str, answer: Answer) -> bool {
+        let (action, content) = match answer {
+            Answer::Accept(content) => (Action::Accept, content),
+            Answer::Decline => (Action::Decline, None),
+            Answer::Cancel => (Action::Cancel, None),
+        };
+        let params = RespondParams { id: id.to_owned(), action, content };
+        let told: Result<RespondResult, AskError> =
+            look(self.surface, Method::McpElicitationRespond, &params).await;
+        let Err(error) = told else { return true };
+        match &error {
+            // Nobody waits for it any more: that is no fault.
+            AskError::Refused(shape) if shape.code == ErrorCode::ApprovalNotFound => return true,
+            _ => self.view.notice(&error.to_string(), self.output),
+        }
+        !matches!(&error, AskError::Refused(shape) if shape.code == ErrorCode::InvalidRequest)
+    }
+}
