@@ -157,10 +157,13 @@ async fn next(events: &mut EventReceiver) -> Step {
     let concern = Concern { run: "", session: "" };
     loop {
         match events.next().await {
-            Some(Heard::Event(event)) => match Step::of(&event, concern) {
-                Some(step @ (Step::Elicited(_) | Step::Decided(_))) => return step,
-                _ => {}
-            },
+            Some(Heard::Event(event)) => {
+                if let Some(step @ (Step::Elicited(_) | Step::Decided(_))) =
+                    Step::of(&event, concern)
+                {
+                    return step;
+                }
+            }
             Some(Heard::Lagged(_)) => {}
             // The call ends with the connection.
             None => std::future::pending().await,
