@@ -89,17 +89,20 @@ impl Gateway {
         name: Option<&str>,
     ) -> Result<ServerStatus, Problem> {
         let agent = &service.config.id;
-        let name = {
+        let (name, mut unsettled) = {
             let _changing = self.changing.lock().await;
             let in_force = self.in_force.load_full();
             let merged = self.connections.applied_to(&in_force.config);
             let (name, config) = self.planned(agent, url, name, &merged)?;
             self.connections.add(agent, &name, config)?;
+            let unsettled = Unsettled { gateway: self, agent, name: Some(name.clone()) };
             self.fleet.apply(&self.connections.applied_to(&in_force.config)).await;
-            name
+            (name, unsettled)
         };
         let server = self.server_of(agent, name.as_str())?;
-        match server.ready().await {
+        let outcome = server.ready().await;
+        unsettled.name = None;
+        match outcome {
             Ok(_) => Ok(server.status()),
             Err(_) if server.status().state == ServerState::NeedsAuth => Ok(server.status()),
             Err(unavailable) => {
@@ -214,6 +217,28 @@ impl Gateway {
                 false => problem,
             }
         })
+    }
+}
+
+/// A new server that is waited for. If nobody waits for it any more, it is not kept.
+struct Unsettled<'a> {
+    gateway: &'a Gateway,
+    agent: &'a AgentId,
+    name: Option<ServerName>,
+}
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        let (name, gateway) = (self.name.take(), self.gateway.this.upgrade());
+        let (Some(name), Some(gateway)) = (name, gateway) else { return };
+        let agent = self.agent.to_string();
+        self.gateway.tasks.spawn(async move {
+            let service = gateway.in_force.load().agent(&agent).map(Arc::clone);
+            if let Some(service) = service {
+                // That it is gone already is as good.
+                let _ = gateway.disconnect(&service, name.as_str()).await;
+            }
+        });
     }
 }
 

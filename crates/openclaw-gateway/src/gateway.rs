@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::agents::{Ground, InForce};
+use crate::alike::Alike;
 use crate::callers::{CallerSurface, Callers};
 use crate::connections::Connections;
 use crate::context::Context;
@@ -46,6 +47,7 @@ pub struct Gateway {
     pub(crate) callers: Arc<Callers>,
     pub(crate) runs: Runs,
     pub(crate) questions: Questions,
+    pub(crate) alike: Alike,
     pub(crate) elicitations: Arc<Elicitations>,
     pub(crate) lent: Lent,
     pub(crate) connections: Connections,
@@ -102,6 +104,7 @@ impl Gateway {
             callers,
             runs: Runs::default(),
             questions: Questions::default(),
+            alike: Alike::default(),
             elicitations,
             lent: Lent::default(),
             connections: Connections::default(),

@@ -5,6 +5,7 @@
 //! answer.
 
 mod agents;
+mod alike;
 mod briefing;
 mod callers;
 mod commands;

@@ -11,6 +11,7 @@ use openclaw_protocol::approvals::{
 use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::{Answer, Approval, Approver, Effect, Question, Why};
 
+use crate::alike::Subject;
 use crate::gateway::{Gateway, now_ms};
 use crate::waiting::Waiting;
 
@@ -59,6 +60,8 @@ impl Asker {
         let id = asked.id.clone();
         // Before anybody is told: the answer may be quick.
         let answered = gateway.questions.open(id.clone(), asked.clone());
+        let subject = Subject { agent: self.agent.clone(), tool: question.tool.clone() };
+        gateway.alike.open(&id, subject);
         let mut pending = Pending {
             gateway,
             id: &id,
@@ -134,6 +137,7 @@ struct Pending<'a> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         self.gateway.questions.close(self.id);
+        self.gateway.alike.close(self.id);
         let (id, decision, reason) = (self.id.to_owned(), self.decision, self.reason);
         let event = ResolvedEvent { id, decision, reason };
         self.gateway.callers.tell_deciders(self.session, names::APPROVAL_RESOLVED, &event);

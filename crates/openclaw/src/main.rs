@@ -8,6 +8,7 @@ mod exit;
 mod logging;
 mod output;
 mod signals;
+mod typed_ahead;
 
 use clap::Parser as _;
 use openclaw_secrets::Redactor;

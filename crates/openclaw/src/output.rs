@@ -112,6 +112,11 @@ impl Output {
         }
     }
 
+    /// A line of ours beside a result, as it is.
+    pub(crate) fn aside(&mut self, line: &str) {
+        let _ = writeln!(anstream::stderr().lock(), "{line}");
+    }
+
     /// Words of ours beside a result, which others may be reading from stdout.
     pub(crate) fn note(&mut self, message: &str) {
         let message = wrapped("note: ", message);
@@ -149,6 +154,11 @@ impl Output {
     /// The width of the terminal.
     pub(crate) fn width(&self) -> u16 {
         terminal_size::terminal_size_of(io::stdout()).map_or(DEFAULT_WIDTH, |(width, _)| width.0)
+    }
+
+    /// The width of the terminal that problems and questions are shown on.
+    pub(crate) fn width_beside(&self) -> u16 {
+        terminal_size::terminal_size_of(io::stderr()).map_or(DEFAULT_WIDTH, |(width, _)| width.0)
     }
 
     /// Columns that fit the terminal.

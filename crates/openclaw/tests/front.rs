@@ -199,6 +199,67 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
 }
 
 #[test]
+fn a_command_that_nobody_knows_does_not_go_to_the_model() {
+    let state = tempfile::tempdir().unwrap();
+    let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"/sesions\n/mcp servers\n//echo hello\n").unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("there is no command `/sesions`"), "{words}");
+    assert!(words.contains("did you mean `/sessions`?"), "{words}");
+    assert!(said(&output).contains("MCP Servers (1 configured)"), "{}", said(&output));
+    let history = run(state.path(), &["sessions", "show", "agent:main:main"]);
+    assert!(said(&history).contains("/echo hello"), "it is for the model: {}", said(&history));
+    assert!(!said(&history).contains("/sesions"), "{}", said(&history));
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_file_that_is_named_counts_also_beside_a_gateway() {
+    let state = tempfile::tempdir().unwrap();
+    let gateway = Gateway::start(state.path());
+    let ask = |file: &Path| {
+        run(
+            state.path(),
+            &["--config", file.to_str().unwrap(), "agent", "--message", "add 2 and 3"],
+        )
+    };
+    let broken = state.path().join("broken.json");
+    std::fs::write(&broken, "{ nonsense: true").unwrap();
+    assert_eq!(ask(&broken).status.code(), Some(78));
+    let other = state.path().join("other.json");
+    std::fs::write(&other, "{ agents: { defaults: { model: \"offline\" } } }").unwrap();
+    let answer = ask(&other);
+    let words = String::from_utf8_lossy(&answer.stderr).into_owned();
+    assert!(words.contains("this goes on without it"), "{words}");
+    assert!(!said(&answer).contains("mcp_demo_add"), "there is no demo there: {}", said(&answer));
+    drop(gateway);
+}
+
+#[test]
+fn a_gateway_that_goes_in_the_middle_of_a_turn_is_told_by_the_exit_code() {
+    let state = tempfile::tempdir().unwrap();
+    let mut gateway = Gateway::start(state.path());
+    let message = r#"/call mcp_demo_count {"to": 1000, "pause_ms": 1000}"#;
+    let args = ["agent", "--session", "agent:main:long", "--message", message];
+    let child = openclaw(state.path(), &args).spawn().unwrap();
+    // The call is in the history when it is made.
+    let is_called = || {
+        said(&run(state.path(), &["sessions", "show", "agent:main:long"]))
+            .contains("mcp_demo_count")
+    };
+    assert!((0..100).any(|_| is_called()), "it never began");
+    gateway.0.kill().unwrap();
+    gateway.0.wait().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{words}");
+    assert!(words.contains("the gateway is gone"), "{words}");
+}
+
+#[test]
 fn status_shows_the_servers_as_a_table_and_programs_get_checks() {
     let state = tempfile::tempdir().unwrap();
     let table = |text: &str| {

@@ -1,6 +1,8 @@
 //! Calls that wait for somebody's word.
 
-use openclaw_protocol::approvals::{ListParams, ListResult, RespondParams, RespondResult};
+use openclaw_protocol::approvals::{
+    Decision, ListParams, ListResult, RespondParams, RespondResult,
+};
 use openclaw_sessions::SessionKey;
 
 use super::{Answered, Asked, give};
@@ -21,6 +23,16 @@ pub(super) fn list(asked: &Asked<'_>) -> Answered {
 
 pub(super) fn respond(asked: &Asked<'_>) -> Answered {
     let RespondParams { id, decision } = asked.params()?;
-    asked.gateway.questions.decide(&id, decision)?;
+    let gateway = asked.gateway;
+    // Before it is answered: then it is no longer open.
+    let others = match decision {
+        Decision::AllowAlways => gateway.alike.others(&id),
+        Decision::AllowOnce | Decision::Deny => Vec::new(),
+    };
+    gateway.questions.decide(&id, decision)?;
+    for other in others {
+        // One that wants every call to be asked about is not offered this, and stays open.
+        let _ = gateway.questions.decide(&other, decision);
+    }
     give(&RespondResult { ok: true, id, decision })
 }

@@ -1,15 +1,17 @@
 //! Sending, aborting, reading back.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use openclaw_agent::Record;
+use futures_util::FutureExt as _;
+use openclaw_agent::{Ended, Record};
 use openclaw_models::{Message, Part};
 use openclaw_protocol::chat::{
-    AbortParams, AbortResult, Attachment, HistoryParams, HistoryResult, InjectParams, InjectResult,
-    SendParams, SendResult, SendStatus,
+    AbortParams, AbortResult, Attachment, ErrorKind, HistoryParams, HistoryResult, InjectParams,
+    InjectResult, SendParams, SendResult, SendStatus,
 };
 use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{Entry, EntryKind, NewEntry, ReadFilter, SessionKey};
@@ -20,7 +22,8 @@ use super::sessions::told;
 use super::{Answered, Asked, give};
 use crate::agents::InService;
 use crate::commands::{self, Message as Said};
-use crate::runs::{Begun, Runs};
+use crate::gateway::Gateway;
+use crate::runs::{Begun, Run, Runs};
 use crate::teller::Teller;
 use crate::turns::{self, Wanted};
 
@@ -73,7 +76,11 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
             let said = if is_plain {
                 None
             } else {
-                Box::pin(commands::interpret(&gateway, &service, &params.message)).await
+                let Some(said) = interpreted(&gateway, &service, &params.message, &mut run).await
+                else {
+                    return;
+                };
+                said
             };
             let mut message = match said {
                 Some(Said::Done(text)) => {
@@ -90,6 +97,36 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
         }
     });
     give(&answer)
+}
+
+/// What a message is, once a command in it was carried out, which may take long. None if that was given up
+/// or failed by a fault of ours: then the run is over, and its end is told.
+async fn interpreted(
+    gateway: &Arc<Gateway>,
+    service: &InService,
+    text: &str,
+    run: &mut Run,
+) -> Option<Option<Said>> {
+    let cancel = run.cancel.clone();
+    let interpreting = Box::pin(commands::interpret(gateway, service, text));
+    let said = tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        said = AssertUnwindSafe(interpreting).catch_unwind() => Some(said),
+    };
+    if let Some(Ok(said)) = said {
+        return Some(said);
+    }
+    run.over(SendStatus::Error);
+    let teller = Teller::new(gateway, run, service.config.id.as_str());
+    match said {
+        None => teller.aborted("", Ended::Cancelled.name()),
+        Some(_) => {
+            tracing::error!(session = %run.session, "a command panicked");
+            teller.failed("the command failed unexpectedly".to_owned(), ErrorKind::Unknown);
+        }
+    }
+    None
 }
 
 /// Whose session it is: whoever is named, whoever it belongs to, or whoever its key names.

@@ -1,9 +1,11 @@
 //! `/mcp …` in a conversation, and the tool `mcp_manage`.
 
+use openclaw_protocol::Heard;
 use openclaw_testkit::{Odd, Script, TestServer};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
-use crate::support::{Place, anybody, ask, config, entry, say, stop};
+use crate::support::{LONG, Place, anybody, ask, config, entry, say, stop};
 
 #[tokio::test]
 async fn servers_stand_in_columns_and_hostile_names_command_nothing() {
@@ -112,5 +114,39 @@ async fn an_agent_looks_freely_and_changes_nothing_without_somebody_s_word() {
         assert_eq!(told["error"]["code"], "invalid-arguments", "{told}");
     }
     assert_eq!(ask(&me, "mcp.status", json!({ "server": "a" })).await["state"], "ready");
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn a_command_that_takes_too_long_can_be_given_up() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    // Somebody who listens, and never says a word.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let command = format!("/mcp connect http://{}/mcp --name mute", silent.local_addr().unwrap());
+    let (key, mut events) = ("agent:main:test", me.events());
+    let params = json!({ "sessionKey": key, "message": command, "idempotencyKey": "r" });
+    ask(&me, "chat.send", params).await;
+    let (connected, _) =
+        tokio::task::spawn_blocking(move || silent.accept()).await.unwrap().unwrap();
+    ask(&me, "chat.abort", json!({ "sessionKey": key, "runId": "r" })).await;
+    let end = timeout(LONG, async {
+        loop {
+            match events.next().await.unwrap() {
+                Heard::Event(event) if event.event == "chat" => return event.payload,
+                _ => {}
+            }
+        }
+    });
+    let end: Value = serde_json::from_str(end.await.unwrap().get()).unwrap();
+    assert_eq!((&end["runId"], &end["state"]), (&json!("r"), &json!("aborted")), "{end}");
+    let gone = async {
+        while ask(&me, "mcp.servers", json!({})).await["servers"] != json!([]) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    timeout(LONG, gone).await.unwrap();
+    drop(connected);
     stop(gateway).await;
 }

@@ -172,3 +172,28 @@ async fn a_tool_that_has_changed_asks_also_where_nobody_is_ever_asked() {
     assert!(result(&writer).await.contains("nobody answered"));
     gateway.stop(Duration::ZERO).await;
 }
+
+#[tokio::test]
+async fn who_allows_a_tool_for_good_is_not_asked_about_the_calls_that_wait_already() {
+    let place = asking(&json!({}));
+    let gateway = place.start().await;
+    let mut person = Someone::new(&gateway);
+    let other = "agent:main:other";
+    person.send(KEY, "r1", CALL).await;
+    let first = person.hear_of("approval.requested").await;
+    person.send(other, "r2", CALL).await;
+    let second = person.hear_of("approval.requested").await;
+    person.send("agent:main:third", "r3", "/call mcp_x_sleep {\"ms\":1}").await;
+    let third = person.hear_of("approval.requested").await;
+    let answer = json!({ "id": first["id"], "decision": "allow-always" });
+    person.ask("approvals.respond", answer).await.unwrap();
+    // At once: a front end that looks now must not ask.
+    let waiting = person.ask("approvals.list", json!({})).await.unwrap();
+    assert_eq!(waiting["approvals"], json!([third]), "another tool is another matter");
+    let late = json!({ "id": second["id"], "decision": "deny" });
+    assert!(person.ask("approvals.respond", late).await.is_err());
+    assert_eq!(person.end_of("r2").await["state"], "final");
+    let history = person.ask("chat.history", json!({ "sessionKey": other })).await.unwrap();
+    assert!(history.to_string().contains("says: 5"), "{history}");
+    gateway.stop(Duration::ZERO).await;
+}

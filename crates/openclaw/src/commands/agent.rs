@@ -10,8 +10,9 @@ use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::link::{Need, Role, tell, with_link};
+use super::talk::approve::{self, Choice, Request};
 use super::talk::{
-    Answer, Call, Ending, Lines, Painter, Step, Turn, Whom, Words, approve, settled, whole_stdin,
+    Answer, Call, Ending, Lines, Painter, Step, Turn, Whom, Words, settled, whole_stdin,
 };
 use crate::cli::TurnArgs;
 use crate::edge::Edge;
@@ -55,6 +56,7 @@ pub(crate) fn agent(
             typed: has_person.then(|| None),
             shows_calls: args.verbose || std::io::stderr().is_terminal(),
             gave_up: None,
+            has_allowed: false,
         };
         once.run(args, message, signals, output).await
     })
@@ -68,6 +70,8 @@ struct Once<'a> {
     shows_calls: bool,
     /// Why we do not wait any longer.
     gave_up: Option<Ending>,
+    /// Whether a tool was allowed for good.
+    has_allowed: bool,
 }
 
 impl Once<'_> {
@@ -95,6 +99,7 @@ impl Once<'_> {
             session: session.clone(),
             agent: whom.named_for(&session),
             message,
+            is_plain: false,
             timeout: limit,
         };
         let mut turn = match Turn::begin(self.surface, words).await {
@@ -138,14 +143,14 @@ impl Once<'_> {
                 },
                 _ = signals.next() => {
                     if self.gave_up.is_some() {
-                        return Answer::given_up(Ending::Cancelled);
+                        return turn.given_up(Ending::Cancelled);
                     }
                     self.give_up(Ending::Cancelled, turn).await;
                     deadline = Instant::now() + GOODBYE;
                 }
                 () = sleep_until(deadline) => {
                     if let Some(ending) = self.gave_up {
-                        return Answer::given_up(ending);
+                        return turn.given_up(ending);
                     }
                     self.give_up(Ending::TimedOut, turn).await;
                     deadline = Instant::now() + GOODBYE;
@@ -179,13 +184,19 @@ impl Once<'_> {
     ) {
         let Some(typed) = &mut self.typed else { return };
         let typed = typed.get_or_insert_with(Lines::of_stdin);
+        // Who has allowed a tool for good has answered all that was asked about it before.
+        if self.has_allowed && !approve::is_open(self.surface, &approval.id).await {
+            return;
+        }
+        let request = Request::new(approval, output.width_beside());
         let decision = tokio::select! {
-            decision = ask(approval, typed) => Some(decision),
+            decision = ask(request, typed) => Some(decision),
             _ = signals.next() => None,
             () = until(approval.expires_at_ms) => return,
         };
         let interrupted = decision.is_none();
         let decision = decision.unwrap_or(Decision::Deny);
+        self.has_allowed |= decision == Decision::AllowAlways;
         if let Err(error) = approve::respond(self.surface, &approval.id, decision).await {
             output.warning(&error.to_string());
         }
@@ -219,6 +230,9 @@ impl Once<'_> {
         if !answer.text.trim().is_empty() {
             output.outside(&answer.text);
         }
+        if answer.is_empty() {
+            output.note("the model answered nothing");
+        }
         if let Some(trouble) = answer.trouble() {
             output.problem(&trouble, None);
         }
@@ -229,17 +243,21 @@ impl Once<'_> {
 }
 
 /// Asks on stderr until there is an answer. No answer means no.
-async fn ask(approval: &Approval, typed: &mut Lines) -> Decision {
-    typed.forget();
-    for line in approve::lines(approval) {
-        say(&format!("{line}\n"));
-    }
+async fn ask(mut request: Request<'_>, typed: &mut Lines) -> Decision {
+    let show =
+        |request: &Request<'_>| request.lines().iter().for_each(|line| say(&format!("{line}\n")));
+    show(&request);
     for _ in 0..MAX_TRIES {
-        say(&format!("  {} ", approve::choices(approval)));
+        typed.forget();
+        say(&format!("  {} ", request.choices()));
         match typed.next().await {
-            Ok(Some(line)) => match approve::meaning(&line, approval) {
-                Some(decision) => return decision,
-                None => continue,
+            Ok(Some(line)) => match request.meaning(&line) {
+                Some(Choice::Decision(decision)) => return decision,
+                Some(Choice::ShowAll) => {
+                    request.show_all();
+                    show(&request);
+                }
+                None => {}
             },
             Ok(None) | Err(_) => break,
         }

@@ -77,6 +77,7 @@ expected, answer = sys.argv[1].encode(), sys.argv[2].encode()
 child, terminal = pty.fork()
 if child == 0:
     os.execv(sys.argv[3], sys.argv[3:])
+os.write(terminal, os.environ.get("TYPED_AHEAD", "").encode())
 shown, is_answered = b"", False
 while True:
     try:
@@ -150,6 +151,17 @@ pub(crate) fn at_a_terminal(
     answer: &str,
     args: &[&str],
 ) -> (i32, String) {
+    typed_ahead(place, "", question, answer, args)
+}
+
+/// The same where something was typed before the program began.
+pub(crate) fn typed_ahead(
+    place: &Place,
+    ahead: &str,
+    question: &str,
+    answer: &str,
+    args: &[&str],
+) -> (i32, String) {
     let program = env!("CARGO_BIN_EXE_openclaw");
     let output = Command::new("python3")
         .args(["-c", ON_A_TERMINAL, question, answer, program])
@@ -157,6 +169,11 @@ pub(crate) fn at_a_terminal(
         .current_dir(place.folder.path())
         .env("OPENCLAW_STATE_DIR", place.folder.path())
         .env("TERM", "xterm")
+        .env("TYPED_AHEAD", ahead)
+        // Nobody's model is to be asked.
+        .env_remove("ANTHROPIC_API_KEY")
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("GEMINI_API_KEY")
         .stdin(Stdio::null())
         .output()
         .unwrap();

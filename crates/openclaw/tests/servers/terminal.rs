@@ -2,7 +2,7 @@
 
 use openclaw_testkit::{Ask, Script, Tool};
 
-use crate::support::{Place, at_a_terminal};
+use crate::support::{Place, at_a_terminal, typed_ahead};
 
 #[test]
 fn what_servers_print_commands_no_terminal() {
@@ -76,4 +76,41 @@ fn the_progress_of_a_call_is_shown_on_a_terminal_and_nothing_of_it_stays() {
     assert!(shown[last..].contains("slept") && !shown[last..].contains('%'), "{shown:?}");
     let (exit, _, stderr) = place.said(&args);
     assert_eq!((exit, stderr.as_str()), (0, ""), "programs see nothing of it");
+}
+
+#[test]
+fn what_was_typed_before_a_question_is_no_answer_to_it() {
+    let tool = |says: &str| Script::new().tools([Tool::new("echo").description(says)]);
+    let place = Place::new(&[("test", &tool("Answers."))]);
+    assert_eq!(place.said(&CALL).0, 0);
+    place.configure(&[("test", &tool("Answers, and more."))]);
+    let (exit, shown) = typed_ahead(&place, "y\ny\n", "[y/N] ", "n", &CALL);
+    assert_eq!(exit, 4, "{shown}");
+}
+
+const TURN: [&str; 3] = ["agent", "--message", r#"/call mcp_test_keep {"text":"hi"}"#];
+
+/// A tool that may change something: it is asked about.
+fn asking() -> Place {
+    let kept = serde_json::json!({ "content": [{ "type": "text", "text": "it is kept" }] });
+    Place::new(&[("test", &Script::new().tools([Tool::new("keep").result(&kept)]))])
+}
+
+#[test]
+fn keys_pressed_while_the_model_thinks_allow_nothing() {
+    let place = asking();
+    let (_, shown) = typed_ahead(&place, "a\na\n", "[n] no ", "n", &TURN);
+    assert!(shown.contains("does not allow") && !shown.contains("it is kept"), "{shown}");
+    let (_, shown) = at_a_terminal(&place, "[n] no ", "y", &TURN);
+    assert!(shown.contains("it is kept"), "{shown}");
+}
+
+#[test]
+fn whoever_agrees_to_a_call_sees_all_of_it() {
+    let text = format!("{}\u{202e}   THE END", "x".repeat(300));
+    let message = format!("/call mcp_test_keep {}", serde_json::json!({ "text": text }));
+    let (_, shown) = at_a_terminal(&asking(), "[n] no ", "n", &["agent", "--message", &message]);
+    let question = shown.split("[n] no ").next().unwrap();
+    assert!(question.contains("\\u{202e}   THE END\""), "{shown}");
+    assert!(!shown.contains('\u{202e}'), "{shown}");
 }

@@ -1,7 +1,7 @@
 //! Slash commands that the chat itself understands. All others are the gateway's.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::agents::{CommandsParams, CommandsResult};
+use openclaw_protocol::agents::{Command, CommandsParams, CommandsResult};
 use openclaw_protocol::{AskError, Method};
 
 use super::Chat;
@@ -35,11 +35,42 @@ pub(super) enum Line<'a> {
     /// A tool to be called, and its arguments.
     Call(&'a str, &'a str),
     /// For the gateway.
-    Message,
+    Say(Said<'a>),
+}
+
+/// What is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said<'a> {
+    /// To the model, unless it is a command.
+    Message(&'a str),
+    /// To the model, whatever it looks like.
+    Text(&'a str),
+}
+
+impl<'a> Said<'a> {
+    /// A second slash, or a blank before the first, makes a text of what would be a command.
+    fn of(line: &'a str) -> Self {
+        let said = line.trim();
+        match said.strip_prefix('/') {
+            Some(rest) if rest.starts_with('/') => Self::Text(rest),
+            Some(_) if line.starts_with(char::is_whitespace) => Self::Text(said),
+            _ => Self::Message(line),
+        }
+    }
+
+    pub(super) fn text(self) -> &'a str {
+        match self {
+            Self::Message(text) | Self::Text(text) => text,
+        }
+    }
 }
 
 /// Carries out a line that is for the chat itself.
 pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Output) -> Line<'l> {
+    let said = Said::of(line);
+    if matches!(said, Said::Text(_)) {
+        return Line::Say(said);
+    }
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match (word, rest.trim()) {
@@ -62,9 +93,70 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
         }
         ("/sessions", "") => list(chat, output).await,
         ("/model", "") => model(chat, output),
-        _ => return Line::Message,
+        _ => return Line::Say(said),
     }
     Line::Done
+}
+
+/// A command that nobody knows: what is said of it, and a way out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unknown {
+    pub(super) message: String,
+    pub(super) hint: String,
+}
+
+/// Whether a message is a command that nobody knows. It must not go to the model as if it had been meant for it.
+pub(super) async fn unknown(chat: &Chat<'_>, message: &str) -> Option<Unknown> {
+    let word = message.split_whitespace().next().filter(|word| is_command(word))?;
+    if word == "/call" && chat.whom.is_offline() {
+        return None;
+    }
+    // One that cannot be asked for its commands says itself what it makes of it.
+    let known = of_gateway(chat).await.ok()?;
+    if known.iter().any(|command| word.strip_prefix('/') == Some(&command.name)) {
+        return None;
+    }
+    let theirs: Vec<String> = known.iter().map(|command| format!("/{}", command.name)).collect();
+    Some(Unknown::new(word, &theirs))
+}
+
+/// Whether a word is written as commands are: paths are not.
+fn is_command(word: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '?' | '!');
+    word.strip_prefix('/').is_some_and(|name| !name.is_empty() && name.chars().all(is_plain))
+}
+
+impl Unknown {
+    fn new(word: &str, theirs: &[String]) -> Self {
+        let shown = clean_line(Untrusted::new(word), LINE_CHARS);
+        if let Some((_, args, _)) = LOCAL.iter().find(|(known, _, _)| *known == word) {
+            let usage = format!("{word} {args}");
+            return Self {
+                message: format!("`{shown}` is not used like that"),
+                hint: format!("it is written `{}`", usage.trim_end()),
+            };
+        }
+        let ours = LOCAL.iter().map(|(known, _, _)| *known);
+        let known: Vec<&str> = ours.chain(theirs.iter().map(String::as_str)).collect();
+        let similar = match openclaw_config::nearest(word, &known) {
+            Some(similar) => format!("did you mean `{similar}`?"),
+            None => "`/help` lists them;".to_owned(),
+        };
+        Self {
+            message: format!("there is no command `{shown}`"),
+            hint: format!("{similar} `/{shown}` says it to the model"),
+        }
+    }
+}
+
+async fn of_gateway(chat: &Chat<'_>) -> Result<Vec<Command>, AskError> {
+    let params = CommandsParams {
+        agent_id: Some(chat.whom.agent.clone()),
+        include_args: Some(true),
+        ..CommandsParams::default()
+    };
+    let answer: CommandsResult = look(chat.surface, Method::CommandsList, &params).await?;
+    Ok(answer.commands)
 }
 
 fn tell_session(chat: &Chat<'_>, words: &str, output: &mut Output) {
@@ -105,15 +197,8 @@ async fn help(chat: &Chat<'_>, output: &mut Output) {
     for (word, args, about) in LOCAL {
         show(&format!("{word} {args}"), about, output);
     }
-    let params = CommandsParams {
-        agent_id: Some(chat.whom.agent.clone()),
-        include_args: Some(true),
-        ..CommandsParams::default()
-    };
-    let answer: Result<CommandsResult, AskError> =
-        look(chat.surface, Method::CommandsList, &params).await;
-    let commands = match answer {
-        Ok(answer) => answer.commands,
+    let commands = match of_gateway(chat).await {
+        Ok(commands) => commands,
         Err(error) => return output.warning(&error.to_string()),
     };
     let is_known =
@@ -126,6 +211,7 @@ async fn help(chat: &Chat<'_>, output: &mut Output) {
         let args = args.collect::<Vec<_>>().join(" ");
         show(&format!("/{} {args}", command.name), &command.description, output);
     }
+    show("//TEXT", "Says what begins with a slash to the model; so does a blank before it", output);
     output.line(format_args!(
         "{FAINT}Tab completes, Ctrl-R searches, Alt-Enter or a \\ at the end begins a new line.{FAINT:#}"
     ));
@@ -135,4 +221,35 @@ fn show(usage: &str, about: &str, output: &mut Output) {
     let about = clean_line(Untrusted::new(about), LINE_CHARS);
     let usage = printable(usage.trim_end()).into_owned();
     output.line(format_args!("  {STRONG}{usage:24}{STRONG:#} {about}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_slash_or_a_blank_makes_a_text_of_a_command() {
+        assert_eq!(Said::of("/help"), Said::Message("/help"));
+        assert_eq!(Said::of("//help me"), Said::Text("/help me"));
+        assert_eq!(Said::of("  /help me\n"), Said::Text("/help me"));
+        assert_eq!(Said::of(" hello"), Said::Message(" hello"));
+    }
+
+    #[test]
+    fn paths_are_no_commands() {
+        assert!(is_command("/sesions") && is_command("/mcp__a__b") && is_command("/?"));
+        assert!(!is_command("/etc/hosts") && !is_command("/") && !is_command("no"));
+    }
+
+    #[test]
+    fn a_mistyped_command_is_told_the_nearest_one() {
+        let theirs = ["/mcp".to_owned()];
+        let unknown = |word| Unknown::new(word, &theirs);
+        let sessions = unknown("/sesions");
+        assert_eq!(sessions.message, "there is no command `/sesions`");
+        assert_eq!(sessions.hint, "did you mean `/sessions`? `//sesions` says it to the model");
+        assert!(unknown("/mpc").hint.starts_with("did you mean `/mcp`?"));
+        assert!(unknown("/quality").hint.starts_with("`/help` lists them"));
+        assert_eq!(unknown("/new").hint, "it is written `/new`");
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as blocking;
 use std::time::Duration;
 
+use crossterm::event;
 use reedline::{
     ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, KeyCode,
     KeyModifiers, MenuBuilder as _, Prompt, PromptEditMode, PromptHistorySearch, Reedline,
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 
 use super::complete::{Completion, Vocabulary};
 use crate::output::colour_wanted;
+use crate::typed_ahead;
 
 const MENU: &str = "completion";
 /// What stands before a message.
@@ -25,6 +27,8 @@ const MARK: &str = "› ";
 const HISTORY: usize = 2_000;
 /// How many lines may wait to be printed above the prompt.
 const PRINTED: usize = 64;
+/// More keys than that do not wait in a queue.
+const MAX_KEYS: usize = 100_000;
 /// How long the editor may take to let go of the terminal.
 const LET_GO: Duration = Duration::from_secs(2);
 
@@ -67,9 +71,7 @@ impl Editor {
         let mut editors = Editors {
             message: for_messages(history, vocabulary, Arc::clone(&give_up))
                 .with_external_printer(printer),
-            choice: Reedline::create()
-                .with_ansi_colors(colour_wanted())
-                .with_break_signal(Arc::clone(&give_up)),
+            give_up: Arc::clone(&give_up),
         };
         let (asks, asked) = blocking::sync_channel::<Ask>(1);
         let (typed, receiver) = mpsc::channel(1);
@@ -121,14 +123,21 @@ impl Editor {
 /// On the editor's thread.
 struct Editors {
     message: Reedline,
-    choice: Reedline,
+    give_up: Arc<AtomicBool>,
 }
 
 impl Editors {
     fn read(&mut self, ask: Ask) -> Typed {
         let signal = match ask {
             Ask::Message => self.message.read_line(&Mark(MARK.to_owned())),
-            Ask::Choice(words) => self.choice.read_line(&Mark(format!("  {words} "))),
+            Ask::Choice(words) => {
+                forget_typed();
+                // A new one each time: what was typed for a question that was taken back would stay in it.
+                let mut choice = Reedline::create()
+                    .with_ansi_colors(colour_wanted())
+                    .with_break_signal(Arc::clone(&self.give_up));
+                choice.read_line(&Mark(format!("  {words} ")))
+            }
         };
         match signal {
             Ok(Signal::Success(line)) => Typed::Line(joined(&line)),
@@ -136,6 +145,17 @@ impl Editors {
             Ok(Signal::CtrlD) => Typed::End,
             Ok(_) => Typed::GivenUp,
             Err(error) => Typed::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Forgets keys that were pressed before a question: at the terminal, and among those that the editor's library
+/// has read already, behind the end of a message.
+fn forget_typed() {
+    typed_ahead::forget();
+    for _ in 0..MAX_KEYS {
+        if !event::poll(Duration::ZERO).is_ok_and(|waits| waits) || event::read().is_err() {
+            return;
         }
     }
 }

@@ -43,7 +43,9 @@ pub(super) async fn run(
                 let editor = Some(&mut editor);
                 Box::pin(invoke::invoke(chat, tool, args, editor, signals, output)).await
             }
-            Line::Message => Box::pin(speak(chat, line, Some(&mut editor), signals, output)).await,
+            Line::Say(said) => {
+                Box::pin(speak(chat, said, Some(&mut editor), signals, output)).await
+            }
         };
         output.line("");
         output.flush();

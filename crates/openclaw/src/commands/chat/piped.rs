@@ -1,4 +1,5 @@
-//! A chat without a terminal: each line of stdin is a message, answers go to stdout.
+//! A chat without a terminal: each line of stdin is a message, answers and calls go to stdout, all else to
+//! stderr.
 
 use super::commands::{self, Line};
 use super::speak::{Spoken, speak};
@@ -31,10 +32,12 @@ pub(super) async fn run(chat: &mut Chat<'_>, signals: &mut Signals, output: &mut
             Line::Call(tool, args) => {
                 Box::pin(invoke::invoke(chat, tool, args, None, signals, output)).await
             }
-            Line::Message => Box::pin(speak(chat, line, None, signals, output)).await,
+            Line::Say(said) => Box::pin(speak(chat, said, None, signals, output)).await,
         };
         match spoken {
             Spoken::Over(Ending::Done) => {}
+            // Nothing else can be said then.
+            Spoken::Over(Ending::Gone) => return Exit::Unavailable,
             Spoken::Over(_) => exit = Exit::Failed,
             Spoken::Leave => return Exit::Interrupted,
         }

@@ -9,11 +9,11 @@ use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::time::timeout;
 
 use super::Chat;
+use super::commands::{self, Said, Unknown};
 use super::editor::{Ask, Editor, Typed};
 use super::elicit::{Desk, Led};
-use crate::commands::talk::{
-    Answer, Ending, Server, Step, Turn, View, Words, approve, servers, settled,
-};
+use crate::commands::talk::approve::{self, Choice, Request};
+use crate::commands::talk::{Answer, Ending, Server, Step, Turn, View, Words, servers, settled};
 use crate::output::{FAINT, Output};
 use crate::signals::{Signals, Wish};
 
@@ -36,7 +36,7 @@ pub(super) enum Spoken {
 /// Says something, and shows what comes of it. Without an editor nobody can be asked.
 pub(super) async fn speak(
     chat: &Chat<'_>,
-    message: String,
+    said: Said<'_>,
     editor: Option<&mut Editor>,
     signals: &mut Signals,
     output: &mut Output,
@@ -45,11 +45,20 @@ pub(super) async fn speak(
     if let Some(spoken) = wait_for_servers(chat, &mut view, signals, output).await {
         return spoken;
     }
+    // Not before: prompts of servers are commands.
+    if let Said::Message(message) = said
+        && let Some(Unknown { message, hint }) = commands::unknown(chat, message).await
+    {
+        view.new_line(output);
+        output.problem(&message, Some(&hint));
+        return Spoken::Over(Ending::Failed);
+    }
     view.thinking(output);
     let words = Words {
         session: chat.session.clone(),
         agent: chat.whom.named_for(&chat.session),
-        message,
+        message: said.text().to_owned(),
+        is_plain: matches!(said, Said::Text(_)),
         timeout: None,
     };
     let begun = tokio::select! {
@@ -59,12 +68,14 @@ pub(super) async fn speak(
     let turn = match begun {
         Ok(turn) => turn,
         Err(error) => {
-            view.over(&Answer::failed(error.to_string()), output);
-            return Spoken::Over(Ending::Failed);
+            let answer = Answer::refused(&error);
+            view.over(&answer, output);
+            return Spoken::Over(answer.ending);
         }
     };
     let (held, decided) = (VecDeque::new(), BTreeSet::new());
-    let mut speaker = Speaker { turn, view, editor, held, decided, is_ending: false };
+    let (is_ending, has_allowed) = (false, false);
+    let mut speaker = Speaker { turn, view, editor, held, decided, is_ending, has_allowed };
     speaker.follow(chat, signals, output).await
 }
 
@@ -111,6 +122,8 @@ struct Speaker<'a, 'e> {
     decided: BTreeSet<String>,
     /// Whether the gateway was asked to end the turn.
     is_ending: bool,
+    /// Whether a tool was allowed for good.
+    has_allowed: bool,
 }
 
 impl Speaker<'_, '_> {
@@ -170,7 +183,7 @@ impl Speaker<'_, '_> {
         if !self.is_ending {
             self.is_ending = true;
             let words = if is_last { "cancelling" } else { "cancelling; Ctrl-C again leaves" };
-            self.view.line(&format!("{FAINT}{words}{FAINT:#}"), output);
+            self.view.note(&format!("{FAINT}{words}{FAINT:#}"), output);
             // That it cannot be told changes nothing: it is not waited for any longer.
             let _ = timeout(GOODBYE, self.turn.abort()).await;
         }
@@ -188,13 +201,21 @@ impl Speaker<'_, '_> {
         if self.editor.is_none() || self.is_ending || self.decided.contains(&approval.id) {
             return false;
         }
-        for line in approve::lines(approval) {
-            self.view.line(&line, output);
+        // Who has allowed a tool for good has answered all that was asked about it before.
+        if self.has_allowed && !approve::is_open(chat.surface, &approval.id).await {
+            return false;
         }
+        let mut request = Request::new(approval, output.width());
+        self.view.lines(&request.lines(), output);
         for _ in 0..MAX_TRIES {
-            let decision = match self.answer(approval, signals).await {
-                Heard::Typed(Typed::Line(line)) => match approve::meaning(&line, approval) {
-                    Some(decision) => decision,
+            let decision = match self.answer(&request, &approval.id, signals).await {
+                Heard::Typed(Typed::Line(line)) => match request.meaning(&line) {
+                    Some(Choice::Decision(decision)) => decision,
+                    Some(Choice::ShowAll) => {
+                        request.show_all();
+                        self.view.lines(&request.lines(), output);
+                        continue;
+                    }
                     None => continue,
                 },
                 Heard::Typed(Typed::Interrupt) => {
@@ -220,7 +241,7 @@ impl Speaker<'_, '_> {
         signals: &mut Signals,
         output: &mut Output,
     ) -> bool {
-        let Self { turn, view, editor, held, decided, is_ending } = self;
+        let Self { turn, view, editor, held, decided, is_ending, .. } = self;
         let Some(editor) = editor.as_deref_mut() else { return false };
         // It may have been answered elsewhere while somebody here was asked something else.
         let is_settled = |step: &Step| match step {
@@ -249,9 +270,9 @@ impl Speaker<'_, '_> {
 
     /// One answer to a question. What happens meanwhile is kept; a question that was decided elsewhere
     /// is taken back.
-    async fn answer(&mut self, approval: &Approval, signals: &mut Signals) -> Heard {
+    async fn answer(&mut self, request: &Request<'_>, id: &str, signals: &mut Signals) -> Heard {
         let Some(editor) = self.editor.as_deref_mut() else { return Heard::NotAsked };
-        editor.begin(Ask::Choice(approve::choices(approval)));
+        editor.begin(Ask::Choice(request.choices()));
         loop {
             let step = tokio::select! {
                 biased;
@@ -263,7 +284,7 @@ impl Speaker<'_, '_> {
                 step = self.turn.next() => step,
             };
             let is_settled = match &step {
-                Step::Decided(id) => *id == approval.id,
+                Step::Decided(decided) => decided == id,
                 Step::Over(_) => true,
                 _ => false,
             };
@@ -282,6 +303,7 @@ impl Speaker<'_, '_> {
         decision: Decision,
         output: &mut Output,
     ) {
+        self.has_allowed |= decision == Decision::AllowAlways;
         if let Err(error) = approve::respond(chat.surface, &approval.id, decision).await {
             self.view.notice(&error.to_string(), output);
         }

@@ -19,6 +19,7 @@ use crate::cli::SessionsCommand;
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, plural, printable};
+use crate::typed_ahead;
 
 pub(crate) use list::{latest, rows};
 
@@ -85,6 +86,7 @@ async fn delete(link: &Link, key: &str, yes: bool, edge: &Edge, output: &mut Out
             return Exit::Usage;
         }
         let key = printable(key);
+        typed_ahead::forget();
         output.prompt(&format!("Delete the conversation {key}, with all that was said? [y/N] "));
         let mut answer = String::new();
         let read = io::stdin().lock().read_line(&mut answer);

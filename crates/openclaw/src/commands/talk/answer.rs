@@ -1,10 +1,11 @@
 //! What came of a turn.
 
 use openclaw_protocol::chat::ErrorKind;
+use openclaw_protocol::{AskError, detail};
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::parts::Message;
+use super::parts::{Message, Part};
 use crate::exit::Exit;
 
 /// What came of a turn.
@@ -32,6 +33,8 @@ pub(crate) enum Ending {
     /// Somebody ended it.
     Cancelled,
     TimedOut,
+    /// The gateway went in the middle of it.
+    Gone,
     Failed,
 }
 
@@ -65,6 +68,7 @@ impl Ending {
             Self::Short | Self::Failed => Exit::Failed,
             Self::Cancelled => Exit::Interrupted,
             Self::TimedOut => Exit::TimedOut,
+            Self::Gone => Exit::Unavailable,
         }
     }
 }
@@ -83,14 +87,47 @@ impl Answer {
         }
     }
 
-    /// A turn whose end was not waited for.
-    pub(crate) fn given_up(ending: Ending) -> Self {
+    /// A turn of which nothing is known but how it ended.
+    pub(super) fn bare(ending: Ending) -> Self {
         Self::new(ending, None)
     }
 
     /// A turn of which nothing is known but why it failed.
-    pub(crate) fn failed(error: String) -> Self {
+    pub(super) fn failed(error: String) -> Self {
         Self { error: Some(error), ..Self::new(Ending::Failed, None) }
+    }
+
+    /// A turn that the gateway did not take, or does not tell about.
+    pub(crate) fn refused(error: &AskError) -> Self {
+        let is_gone = matches!(error, AskError::Refused(shape)
+            if shape.detail().as_deref() == Some(detail::CONNECTION_LOST));
+        match is_gone {
+            true => Self::bare(Ending::Gone),
+            false => Self::failed(error.to_string()),
+        }
+    }
+
+    /// Where the model was not heard to its end, what was heard is the answer.
+    pub(super) fn or_heard(mut self, heard: &str) -> Self {
+        if self.ending != Ending::Done && self.text.trim().is_empty() && !heard.trim().is_empty() {
+            self.text = heard.to_owned();
+            self.content = json!([{ "type": "text", "text": heard }]);
+        }
+        self
+    }
+
+    /// Whether there is nothing in it although all went well.
+    pub(crate) fn is_empty(&self) -> bool {
+        let content = json!({ "content": self.content });
+        let parts = Message::of(&content).unwrap_or_default().parts;
+        let is_something = |part: &Part| match part {
+            Part::Text(text) => !text.trim().is_empty(),
+            Part::Thought(_) => false,
+            _ => true,
+        };
+        self.ending == Ending::Done
+            && self.text.trim().is_empty()
+            && !parts.iter().any(is_something)
     }
 
     /// Why there is no whole answer, for people; none if there is one.
@@ -99,6 +136,7 @@ impl Answer {
             (Ending::Done, _) => return None,
             (Ending::Cancelled, _) => "cancelled",
             (Ending::TimedOut, _) => "it took too long",
+            (Ending::Gone, _) => "the gateway is gone",
             (Ending::Short, Some("too-many-rounds")) => {
                 "the agent gave up: it asked the model too many times (`maxRounds`)"
             }

@@ -1,11 +1,12 @@
 //! Calls that wait for somebody's word: the question, and what an answer means (B9).
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::approvals::{Approval, Decision, RespondParams, RespondResult, Severity};
+use openclaw_protocol::approvals::{
+    Approval, Decision, ListParams, ListResult, RespondParams, RespondResult, Severity,
+};
 use openclaw_protocol::{AskError, ErrorCode, Method, Surface};
-use serde_json::Value;
 
-use super::call::glimpse;
+use super::arguments::{Arguments, Laid};
 use crate::commands::link::look;
 use crate::output::{FAINT, STRONG, WARNING};
 
@@ -13,48 +14,116 @@ use crate::output::{FAINT, STRONG, WARNING};
 const NAME_CHARS: usize = 80;
 const WORDS_CHARS: usize = 200;
 
-/// What is to be known before somebody decides.
-pub(crate) fn lines(approval: &Approval) -> Vec<String> {
-    let line = |text: &str, room| clean_line(Untrusted::new(text), room);
-    let tool = line(&approval.tool, NAME_CHARS);
-    let args = approval.args.as_ref().and_then(|args| serde_json::from_str(args.get()).ok());
-    let args = args.map(|args: Value| glimpse(&args)).unwrap_or_default();
-    let mark = match approval.severity {
-        Severity::Info => FAINT,
-        Severity::Warning | Severity::Critical => WARNING,
-    };
-    let mut lines = vec![format!("{mark}?{mark:#} Allow {STRONG}{tool}{STRONG:#}({args})?")];
-    let about = match approval.severity {
-        Severity::Critical => Some(approval.title.as_str()),
-        _ => approval.description.as_deref(),
-    };
-    if let Some(about) = about.filter(|about| !about.is_empty()) {
-        lines.push(format!("  {FAINT}{}{FAINT:#}", line(about, WORDS_CHARS)));
+/// What somebody chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Decision(Decision),
+    /// To see all of the arguments first.
+    ShowAll,
+}
+
+/// A call that somebody is asked about.
+pub(crate) struct Request<'a> {
+    approval: &'a Approval,
+    arguments: Arguments,
+    width: u16,
+    wants_all: bool,
+}
+
+impl<'a> Request<'a> {
+    /// About a call, on a terminal so wide.
+    pub(crate) fn new(approval: &'a Approval, width: u16) -> Self {
+        let arguments = Arguments::read(approval.args.as_ref().map_or("{}", |args| args.get()));
+        Self { approval, arguments, width, wants_all: false }
     }
-    lines
+
+    /// What is to be known before somebody decides.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let line = |text: &str, room| clean_line(Untrusted::new(text), room);
+        let tool = line(&self.approval.tool, NAME_CHARS);
+        let mark = match self.approval.severity {
+            Severity::Info => FAINT,
+            Severity::Warning | Severity::Critical => WARNING,
+        };
+        let head = format!("{mark}?{mark:#} Allow {STRONG}{tool}{STRONG:#}");
+        let mut lines = match self.arguments.in_one_line() {
+            Some(args) => vec![format!("{head}({args})?")],
+            None => self.with_arguments(format!("{head} with")),
+        };
+        let about = match self.approval.severity {
+            Severity::Critical => Some(self.approval.title.as_str()),
+            _ => self.approval.description.as_deref(),
+        };
+        if let Some(about) = about.filter(|about| !about.is_empty()) {
+            lines.push(format!("  {FAINT}{}{FAINT:#}", line(about, WORDS_CHARS)));
+        }
+        lines
+    }
+
+    fn with_arguments(&self, head: String) -> Vec<String> {
+        let Laid { lines, hidden } = self.laid_out();
+        let mut all = vec![head];
+        all.extend(lines);
+        if hidden > 0 {
+            let words = format!("{hidden} more characters are not shown");
+            all.push(format!("  {WARNING}… {words}{WARNING:#}"));
+        }
+        all
+    }
+
+    fn laid_out(&self) -> Laid {
+        self.arguments.laid_out(self.width, self.wants_all)
+    }
+
+    fn hides_something(&self) -> bool {
+        self.laid_out().hidden > 0
+    }
+
+    /// From here on nothing is left out.
+    pub(crate) fn show_all(&mut self) {
+        self.wants_all = true;
+    }
+
+    /// What can be typed.
+    pub(crate) fn choices(&self) -> String {
+        let known = [
+            (Decision::AllowOnce, "[y] once"),
+            (Decision::AllowAlways, "[a] always for this tool"),
+            (Decision::Deny, "[n] no"),
+        ];
+        let offered = &self.approval.allowed_decisions;
+        let mut words: Vec<&str> = known
+            .iter()
+            .filter(|(decision, _)| offered.contains(decision))
+            .map(|(_, words)| *words)
+            .collect();
+        if self.hides_something() {
+            words.push("[s] show all");
+        }
+        words.join("  ")
+    }
+
+    /// What an answer means; none if it is none.
+    pub(crate) fn meaning(&self, answer: &str) -> Option<Choice> {
+        let decision = match answer.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" | "once" => Decision::AllowOnce,
+            "a" | "always" => Decision::AllowAlways,
+            "n" | "no" => Decision::Deny,
+            "s" | "show" | "show all" if self.hides_something() => return Some(Choice::ShowAll),
+            _ => return None,
+        };
+        let is_offered =
+            decision == Decision::Deny || self.approval.allowed_decisions.contains(&decision);
+        is_offered.then_some(Choice::Decision(decision))
+    }
 }
 
-/// What can be typed.
-pub(crate) fn choices(approval: &Approval) -> String {
-    let known = [
-        (Decision::AllowOnce, "[y] once"),
-        (Decision::AllowAlways, "[a] always for this tool"),
-        (Decision::Deny, "[n] no"),
-    ];
-    let allowed = known.iter().filter(|(it, _)| approval.allowed_decisions.contains(it));
-    allowed.map(|(_, words)| *words).collect::<Vec<_>>().join("  ")
-}
-
-/// What an answer means; none if it is none.
-pub(crate) fn meaning(answer: &str, approval: &Approval) -> Option<Decision> {
-    let decision = match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" | "once" => Decision::AllowOnce,
-        "a" | "always" => Decision::AllowAlways,
-        "n" | "no" => Decision::Deny,
-        _ => return None,
-    };
-    let is_allowed = decision == Decision::Deny || approval.allowed_decisions.contains(&decision);
-    is_allowed.then_some(decision)
+/// Whether it still waits for an answer. Somebody may have answered it elsewhere, or with another one, for good.
+pub(crate) async fn is_open(surface: &dyn Surface, id: &str) -> bool {
+    let params = ListParams::default();
+    let waiting: Result<ListResult, AskError> = look(surface, Method::ApprovalsList, &params).await;
+    // Who cannot find out asks.
+    waiting.map_or(true, |waiting| waiting.approvals.iter().any(|approval| approval.id == id))
 }
 
 /// Tells the gateway. That nobody waits for it any more is no fault.
@@ -96,21 +165,49 @@ mod tests {
 
     #[test]
     fn only_what_is_offered_can_be_chosen() {
+        let decided = |decision| Some(Choice::Decision(decision));
         let all = approval(&[Decision::AllowOnce, Decision::AllowAlways, Decision::Deny]);
-        assert_eq!(choices(&all), "[y] once  [a] always for this tool  [n] no");
-        assert_eq!(meaning(" Y ", &all), Some(Decision::AllowOnce));
-        assert_eq!(meaning("always", &all), Some(Decision::AllowAlways));
-        assert_eq!(meaning("", &all), None);
+        let all = Request::new(&all, 80);
+        assert_eq!(all.choices(), "[y] once  [a] always for this tool  [n] no");
+        assert_eq!(all.meaning(" Y "), decided(Decision::AllowOnce));
+        assert_eq!(all.meaning("always"), decided(Decision::AllowAlways));
+        assert_eq!((all.meaning(""), all.meaning("s")), (None, None));
         let once = approval(&[Decision::AllowOnce, Decision::Deny]);
-        assert_eq!(choices(&once), "[y] once  [n] no");
-        assert_eq!(meaning("a", &once), None);
-        assert_eq!(meaning("n", &approval(&[])), Some(Decision::Deny));
+        let once = Request::new(&once, 80);
+        assert_eq!(once.choices(), "[y] once  [n] no");
+        assert_eq!(once.meaning("a"), None);
+        let none = approval(&[]);
+        assert_eq!(Request::new(&none, 80).meaning("n"), decided(Decision::Deny));
     }
 
     #[test]
     fn the_question_names_the_tool_and_its_arguments() {
-        let lines = lines(&approval(&[Decision::AllowOnce]));
+        let approval = approval(&[Decision::AllowOnce]);
+        let lines = Request::new(&approval, 80).lines();
         let plain = anstream::adapter::strip_str(&lines[0]).to_string();
         assert_eq!(plain, "? Allow mcp_git_push(force=true)?");
+    }
+
+    #[test]
+    fn long_arguments_are_shown_to_their_end() {
+        let command = format!("echo {}; rm -rf ~", "-".repeat(500));
+        let args = serde_json::value::to_raw_value(&serde_json::json!({ "command": command })).ok();
+        let approval = Approval { args, ..approval(&[Decision::AllowOnce]) };
+        let lines = Request::new(&approval, 80).lines().join("\n");
+        assert!(lines.contains("; rm -rf ~\""), "{lines}");
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_shown_at_once_is_shown_when_somebody_asks_for_it() {
+        let text = format!("{}THE END", "x".repeat(9_000));
+        let args = serde_json::value::to_raw_value(&serde_json::json!({ "text": text })).ok();
+        let approval = Approval { args, ..approval(&[Decision::AllowOnce]) };
+        let mut request = Request::new(&approval, 80);
+        assert!(request.lines().join("\n").contains("5014 more characters are not shown"));
+        assert_eq!(request.choices(), "[y] once  [s] show all");
+        assert_eq!(request.meaning("s"), Some(Choice::ShowAll));
+        request.show_all();
+        assert!(request.lines().join("\n").contains("THE END"));
+        assert_eq!((request.choices().as_str(), request.meaning("s")), ("[y] once", None));
     }
 }

@@ -85,7 +85,7 @@ impl Call {
 }
 
 /// Arguments in short: `a=2, b="two"`.
-pub(crate) fn glimpse(args: &Value) -> String {
+fn glimpse(args: &Value) -> String {
     // Models write them as text, which need not be JSON.
     let parsed = args.as_str().and_then(|text| serde_json::from_str(text).ok());
     let args = parsed.as_ref().unwrap_or(args);

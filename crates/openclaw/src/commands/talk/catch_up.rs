@@ -16,7 +16,7 @@ pub(super) async fn answer(surface: &dyn Surface, sent: &SendParams, status: Sen
         SendStatus::Error => {
             return Answer::failed("the turn failed, and why was not heard".to_owned());
         }
-        SendStatus::Timeout => return Answer::given_up(Ending::TimedOut),
+        SendStatus::Timeout => return Answer::bare(Ending::TimedOut),
         SendStatus::Started | SendStatus::InFlight | SendStatus::Ok => {}
     }
     let params = HistoryParams {
@@ -29,7 +29,7 @@ pub(super) async fn answer(surface: &dyn Surface, sent: &SendParams, status: Sen
         look(surface, Method::ChatHistory, &params).await;
     let messages = match history {
         Ok(history) => history.messages,
-        Err(error) => return Answer::failed(error.to_string()),
+        Err(error) => return Answer::refused(&error),
     };
     let read = |raw: &str| serde_json::from_str::<Value>(raw).ok();
     let said = messages.iter().rev().filter_map(|raw| read(raw.get()));

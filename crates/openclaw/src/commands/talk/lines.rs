@@ -1,41 +1,59 @@
 //! Lines from stdin, read beside everything else.
 
 use std::io::{self, BufRead as _, Read as _};
+use std::sync::mpsc as blocking;
 
 use tokio::sync::mpsc;
 
+use crate::typed_ahead;
+
 /// The longest line.
 const MAX_LINE: u64 = 16 * 1024 * 1024;
-/// How many lines may be read ahead.
-const AHEAD: usize = 1;
-
 /// Lines as they are typed, or come in by a pipe.
-pub(crate) struct Lines(mpsc::Receiver<io::Result<String>>);
+pub(crate) struct Lines {
+    asks: blocking::SyncSender<()>,
+    lines: mpsc::Receiver<io::Result<String>>,
+    /// Whether a line is being read.
+    is_asked: bool,
+}
 
 impl Lines {
-    /// Begins to read. The thread ends with the input, or when nobody is interested any more; a read that
-    /// hangs is ended with the program.
+    /// A thread that reads a line when one is asked for, and none ahead: what is typed between two questions
+    /// stays at the terminal, where it can be forgotten. It ends with the input, or when nobody is interested
+    /// any more; a read that hangs is ended with the program.
     pub(crate) fn of_stdin() -> Self {
-        let (lines, receiver) = mpsc::channel(AHEAD);
+        let (asks, asked) = blocking::sync_channel(1);
+        let (lines, receiver) = mpsc::channel(1);
         tokio::task::spawn_blocking(move || {
-            while let Some(line) = read().transpose() {
+            while asked.recv().is_ok() {
+                let Some(line) = read().transpose() else { return };
                 let is_last = line.is_err();
                 if lines.blocking_send(line).is_err() || is_last {
                     return;
                 }
             }
         });
-        Self(receiver)
+        Self { asks, lines: receiver, is_asked: false }
     }
 
     /// The next line; none when the input has ended. Safe to cancel.
     pub(crate) async fn next(&mut self) -> io::Result<Option<String>> {
-        self.0.recv().await.transpose()
+        if !self.is_asked {
+            // Where nobody reads any more there is no line either.
+            self.is_asked = self.asks.try_send(()).is_ok();
+        }
+        let line = self.lines.recv().await;
+        self.is_asked = false;
+        line.transpose()
     }
 
     /// Forgets what was typed before a question: it is no answer to it.
     pub(crate) fn forget(&mut self) {
-        while self.0.try_recv().is_ok() {}
+        typed_ahead::forget();
+        // A line that was asked for by a question that needed no answer any more.
+        if self.lines.try_recv().is_ok() {
+            self.is_asked = false;
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod answer;
 pub(crate) mod approve;
+mod arguments;
 mod call;
 mod catch_up;
 mod lines;

@@ -6,7 +6,7 @@ use openclaw_protocol::chat::{AbortParams, AbortResult, SendParams, SendResult, 
 use openclaw_protocol::{AskError, EventReceiver, Heard, Method, Surface, ask};
 use tokio::time::sleep;
 
-use super::answer::Answer;
+use super::answer::{Answer, Ending};
 use super::call::Call;
 use super::catch_up;
 use super::fresh_key;
@@ -15,6 +15,8 @@ use crate::commands::link::look;
 
 /// After events were lost it is asked so often whether the turn is over.
 const RECHECK: Duration = Duration::from_secs(1);
+/// More of an answer is not kept for the case that its end is not heard.
+const MAX_HEARD: usize = 16 * 1024 * 1024;
 /// More calls of one turn are not remembered.
 const MAX_CALLS: usize = 10_000;
 
@@ -24,6 +26,8 @@ pub(crate) struct Words {
     pub(crate) session: String,
     pub(crate) agent: Option<String>,
     pub(crate) message: String,
+    /// Whether it is for the model even if it looks like a command.
+    pub(crate) is_plain: bool,
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -34,6 +38,8 @@ pub(crate) struct Turn<'a> {
     sent: SendParams,
     pub(crate) run: String,
     calls: Vec<Call>,
+    /// What was said since the last call.
+    heard: String,
     /// Events were lost: the end may be among them.
     has_gap: bool,
 }
@@ -50,10 +56,12 @@ impl<'a> Turn<'a> {
             message: words.message,
             timeout_ms: timeout_ms.map(|limit| u64::try_from(limit).unwrap_or(u64::MAX)),
             idempotency_key: fresh_key(),
+            suppress_command_interpretation: words.is_plain.then_some(true),
             ..SendParams::default()
         };
         let SendResult { run_id, .. } = ask(surface, Method::ChatSend, &sent).await?;
-        Ok(Self { surface, events, sent, run: run_id, calls: Vec::new(), has_gap: false })
+        let (calls, heard) = (Vec::new(), String::new());
+        Ok(Self { surface, events, sent, run: run_id, calls, heard, has_gap: false })
     }
 
     /// What happens next. After [`Step::Over`] nothing does. Safe to cancel.
@@ -73,7 +81,7 @@ impl<'a> Turn<'a> {
                 self.events.next().await
             };
             match heard {
-                None => return self.over(Answer::failed("the gateway is gone".to_owned())),
+                None => return self.over(Answer::bare(Ending::Gone)),
                 Some(Heard::Lagged(_)) => self.has_gap = true,
                 Some(Heard::Event(event)) => {
                     let concern = Concern { run: &self.run, session: &self.sent.session_key };
@@ -98,7 +106,18 @@ impl<'a> Turn<'a> {
 
     fn noted(&mut self, step: Step) -> Step {
         match step {
+            Step::Text(text) => {
+                if self.heard.len() + text.len() <= MAX_HEARD {
+                    self.heard.push_str(&text);
+                }
+                Step::Text(text)
+            }
+            Step::Replaced(text) => {
+                self.heard.clone_from(&text);
+                Step::Replaced(text)
+            }
             Step::Called(call) => {
+                self.heard.clear();
                 if self.calls.len() < MAX_CALLS {
                     self.calls.push(call.clone());
                 }
@@ -119,9 +138,18 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn over(&mut self, mut answer: Answer) -> Step {
-        answer.calls = std::mem::take(&mut self.calls);
-        Step::Over(Box::new(answer))
+    /// What there is of it, where its end is not waited for.
+    pub(crate) fn given_up(&mut self, ending: Ending) -> Answer {
+        self.with_all(Answer::bare(ending))
+    }
+
+    fn over(&mut self, answer: Answer) -> Step {
+        Step::Over(Box::new(self.with_all(answer)))
+    }
+
+    fn with_all(&mut self, answer: Answer) -> Answer {
+        let calls = std::mem::take(&mut self.calls);
+        Answer { calls, ..answer.or_heard(&std::mem::take(&mut self.heard)) }
     }
 }
 
@@ -132,7 +160,7 @@ async fn recheck(surface: &dyn Surface, sent: &SendParams) -> Option<Answer> {
     match answer {
         Ok(SendResult { status: SendStatus::Started | SendStatus::InFlight, .. }) => None,
         Ok(SendResult { status, .. }) => Some(catch_up::answer(surface, sent, status).await),
-        Err(error) => Some(Answer::failed(error.to_string())),
+        Err(error) => Some(Answer::refused(&error)),
     }
 }
 

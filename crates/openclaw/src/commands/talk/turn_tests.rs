@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::commands::talk::Ending;
+use crate::exit::Exit;
 
 /// A gateway that plays what it was told when a message comes.
 #[derive(Debug)]
@@ -96,6 +96,7 @@ async fn begin(surface: &Scripted) -> Turn<'_> {
         session: "key".to_owned(),
         agent: None,
         message: "hello".to_owned(),
+        is_plain: false,
         timeout: None,
     };
     Turn::begin(surface, words).await.unwrap()
@@ -183,6 +184,33 @@ async fn an_end_that_was_not_heard_is_asked_for() {
 async fn a_gateway_that_goes_ends_the_turn() {
     let surface = Scripted { leaves: true, ..Scripted::new(64, vec![chat("run", &delta("I"))]) };
     let answer = answer(&mut begin(&surface).await).await;
-    assert_eq!(answer.ending, Ending::Failed);
-    assert_eq!(answer.error.as_deref(), Some("the gateway is gone"));
+    assert_eq!((answer.ending, answer.ending.exit()), (Ending::Gone, Exit::Unavailable));
+    assert_eq!(answer.trouble().as_deref(), Some("the gateway is gone"));
+    assert_eq!(answer.text, "I", "what was heard is kept");
+}
+
+#[tokio::test]
+async fn what_was_said_before_a_turn_failed_is_its_answer() {
+    let broken = json!({ "state": "error", "errorMessage": "it broke off" });
+    let call = json!({ "phase": "start", "toolCallId": "1", "name": "add", "args": {} });
+    let script = vec![
+        chat("run", &delta("I add. ")),
+        tool(&call),
+        chat("run", &delta("Half an ")),
+        chat("run", &delta("ans")),
+        chat("run", &broken),
+    ];
+    let surface = Scripted::new(64, script);
+    let answer = answer(&mut begin(&surface).await).await;
+    assert_eq!((answer.ending, answer.text.as_str()), (Ending::Failed, "Half an ans"));
+    assert_eq!(answer.content, json!([{ "type": "text", "text": "Half an ans" }]));
+    assert_eq!(answer.trouble().as_deref(), Some("it broke off"));
+}
+
+#[tokio::test]
+async fn an_answer_without_content_is_known_as_such() {
+    for (said, is_empty) in [(" ", true), ("no", false)] {
+        let surface = Scripted::new(64, vec![chat("run", &last(said))]);
+        assert_eq!(answer(&mut begin(&surface).await).await.is_empty(), is_empty);
+    }
 }

@@ -121,7 +121,7 @@ impl View {
     /// What was said before does not hold.
     pub(crate) fn replaced(&mut self, text: &str, output: &mut Output) {
         if !self.said.is_empty() {
-            self.line(&format!("{FAINT}(said anew){FAINT:#}"), output);
+            self.note(&format!("{FAINT}(said anew){FAINT:#}"), output);
             self.said.clear();
         }
         self.text(text, output);
@@ -141,7 +141,22 @@ impl View {
 
     pub(crate) fn notice(&mut self, text: &str, output: &mut Output) {
         let text = clean_line(Untrusted::new(text), NOTICE_CHARS);
-        self.line(&format!("{FAINT}· {text}{FAINT:#}"), output);
+        self.note(&format!("{FAINT}· {text}{FAINT:#}"), output);
+    }
+
+    /// Words of ours. Where stdout is for others, they are not among the answers.
+    pub(crate) fn note(&mut self, line: &str, output: &mut Output) {
+        if self.can_draw {
+            return self.line(line, output);
+        }
+        self.new_line(output);
+        output.flush();
+        output.aside(line);
+    }
+
+    /// Lines of their own.
+    pub(crate) fn lines(&mut self, lines: &[String], output: &mut Output) {
+        lines.iter().for_each(|line| self.line(line, output));
     }
 
     /// A line of its own.
@@ -154,21 +169,13 @@ impl View {
     /// The turn is over: what was not heard of the answer, and what went wrong.
     pub(crate) fn over(&mut self, answer: &Answer, output: &mut Output) {
         self.clear_draft(output);
-        let (heard, whole) = (self.said.trim_end(), answer.text.as_str());
-        match whole.strip_prefix(heard) {
-            Some(rest) if !rest.trim().is_empty() => {
-                let rest = rest.to_owned();
-                self.text(&rest, output);
-            }
-            // What was said before the calls may be part of it.
-            _ if whole.trim().is_empty() || whole.ends_with(heard) => {}
-            _ => {
-                let whole = whole.to_owned();
-                self.line(
-                    &format!("{FAINT}(not all was heard; the whole answer:){FAINT:#}"),
-                    output,
-                );
-                self.text(&whole, output);
+        match Unheard::of(&self.said, &answer.text) {
+            Unheard::Nothing => {}
+            Unheard::Rest(rest) => self.text(rest, output),
+            Unheard::Much(whole) => {
+                let words = "(not all was heard; the whole answer:)";
+                self.note(&format!("{FAINT}{words}{FAINT:#}"), output);
+                self.text(whole, output);
             }
         }
         self.new_line(output);
@@ -180,10 +187,13 @@ impl View {
                 self.line(&format!("{FAINT}{words}{FAINT:#}"), output);
             }
         }
+        if answer.is_empty() {
+            self.note(&format!("{FAINT}(the model answered nothing){FAINT:#}"), output);
+        }
         if let Some(trouble) = answer.trouble() {
             let style = if answer.ending == Ending::Cancelled { FAINT } else { BAD };
             let trouble = printable(&trouble).into_owned();
-            self.line(&format!("{style}✗ {trouble}{style:#}"), output);
+            self.note(&format!("{style}✗ {trouble}{style:#}"), output);
         }
         output.flush();
     }
@@ -201,5 +211,47 @@ impl View {
         if std::mem::take(&mut self.has_draft) {
             output.prompt("\r\x1b[2K");
         }
+    }
+}
+
+/// What was not heard of an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum Unheard<'a> {
+    Nothing,
+    /// Its end.
+    Rest(&'a str),
+    /// What was heard is not its beginning; this is all of it.
+    Much(&'a str),
+}
+
+impl<'a> Unheard<'a> {
+    fn of(heard: &str, whole: &'a str) -> Self {
+        // Whether there is a line break at the end makes no difference.
+        let (whole, bare) = (whole.trim_end(), heard.trim_end());
+        match whole.strip_prefix(heard).or_else(|| whole.strip_prefix(bare)) {
+            Some(rest) if !rest.trim().is_empty() => Self::Rest(rest),
+            Some(_) => Self::Nothing,
+            // What was said before the calls may be part of it.
+            None if whole.trim().is_empty() || whole.ends_with(bare) => Self::Nothing,
+            None => Self::Much(whole),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_was_heard_is_not_shown_again() {
+        for (heard, whole) in
+            [("All.", "All."), ("All.\n", "All.\n"), ("All.", "All.\n\n"), ("", " ")]
+        {
+            assert_eq!(Unheard::of(heard, whole), Unheard::Nothing, "{heard:?} of {whole:?}");
+        }
+        assert_eq!(Unheard::of("5.", "I add. It is 5.\n"), Unheard::Nothing);
+        assert_eq!(Unheard::of("It ", "It is 5.\n"), Unheard::Rest("is 5."));
+        assert_eq!(Unheard::of("I", "It is 5."), Unheard::Rest("t is 5."));
+        assert_eq!(Unheard::of("something", "else"), Unheard::Much("else"));
     }
 }

@@ -1,26 +1,22 @@
 //! The person at the terminal: servers' questions are shown on stderr and answered on stdin (T11).
 
-use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::io::Write as _;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use openclaw_mcp::client::{Answer, Person, Question};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::Mutex;
 
 use super::progress::Screen;
 use crate::commands::inquiry::{Inquiry, Next, is_yes};
-
-/// Nobody types more than this.
-const MAX_ANSWER_BYTES: u64 = 64 * 1024;
-/// How many lines may be typed ahead.
-const AHEAD: usize = 1;
+use crate::commands::talk::Lines;
 
 /// Somebody at a terminal. A clone is the same.
 #[derive(Clone)]
 pub(in crate::commands::mcp) struct Terminal {
     screen: Screen,
     /// What is typed, once somebody was asked; held for as long as a question takes.
-    typed: Arc<Mutex<Option<mpsc::Receiver<String>>>>,
+    typed: Arc<Mutex<Option<Lines>>>,
 }
 
 /// Lines stay away while this lives.
@@ -38,8 +34,6 @@ impl Drop for Asking<'_> {
         self.0.end_asking();
     }
 }
-
-type Typed = mpsc::Receiver<String>;
 
 impl Terminal {
     pub(super) fn new(screen: Screen) -> Self {
@@ -87,27 +81,10 @@ fn say(text: &str) {
 
 /// Asks, and waits for the next line that is typed; none when the input ends. What was typed before the
 /// question is not an answer to it. Safe to cancel: a line that comes too late is dropped then.
-async fn answer_to(question: &str, typed: &mut Option<Typed>) -> Option<String> {
-    let typed = typed.get_or_insert_with(read_in_background);
+async fn answer_to(question: &str, typed: &mut Option<Lines>) -> Option<String> {
+    let typed = typed.get_or_insert_with(Lines::of_stdin);
     // Before the question is shown: whoever answers at once must not be overheard.
-    while typed.try_recv().is_ok() {}
+    typed.forget();
     say(question);
-    typed.recv().await
-}
-
-/// A thread that reads lines. It ends with the input, or when nobody is interested any more; a read that
-/// hangs is ended with the program.
-fn read_in_background() -> Typed {
-    let (lines, typed) = mpsc::channel(AHEAD);
-    let read = move || {
-        loop {
-            let mut line = String::new();
-            let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line);
-            if !read.is_ok_and(|bytes| bytes > 0) || lines.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    };
-    tokio::task::spawn_blocking(read);
-    typed
+    typed.next().await.ok().flatten()
 }

@@ -7,6 +7,7 @@ use openclaw_config::import::Standing;
 use super::Candidate;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::typed_ahead;
 
 /// Nobody types more than this.
 const MAX_ANSWER_BYTES: u64 = 4096;
@@ -81,6 +82,7 @@ pub(super) fn ask<'c>(
         output.line("\nTo add some: `openclaw mcp import NAME…`; to add all: `--all`.");
         return Ok(Vec::new());
     }
+    typed_ahead::forget();
     output.prompt("\nWhich to add? (numbers, `all`, or Enter for none) ");
     let mut answer = String::new();
     if let Err(error) = stdin.lock().take(MAX_ANSWER_BYTES).read_line(&mut answer) {

@@ -1,0 +1,40 @@
+//! Open questions about one tool: whoever allows it for good has answered all of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use openclaw_tools::ToolSpec;
+
+/// What each open question is about.
+#[derive(Debug, Default)]
+pub(crate) struct Alike(Mutex<BTreeMap<String, Subject>>);
+
+/// A tool of an agent, as it described itself when it was asked about: one that says something else by
+/// now is another.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Subject {
+    pub(crate) agent: String,
+    pub(crate) tool: ToolSpec,
+}
+
+impl Alike {
+    pub(crate) fn open(&self, id: &str, subject: Subject) {
+        self.lock().insert(id.to_owned(), subject);
+    }
+
+    pub(crate) fn close(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
+    /// The other questions about the same.
+    pub(crate) fn others(&self, id: &str) -> Vec<String> {
+        let open = self.lock();
+        let Some(subject) = open.get(id) else { return Vec::new() };
+        let alike = open.iter().filter(|(other, about)| *other != id && *about == subject);
+        alike.map(|(other, _)| other.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Subject>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,217 @@
+//! The arguments of a call as somebody must see them who agrees to it: all of them, as they will be sent, and
+//! nothing that hides.
+
+use openclaw_content::{Untrusted, clean_line};
+
+/// So many characters are shown at first.
+const FIRST: usize = 4_000;
+/// What is no longer than this stands in one line.
+const ONE_LINE: usize = 60;
+/// What stands before a line that belongs to the one above it, and how wide that is. Without it, a line of an
+/// argument could look like one of ours.
+const GOES_ON: &str = "  │ ";
+const MARGIN: usize = 4;
+/// However narrow the terminal is.
+const MIN_ROOM: usize = 20;
+
+/// The arguments of a call, each by itself: `name=value`.
+pub(super) struct Arguments(Vec<String>);
+
+/// Lines of arguments, and how many characters they leave out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Laid {
+    pub(super) lines: Vec<String>,
+    pub(super) hidden: usize,
+}
+
+impl Arguments {
+    /// Reads them from the JSON that will be sent. It is not parsed into a value: of two members of one name
+    /// a value knows only one.
+    pub(super) fn read(json: &str) -> Self {
+        let mut fields = vec![String::new()];
+        let (mut rest, mut depth) = (json.trim(), 0_usize);
+        let outer = usize::from(rest.starts_with('{'));
+        while !rest.is_empty() {
+            let (token, after) = rest.split_at(token_length(rest));
+            rest = after;
+            let is_outer = outer == 1 && depth <= 1;
+            match token {
+                "{" | "[" => depth += 1,
+                "}" | "]" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            let Some(field) = fields.last_mut() else { break };
+            match token {
+                "{" if is_outer && depth == 1 => {}
+                "}" if is_outer && depth == 0 => {}
+                "," if is_outer => fields.push(String::new()),
+                ":" if is_outer => field.push('='),
+                "," => field.push_str(", "),
+                ":" => field.push_str(": "),
+                text if text.starts_with('"') => {
+                    let is_name = is_outer && field.is_empty();
+                    field.push_str(&spelled(text, is_name));
+                }
+                blank if blank.trim().is_empty() => {}
+                other => field.push_str(other),
+            }
+        }
+        fields.retain(|field| !field.is_empty());
+        Self(fields)
+    }
+
+    /// All in one line, if they are short.
+    pub(super) fn in_one_line(&self) -> Option<String> {
+        let line = self.0.join(", ");
+        (line.chars().count() <= ONE_LINE && !line.contains('\n')).then_some(line)
+    }
+
+    /// Lines that fit the terminal; not all of them unless that is wanted.
+    pub(super) fn laid_out(&self, width: u16, wants_all: bool) -> Laid {
+        let room = usize::from(width).saturating_sub(MARGIN).max(MIN_ROOM);
+        let mut left = if wants_all { usize::MAX } else { FIRST };
+        let (mut lines, mut hidden) = (Vec::new(), 0);
+        for field in &self.0 {
+            let mut before = "  ";
+            for line in field.lines().flat_map(|line| pieces(line, room)) {
+                let length = line.chars().count();
+                let shown: String = line.chars().take(left).collect();
+                if left > 0 {
+                    lines.push(format!("{before}{shown}"));
+                }
+                hidden += length.saturating_sub(left);
+                left = left.saturating_sub(length);
+                before = GOES_ON;
+            }
+        }
+        Laid { lines, hidden }
+    }
+}
+
+/// How long the first token is: a text with its quotes, or any other character.
+fn token_length(json: &str) -> usize {
+    let mut is_escaped = false;
+    let mut chars = json.char_indices();
+    let Some((_, first)) = chars.next() else { return 0 };
+    if first != '"' {
+        return first.len_utf8();
+    }
+    for (at, c) in chars {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    json.len()
+}
+
+/// A text in quotes, with all that it holds made visible. Names that need no quotes have none.
+fn spelled(json: &str, is_name: bool) -> String {
+    // Read first: `\u0072\u006d` is `rm`. What cannot be read is half a character.
+    let Ok(text) = serde_json::from_str::<String>(json) else { return visible(json) };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if is_name && !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("\"{}\"", visible(&text))
+}
+
+/// A text in which nothing hides. Where a line ends in it, one ends here, too.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push_str("\\n\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            '"' | '\\' => shown.extend(['\\', c]),
+            c if hides(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Whether a character shows nothing, or something else than it is: blanks are blanks.
+fn hides(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    let mut bytes = [0; 4];
+    let seen = clean_line(Untrusted::new(c.encode_utf8(&mut bytes)), 1);
+    // The blank among the Braille patterns is a letter, and looks like none.
+    c == '\u{2800}' || seen.trim().is_empty()
+}
+
+/// A line in pieces that fit. What is not ASCII may be twice as wide.
+fn pieces(line: &str, room: usize) -> Vec<String> {
+    let (mut pieces, mut used) = (vec![String::new()], 0);
+    for c in line.chars() {
+        let width = if c.is_ascii() { 1 } else { 2 };
+        if used + width > room {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += width;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(json: &str) -> Vec<String> {
+        Arguments::read(json).laid_out(80, true).lines
+    }
+
+    #[test]
+    fn short_arguments_stand_in_one_line() {
+        let line = |json| Arguments::read(json).in_one_line();
+        assert_eq!(line(r#"{"a": 2, "b": "two"}"#).as_deref(), Some(r#"a=2, b="two""#));
+        assert_eq!(line("{}").as_deref(), Some(""));
+        let nested = r#"{ "a b": [1, {"c": null}], "d": {} }"#;
+        assert_eq!(line(nested).as_deref(), Some(r#""a b"=[1, {"c": null}], d={}"#));
+        assert_eq!(line(r#"[1, "x"]"#).as_deref(), Some(r#"[1, "x"]"#));
+        assert_eq!(line(r#"{"a": "two\nlines"}"#), None);
+    }
+
+    #[test]
+    fn nothing_hides_in_an_argument() {
+        let json =
+            r#"{"command": "echo hi     #\u001b[8m\u202e\u200b \\\" ; \u0072\u006d -rf\u00a0/"}"#;
+        let shown = all(json).concat();
+        assert!(shown.contains("echo hi     #"), "blanks are kept: {shown}");
+        assert!(shown.contains(r#"\u{1b}[8m\u{202e}\u{200b} \\\" ; rm -rf\u{a0}/"#), "{shown}");
+        let twice = all(r#"{"command": "rm -rf /", "command": "ls"}"#).concat();
+        assert!(twice.contains("rm -rf /") && twice.contains("ls"), "{twice}");
+        assert!(all(r#"{"a": "\ud800"}"#).concat().contains("ud800"));
+    }
+
+    #[test]
+    fn lines_of_an_argument_cannot_be_taken_for_others() {
+        let json = r#"{"command": "one\n  path=two", "path": "three"}"#;
+        assert_eq!(all(json), ["  command=\"one\\n", "  │   path=two\"", "  path=\"three\""]);
+        let long = format!(r#"{{"command": "{}"}}"#, "x".repeat(200));
+        let lines = all(&long);
+        assert_eq!(lines.len(), 3);
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
+        assert!(lines[1..].iter().all(|line| line.starts_with(GOES_ON)), "{lines:?}");
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let json = format!(r#"{{"text": "{}", "path": "end"}}"#, "x".repeat(5_000));
+        let arguments = Arguments::read(&json);
+        let Laid { lines, hidden } = arguments.laid_out(80, false);
+        let shown: usize =
+            lines.iter().map(|line| line.trim_start_matches([' ', '│']).chars().count()).sum();
+        assert_eq!((shown, hidden), (FIRST, 5_000 + "text=\"\"path=\"end\"".len() - FIRST));
+        assert_eq!(arguments.laid_out(80, true).hidden, 0);
+    }
+}
