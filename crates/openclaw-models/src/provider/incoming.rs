@@ -10,7 +10,7 @@ use super::calls::Calls;
 use super::failure::Explain;
 use super::frames::Frames;
 use crate::error::ModelError;
-use crate::message::{Part, Reasoning, Thought};
+use crate::message::{Part, Reasoning, Thought, ToolUse};
 use crate::model::{Chunk, StopReason, Usage};
 use crate::settings::ApiKind;
 
@@ -164,9 +164,10 @@ impl Incoming {
         let finished = self.calls.take().map(|calls| calls.finish(captured));
         let (calls, signatures) = finished.unwrap_or_default();
         thoughts.extend(signatures);
-        let arguments: usize = calls.iter().map(|call| call.arguments.len()).sum();
-        if arguments > MAX_WORDS {
-            self.words = self.words.saturating_add(arguments);
+        let of_call = |call: &ToolUse| call.id.len() + call.name.len() + call.arguments.len();
+        let of_calls: usize = calls.iter().map(of_call).sum();
+        if of_calls > MAX_WORDS {
+            self.words = self.words.saturating_add(of_calls);
             return self.cut_off();
         }
         let reason = match reason {
