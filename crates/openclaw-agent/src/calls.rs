@@ -201,7 +201,7 @@ fn see_end(turn: &Turn, call: &ToolUse, outcome: &ToolOutcome) {
         id: call.id.clone(),
         name: call.name.clone(),
         is_error: outcome.is_error,
-        text: outcome.text(),
+        text: outcome.inner_text(),
         duration: outcome.details.duration,
         failure: outcome.details.failure,
         findings: suspicions(outcome),
