@@ -9,6 +9,7 @@ use openclaw_sessions::{LeaseError, SessionStore, StoreError};
 use crate::calls::{self, Manner};
 use crate::compaction::{self, Need};
 use crate::event::Event;
+use crate::hiding;
 use crate::history::{History, Record};
 use crate::lease;
 use crate::limits::Limits;
@@ -189,6 +190,9 @@ impl Course<'_> {
             let (observer, cancel) = (&*self.turn.observer, &self.turn.cancel);
             let heard = stream::listen(&*model, request, observer, cancel, &mut spoken).await;
             self.add_usage(spoken.usage);
+            if !spoken.is_empty() || (heard.is_ok() && !spoken.is_cancelled) {
+                self.history.keep_hidden().await?;
+            }
             let Err(error) = heard else { return Ok((spoken, offers)) };
             // What people have seen stays; there is no second try for it. Calls were not made yet.
             spoken.tool_uses.clear();
@@ -208,7 +212,13 @@ impl Course<'_> {
                     self.refused.insert(tool);
                 }
                 ModelError::ContextTooLong if !is_urgent => is_urgent = true,
+                error if hiding::may_mean_media(&error) && self.history.hide_media() => {
+                    tracing::warn!(%error, "asking again without pictures");
+                    observer.see(Event::Notice(format!("{error}; asking again without pictures")));
+                }
                 error if self.model + 1 < self.agent.models.len() => {
+                    // It was not the pictures, and the next model may take them.
+                    self.history.show_media();
                     self.model += 1;
                     let next = self.agent.models[self.model].name();
                     tracing::warn!(%error, model = model.name(), next, "another model is asked");

@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
+use crate::budget::Budget;
 use crate::event::{CallEnded, CallStarted, Event};
 use crate::history::CallNote;
 use crate::limits::Fallback;
@@ -84,6 +85,7 @@ pub(crate) async fn carry_out(
     }
     drop(running);
     let (mut results, mut notes) = (Vec::with_capacity(uses.len()), Vec::new());
+    let mut budget = Budget::new();
     for (call, outcome) in uses.iter().zip(done) {
         let outcome = outcome.unwrap_or_else(|| {
             let outcome = ToolOutcome::failure("The call was cancelled by the user.");
@@ -91,7 +93,9 @@ pub(crate) async fn carry_out(
             outcome
         });
         notes.push(note(call, &outcome));
-        results.push(result(call, outcome));
+        let mut result = result(call, outcome);
+        budget.fit(&mut result);
+        results.push(result);
     }
     Results { results, notes, is_cancelled, is_stuck }
 }
@@ -197,7 +201,7 @@ fn see_end(turn: &Turn, call: &ToolUse, outcome: &ToolOutcome) {
         id: call.id.clone(),
         name: call.name.clone(),
         is_error: outcome.is_error,
-        text: outcome.text(),
+        text: outcome.inner_text(),
         duration: outcome.details.duration,
         failure: outcome.details.failure,
         findings: suspicions(outcome),

@@ -47,7 +47,7 @@ pub struct CallEnded {
     pub name: String,
     /// Whether it failed.
     pub is_error: bool,
-    /// What came back, as the model sees it.
+    /// What came back, without the boundaries that are there for models.
     pub text: String,
     /// How long it took.
     pub duration: Duration,

@@ -9,6 +9,7 @@ use openclaw_sessions::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::hiding::{self, Hiding};
 use crate::tokens;
 
 /// So many entries are read at first; more, if what is needed begins earlier.
@@ -81,6 +82,8 @@ pub(crate) struct History {
     said: Vec<Said>,
     /// What people said before the first message, if a summary stands there.
     words: Option<Vec<String>>,
+    /// What is hidden from the model while it is tried whether that helps.
+    hiding: Hiding,
 }
 
 impl History {
@@ -101,7 +104,7 @@ impl History {
         };
         let words = last_compaction(&entries).map(|compacted| compacted.words);
         let said = mended(since_compaction(&entries));
-        Ok(Self { store, key, run, said, words })
+        Ok(Self { store, key, run, said, words, hiding: Hiding::default() })
     }
 
     pub(crate) fn messages(&self) -> Vec<Arc<Message>> {
@@ -158,6 +161,25 @@ impl History {
         }
     }
 
+    /// Lets words take the place of pictures and recordings, for a start of those that are new, in memory.
+    /// Whether there were any.
+    pub(crate) fn hide_media(&mut self) -> bool {
+        self.hiding.hide_more(&mut self.said)
+    }
+
+    /// Shows again what was hidden.
+    pub(crate) fn show_media(&mut self) {
+        std::mem::take(&mut self.hiding).undo(&mut self.said);
+    }
+
+    /// What is hidden stays hidden, in later turns, too. The store keeps it whole.
+    pub(crate) async fn keep_hidden(&mut self) -> Result<(), StoreError> {
+        match std::mem::take(&mut self.hiding).note() {
+            Some(note) => self.append(EntryKind::Note, note).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
     async fn append(
         &self,
         kind: EntryKind,
@@ -190,11 +212,17 @@ fn since_compaction(entries: &[Entry]) -> Vec<Said> {
         seq: None,
         message: Arc::new(summary_message(&compacted.summary)),
     });
+    let hidden = hiding::hidden(entries);
     let messages = entries
         .iter()
         .filter(|entry| entry.kind == EntryKind::Message && entry.seq >= from)
         .filter_map(|entry| match serde_json::from_value::<Record>(entry.body.clone()) {
-            Ok(record) => Some(Said { seq: Some(entry.seq), message: Arc::new(record.message) }),
+            Ok(Record { message, .. }) => {
+                let in_words =
+                    hidden.contains(&entry.seq).then(|| hiding::in_words(&message)).flatten();
+                let message = Arc::new(in_words.unwrap_or(message));
+                Some(Said { seq: Some(entry.seq), message })
+            }
             Err(error) => {
                 tracing::warn!(seq = entry.seq, %error, "a message cannot be read; it is left out");
                 None

@@ -11,40 +11,39 @@ use crate::turn::Turn;
 
 /// A session whose owner is gone is free again after that time.
 const LEASE: Duration = Duration::from_secs(30);
-/// So often it is looked whether it is free.
+/// So soon it is looked again whether it is free; each time twice as late, up to the longest pause.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Nobody waits longer.
-const PATIENCE: Duration = Duration::from_secs(40);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// A turn without a time-out of its own waits no longer.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Takes a session for a turn; none if the turn was cancelled before. Whose owner was killed becomes free by
-/// itself (at once, if the store can tell), and is waited for; an owner that lives renews its lease, and then it is no use to wait.
+/// Takes a session for a turn; none if the turn was cancelled before, or its time was over. Who has it is
+/// waited for: what an owner held that was killed is free at once if the store can tell, and soon otherwise;
+/// one that lives gives it back in the end.
 pub(crate) async fn take(
     store: &dyn SessionStore,
     turn: &Turn,
 ) -> Result<Option<Lease>, TurnError> {
     let deadline = Instant::now() + PATIENCE;
-    let mut shortest: Option<Duration> = None;
+    let mut pause = None;
     loop {
         let error = match store.lease(&turn.session, &turn.run, LEASE).await {
             Ok(lease) => return Ok(Some(lease)),
             Err(error) => error,
         };
-        let LeaseError::Busy { remaining, .. } = &error else {
-            return Err(TurnError::Busy(error));
-        };
-        let is_renewed = shortest.is_some_and(|before| *remaining > before);
-        if is_renewed || Instant::now() >= deadline {
+        if !matches!(error, LeaseError::Busy { .. }) || Instant::now() >= deadline {
             return Err(TurnError::Busy(error));
         }
-        if shortest.is_none() {
+        if pause.is_none() {
             let words = "another run uses this session; waiting for its end".to_owned();
             turn.observer.see(Event::Notice(words));
         }
-        shortest = Some(*remaining);
+        let next = pause.map_or(PAUSE, |pause: Duration| (pause * 2).min(LONGEST_PAUSE));
+        pause = Some(next);
         tokio::select! {
             biased;
             () = turn.cancel.cancelled() => return Ok(None),
-            () = sleep(PAUSE) => {}
+            () = sleep(next) => {}
         }
     }
 }

@@ -5,9 +5,11 @@
 //! others, [`calls`] carries calls out. The agent has never heard of MCP.
 
 mod agent;
+mod budget;
 mod calls;
 mod compaction;
 mod event;
+mod hiding;
 mod history;
 mod lease;
 mod limits;

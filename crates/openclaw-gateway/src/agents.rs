@@ -16,6 +16,7 @@ use openclaw_tools::{NoTools, Policy, Rules, ToolSet, Toolbox};
 use crate::gateway::Gateway;
 use crate::manage::ManageTool;
 use crate::model_choice::Models;
+use crate::state::make_folder;
 
 /// What stays the same when the configuration changes.
 #[derive(Debug, Clone)]
@@ -154,7 +155,7 @@ fn native_tools(
     if !wanted.web_fetch.enabled {
         enabled.remove(&Native::WebFetch);
     }
-    std::fs::create_dir_all(workspace)?;
+    make_folder(workspace)?;
     let private: Vec<String> =
         wanted.web_fetch.allow_private.iter().map(ToString::to_string).collect();
     let mut setup = native::Setup {

@@ -51,7 +51,7 @@ pub(crate) async fn interpret(
     let (server, own) = (prompt.prompt.server.as_str(), prompt.prompt.entry.name.as_str());
     let outcome = tools.prompt(server, own, &arguments, "command").await;
     if outcome.is_error {
-        return Some(Message::Done(outcome.text()));
+        return Some(Message::Done(outcome.inner_text()));
     }
     let lead = format!(
         "I chose the prompt `{name}` of the MCP server `{server}`. Help me with what it asks for; it comes \

@@ -206,14 +206,16 @@ fn url(mut address: SocketAddr) -> String {
     format!("ws://{address}")
 }
 
+/// Makes a folder that is the user's alone, and those above it. One that is there stays as it is.
 #[cfg(unix)]
-fn make_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
+/// Makes a folder, and those above it.
 #[cfg(not(unix))]
-fn make_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 

@@ -228,11 +228,10 @@ fn usage(usage: Usage) -> Value {
     serde_json::to_value(usage).unwrap_or_default()
 }
 
-/// What people see of a result: the text itself, without the boundary that is there for models.
+/// What people see of a result.
 fn shown(text: &str) -> String {
-    let inner = openclaw_content::unwrap(text).map_or(text, openclaw_content::Untrusted::expose);
-    match inner.char_indices().nth(SHOWN) {
-        None => inner.to_owned(),
-        Some((end, _)) => format!("{}…", &inner[..end]),
+    match text.char_indices().nth(SHOWN) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
     }
 }

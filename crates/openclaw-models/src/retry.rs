@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::stream::{self, BoxStream};
+use futures_util::stream::{self, BoxStream, Stream};
 use tracing::debug;
 
 use crate::error::ModelError;
@@ -17,8 +17,8 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The first wait, if nobody says how long. Each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// A model that tries again, as long as nothing of the answer has been seen: where the provider wants
-/// fewer requests, has trouble, or cannot be reached.
+/// A model that tries again, as long as nothing of the answer has been seen but thoughts: where the provider
+/// wants fewer requests, has trouble, or cannot be reached.
 #[derive(Debug)]
 pub struct Retrying {
     inner: Arc<dyn Model>,
@@ -30,23 +30,37 @@ impl Retrying {
         Self { inner }
     }
 
-    /// The answer, once its first piece is there, or there is nothing more to be tried.
-    async fn begin(&self, request: Request) -> BoxStream<'_, Result<Chunk, ModelError>> {
-        let mut tries = 1;
-        loop {
-            let mut answer = self.inner.stream(request.clone());
-            let first = answer.next().await;
-            if let Some(Err(error)) = &first
-                && let Some(wait) = wait_for(error, tries)
-            {
-                debug!(model = self.inner.name(), %error, ?wait, "trying again");
-                tokio::time::sleep(wait).await;
-                tries += 1;
-                continue;
+    /// The answer. Thoughts are passed on at once: whoever sees them begin anew misses nothing of it.
+    fn answer(&self, request: Request) -> impl Stream<Item = Result<Chunk, ModelError>> + Send {
+        let begun = self.inner.stream(request.clone());
+        let state = Trying { request, answer: begun, tries: 1, is_answering: false };
+        stream::unfold(state, move |mut state| async move {
+            loop {
+                let next = state.answer.next().await?;
+                if let Err(error) = &next
+                    && !state.is_answering
+                    && let Some(wait) = wait_for(error, state.tries)
+                {
+                    debug!(model = self.inner.name(), %error, ?wait, "trying again");
+                    tokio::time::sleep(wait).await;
+                    state.tries += 1;
+                    state.answer = self.inner.stream(state.request.clone());
+                    continue;
+                }
+                state.is_answering |= !matches!(next, Ok(Chunk::Reasoning(_)));
+                return Some((next, state));
             }
-            return stream::iter(first).chain(answer).boxed();
-        }
+        })
     }
+}
+
+/// An answer that may have to be asked for again.
+struct Trying<'a> {
+    request: Request,
+    answer: BoxStream<'a, Result<Chunk, ModelError>>,
+    tries: u32,
+    /// Whether anything of the answer was passed on.
+    is_answering: bool,
 }
 
 /// How long to wait before the next try, if there is to be one.
@@ -72,6 +86,6 @@ impl Model for Retrying {
     }
 
     fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>> {
-        stream::once(self.begin(request)).flatten().boxed()
+        self.answer(request).boxed()
     }
 }

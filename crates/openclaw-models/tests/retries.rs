@@ -78,6 +78,18 @@ async fn once_a_piece_was_seen_nothing_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn thoughts_are_nothing_of_the_answer_yet() {
+    let thought = || Ok(Chunk::Reasoning("hmm".into()));
+    let overloaded =
+        ModelError::Overloaded { provider: "x".into(), message: String::new(), retry_after: None };
+    let broken = Turn { chunks: vec![thought(), Err(overloaded)], hangs: false };
+    let (chunks, asked, _) = run(vec![broken, Turn::says("hi")]).await;
+    let expected = [thought(), Ok(Chunk::Text("hi".into())), Ok(Chunk::End(StopReason::Done))];
+    assert_eq!(chunks, expected);
+    assert_eq!(asked, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_drops_the_answer_ends_the_tries() {
     let script = Arc::new(Scripted::new([Turn::fails(limited(Some(30))), Turn::says("never")]));
     let model = Retrying::new(script.clone());

@@ -16,7 +16,7 @@ mod set;
 mod spec;
 
 pub use approval::{Answer, Approval, Approver, Nobody, Question, Standing, Why};
-pub use media::image_type;
+pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};
 pub use outcome::{Blob, Content, Details, Failure, Link, ModelText, ToolOutcome};
 pub use policy::{BadPattern, Decision, Policy, Rules};

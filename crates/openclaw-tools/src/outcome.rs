@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use openclaw_content::{Findings, Wrapped};
+use openclaw_content::{Findings, Untrusted, Wrapped, unwrap};
 use serde_json::value::RawValue;
 
 /// Text that may stand in a model's context: our own words, or outside text inside its boundary.
@@ -162,7 +162,18 @@ impl ToolOutcome {
         Self { content, is_error: true, details: Details::default() }
     }
 
-    /// All text in it, for people.
+    /// All text in it, for people who read: without the boundaries that are there for models.
+    pub fn inner_text(&self) -> String {
+        let texts = self.content.iter().filter_map(|part| match part {
+            Content::Text(text) => {
+                Some(unwrap(text.as_str()).map_or(text.as_str(), Untrusted::expose))
+            }
+            Content::Image { .. } | Content::Audio { .. } => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// All text in it, as a model sees it.
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|part| match part {
             Content::Text(text) => Some(text.as_str()),

@@ -8,6 +8,7 @@ mod cancelling;
 mod compaction;
 mod limits;
 mod models;
+mod pictures;
 mod searching;
 mod sessions;
 mod support;

@@ -1,6 +1,6 @@
 //! More tools than a model should see at once (B12).
 
-use openclaw_agent::SEARCH_TOOL;
+use openclaw_agent::{Event, SEARCH_TOOL};
 use openclaw_content::unwrap;
 use openclaw_models::scripted::Turn as Says;
 use openclaw_models::{Part, Request};
@@ -44,6 +44,13 @@ async fn a_model_with_too_many_tools_gets_an_index_finds_what_it_needs_and_keeps
     let Part::Text { text } = &found.parts[1] else { panic!("{found:?}") };
     let inner = unwrap(text).unwrap().expose();
     assert!(inner.contains("schema of mcp_sea_weather") && !inner.contains("tool7"), "{inner}");
+    // People are shown the same without the boundary.
+    let seen = bench.seen.lock().unwrap().iter().find_map(|event| match event {
+        Event::CallEnded(call) if call.name == SEARCH_TOOL => Some(call.text.clone()),
+        _ => None,
+    });
+    let seen = seen.unwrap();
+    assert!(seen.ends_with(inner) && !seen.contains("EXTERNAL_UNTRUSTED"), "{seen}");
     // In the next turn it need not be searched for again.
     bench.say("and tomorrow?").await;
     assert_eq!(offered(&bench.model.requests()[3]), ["mcp_sea_weather", SEARCH_TOOL]);

@@ -4,14 +4,12 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
 use openclaw_agent::{Ended, Record};
 use openclaw_models::{Message, Part};
 use openclaw_protocol::chat::{
-    AbortParams, AbortResult, Attachment, ErrorKind, HistoryParams, HistoryResult, InjectParams,
-    InjectResult, SendParams, SendResult, SendStatus,
+    AbortParams, AbortResult, ErrorKind, HistoryParams, HistoryResult, InjectParams, InjectResult,
+    SendParams, SendResult, SendStatus,
 };
 use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{Entry, EntryKind, NewEntry, ReadFilter, SessionKey};
@@ -19,7 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::sessions::told;
-use super::{Answered, Asked, give};
+use super::{Answered, Asked, attachments, give};
 use crate::agents::InService;
 use crate::commands::{self, Message as Said};
 use crate::gateway::Gateway;
@@ -29,8 +27,6 @@ use crate::turns::{self, Wanted};
 
 /// A longer message is refused: it would fit into no model.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
-/// Files of a message, all together, in base64.
-const MAX_ATTACHMENTS: usize = 20 * 1024 * 1024;
 /// The id of a run.
 const MAX_ID: usize = 256;
 /// So many messages are read back unless asked otherwise.
@@ -51,7 +47,7 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
             format!("the message has {size} KB; at most {most} KB can be sent. Put it into a file");
         return Err(ErrorShape::invalid(words));
     }
-    let files = attachments(params.attachments.as_deref().unwrap_or_default())?;
+    let files = attachments::read(params.attachments.as_deref().unwrap_or_default())?;
     if params.message.trim().is_empty() && files.is_empty() {
         return Err(ErrorShape::invalid("the message is empty"));
     }
@@ -142,44 +138,6 @@ pub(super) async fn service(
         return asked.agent(Some(&session.agent));
     }
     asked.agent(keys::agent_of(key.as_str()))
-}
-
-/// Pictures and sounds go to the model as they are, texts as text.
-fn attachments(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
-    let mut total = 0;
-    files
-        .iter()
-        .map(|file| {
-            let data: String = match &file.content {
-                Some(raw) => serde_json::from_str(raw.get()).map_err(|_| {
-                    ErrorShape::invalid("`content` of an attachment is base64 text")
-                })?,
-                None => return Err(ErrorShape::invalid("an attachment has no `content`")),
-            };
-            total += data.len();
-            if total > MAX_ATTACHMENTS {
-                let most = MAX_ATTACHMENTS / 1024 / 1024;
-                return Err(ErrorShape::invalid(format!("attachments may have {most} MB in all")));
-            }
-            let bytes = STANDARD
-                .decode(&data)
-                .map_err(|_| ErrorShape::invalid("`content` of an attachment is not base64"))?;
-            let mime_type = file.mime_type.clone().unwrap_or_default();
-            match mime_type.split('/').next() {
-                Some("image") => Ok(Part::Image { mime_type, data }),
-                Some("audio") => Ok(Part::Audio { mime_type, data }),
-                _ => match String::from_utf8(bytes) {
-                    Ok(text) => {
-                        let name = file.file_name.as_deref().unwrap_or("file");
-                        Ok(Part::text(format!("Attached {name}:\n{text}")))
-                    }
-                    Err(_) => {
-                        Err(ErrorShape::invalid("an attachment is no picture, sound or text"))
-                    }
-                },
-            }
-        })
-        .collect()
 }
 
 pub(super) fn abort(asked: &Asked<'_>) -> Answered {

@@ -2,6 +2,7 @@
 //! the other end of a socket.
 
 mod approvals;
+mod attachments;
 mod chat;
 mod config;
 mod health;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use openclaw_protocol::ErrorCode;
 use openclaw_testkit::Script;
 use serde_json::json;
@@ -76,6 +78,33 @@ async fn empty_messages_bad_keys_and_bad_attachments_are_refused() {
     }
     let sessions = someone.ask("sessions.list", json!({})).await.unwrap();
     assert_eq!(sessions["count"], 0, "nothing of it left a trace");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn an_attachment_is_taken_for_what_its_bytes_are_and_refused_by_name_if_no_model_takes_it() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    let send = |run: &str, mime_type: &str, bytes: &[u8]| {
+        let file = json!({ "mimeType": mime_type, "fileName": "a.png", "content": STANDARD.encode(bytes) });
+        json!({ "sessionKey": KEY, "message": "look", "idempotencyKey": run, "attachments": [file] })
+    };
+    let large = [b"GIF89a".as_slice(), &[0; 6 * 1024 * 1024]].concat();
+    for (mime_type, bytes, why) in [
+        ("image/png", b"not a png".as_slice(), "no PNG, JPEG, GIF or WebP"),
+        ("image/gif", &large, "larger than 5 MB"),
+        ("audio/midi", b"MThd", "models do not take its type"),
+        ("text/plain", &[b'x'; 5 * 1024 * 1024], "may have 4 MB in all"),
+    ] {
+        let error = someone.ask("chat.send", send("r", mime_type, bytes)).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidRequest);
+        assert!(error.message.contains(why), "{error}");
+    }
+    someone.ask("chat.send", send("good", "image/png", b"GIF89a")).await.unwrap();
+    assert_eq!(someone.end_of("good").await["state"], "final");
+    let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    assert_eq!(history["messages"][0]["content"][1]["mimeType"], "image/gif");
     gateway.stop(Duration::ZERO).await;
 }
 

@@ -7,6 +7,7 @@ mod bad_input;
 mod chatting;
 mod crowd;
 mod elicitation;
+mod folders;
 mod lending;
 mod reloading;
 mod schema;

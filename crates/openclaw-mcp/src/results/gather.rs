@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_tools::{Blob, Content, Link};
+use openclaw_tools::{Blob, Content, Link, MediaKind, check_media};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::media::{Kind, check};
 use super::parts::{Bounded, CallResult, Message, Part, PromptResult, ReadResult};
 use super::structured::is_said_by;
 use super::text::{Token, without_needless_escapes};
@@ -135,8 +134,8 @@ impl<'a> Gathered<'a> {
                 Some(text) => self.pieces.push(Piece::Theirs(text)),
                 None => self.unreadable(),
             },
-            Some("image") => self.media(Kind::Image, part.mime_type(), part.data()),
-            Some("audio") => self.media(Kind::Audio, part.mime_type(), part.data()),
+            Some("image") => self.media(MediaKind::Image, part.mime_type(), part.data()),
+            Some("audio") => self.media(MediaKind::Audio, part.mime_type(), part.data()),
             Some("resource_link") => self.link(&part),
             Some("resource") => match part.resource() {
                 Some(resource) => self.resource(&resource, true),
@@ -158,7 +157,7 @@ impl<'a> Gathered<'a> {
         self.pieces.push(Piece::Described(words));
     }
 
-    fn media(&mut self, kind: Kind, mime_type: Option<Token<'a>>, data: Option<Token<'a>>) {
+    fn media(&mut self, kind: MediaKind, mime_type: Option<Token<'a>>, data: Option<Token<'a>>) {
         let declared = mime_type.map(Token::decode).unwrap_or_default();
         let not_shown = |why: String| {
             let declared = clean_line(Untrusted::new(&declared), MAX_SHOWN);
@@ -170,12 +169,12 @@ impl<'a> Gathered<'a> {
             return self.describe(not_shown("there are too many".to_owned()));
         }
         let decoded = data.map(Token::decode).unwrap_or_default();
-        match check(kind, &declared, &decoded, kind.max_bytes()) {
+        match check_media(kind, &declared, &decoded, kind.max_bytes()) {
             Ok(mime_type) => {
                 let (mime_type, data) = (mime_type.to_owned(), decoded.into_owned());
                 self.rest.media.push(match kind {
-                    Kind::Image => Content::Image { mime_type, data },
-                    Kind::Audio => Content::Audio { mime_type, data },
+                    MediaKind::Image => Content::Image { mime_type, data },
+                    MediaKind::Audio => Content::Audio { mime_type, data },
                 });
             }
             Err(why) => {
@@ -224,7 +223,7 @@ impl<'a> Gathered<'a> {
         }
         let Some(blob) = part.blob() else { return self.unreadable() };
         let mime_type = part.mime_type().map(shown).unwrap_or_default();
-        if let Some(kind) = Kind::of(&mime_type) {
+        if let Some(kind) = MediaKind::of(&mime_type) {
             return self.media(kind, part.mime_type(), Some(blob));
         }
         self.keep(Some(uri.clone()), &mime_type, Some(blob));

@@ -10,7 +10,6 @@
 
 mod failure;
 mod gather;
-mod media;
 mod parts;
 mod present;
 mod structured;

@@ -12,6 +12,8 @@ use crate::settings::ApiKind;
 /// What was seen on the wire.
 #[derive(Default)]
 pub(super) struct Seen {
+    /// How many pieces there were, between empty lines or in lines: also of what is no message.
+    pub(super) blocks: u64,
     /// How many messages there were.
     pub(super) messages: u64,
     /// How many bytes they had.
@@ -66,10 +68,11 @@ impl Frames {
 
 impl ChatFrameSink for Frames {
     fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
+        let mut seen = self.seen();
+        seen.blocks += 1;
         if frame.data.is_empty() {
             return;
         }
-        let mut seen = self.seen();
         seen.messages += 1;
         seen.bytes = seen.bytes.saturating_add(frame.data.len());
         if !self.is_of_interest(frame.data) {

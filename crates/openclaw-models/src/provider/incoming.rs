@@ -10,11 +10,15 @@ use super::calls::Calls;
 use super::failure::Explain;
 use super::frames::Frames;
 use crate::error::ModelError;
-use crate::message::{Reasoning, Thought};
+use crate::message::{Part, Reasoning, Thought, ToolUse};
 use crate::model::{Chunk, StopReason, Usage};
 use crate::settings::ApiKind;
 
-/// A longer answer is given up: pictures are long, but not endless.
+/// Words of an answer, thoughts and arguments among them, in bytes. A model that says more will not stop.
+const MAX_WORDS: usize = 4 << 20;
+/// Its pictures and recordings, in base64.
+const MAX_MEDIA: usize = 16 << 20;
+/// All that is sent for it: a few letters come in a message of some hundred bytes.
 const MAX_BYTES: usize = 128 << 20;
 
 /// An answer under way.
@@ -25,6 +29,10 @@ pub(super) struct Incoming {
     calls: Option<Calls>,
     explain: Explain,
     ready: VecDeque<Result<Chunk, ModelError>>,
+    /// How much was said, in bytes.
+    words: usize,
+    /// How much of pictures and recordings there was, in bytes.
+    media: usize,
     is_over: bool,
 }
 
@@ -37,7 +45,7 @@ impl Incoming {
         explain: Explain,
     ) -> Self {
         let (calls, ready) = (Some(calls), VecDeque::new());
-        Self { kind, stream, frames, calls, explain, ready, is_over: false }
+        Self { kind, stream, frames, calls, explain, ready, words: 0, media: 0, is_over: false }
     }
 
     pub(super) fn chunks(self) -> impl Stream<Item = Result<Chunk, ModelError>> + Send {
@@ -56,8 +64,7 @@ impl Incoming {
     }
 
     fn take(&mut self, event: Option<genai::Result<ChatStreamEvent>>) {
-        let parts = std::mem::take(&mut self.frames.seen().parts);
-        self.ready.extend(parts.into_iter().map(|part| Ok(Chunk::Part(part))));
+        self.take_parts();
         match event {
             Some(Ok(event)) => self.read(event),
             Some(Err(_)) if self.frames.seen().is_refused => self.end(StopReason::Refused),
@@ -68,8 +75,32 @@ impl Incoming {
             }
             None => self.broke_off(),
         }
-        if !self.is_over && self.frames.seen().bytes > MAX_BYTES {
+        let is_endless = self.words > MAX_WORDS
+            || self.media > MAX_MEDIA
+            || self.frames.seen().bytes > MAX_BYTES;
+        if is_endless && !self.is_over {
+            self.cut_off();
+        }
+    }
+
+    fn take_parts(&mut self) {
+        let parts = std::mem::take(&mut self.frames.seen().parts);
+        for part in parts {
+            if let Part::Image { data, .. } | Part::Audio { data, .. } = &part {
+                self.media = self.media.saturating_add(data.len());
+            }
+            if self.media <= MAX_MEDIA {
+                self.ready.push_back(Ok(Chunk::Part(part)));
+            }
+        }
+    }
+
+    /// The answer has no end, so it gets one here. What came of it stays.
+    fn cut_off(&mut self) {
+        if self.words == 0 && self.media == 0 {
             self.fail(ModelError::invalid("the model's answer has no end: it was given up"));
+        } else {
+            self.end(StopReason::Length);
         }
     }
 
@@ -88,9 +119,13 @@ impl Incoming {
             | ChatStreamEvent::ThoughtSignatureChunk(_)
             | ChatStreamEvent::Heartbeat => return,
         };
-        if !matches!(&chunk, Chunk::Text(text) | Chunk::Reasoning(text) if text.is_empty()) {
-            self.ready.push_back(Ok(chunk));
+        if let Chunk::Text(text) | Chunk::Reasoning(text) = &chunk {
+            if text.is_empty() {
+                return;
+            }
+            self.words = self.words.saturating_add(text.len());
         }
+        self.ready.push_back(Ok(chunk));
     }
 
     fn finish(&mut self, mut end: StreamEnd) {
@@ -129,6 +164,12 @@ impl Incoming {
         let finished = self.calls.take().map(|calls| calls.finish(captured));
         let (calls, signatures) = finished.unwrap_or_default();
         thoughts.extend(signatures);
+        let of_call = |call: &ToolUse| call.id.len() + call.name.len() + call.arguments.len();
+        let of_calls: usize = calls.iter().map(of_call).sum();
+        if of_calls > MAX_WORDS {
+            self.words = self.words.saturating_add(of_calls);
+            return self.cut_off();
+        }
         let reason = match reason {
             Reason::MaxTokens(_) => StopReason::Length,
             Reason::ContentFilter(_) => StopReason::Refused,
@@ -160,13 +201,13 @@ impl Incoming {
 
     /// The stream ended, but the answer did not.
     fn broke_off(&mut self) {
-        let (sent, messages) = {
+        let (sent, is_something_else) = {
             let mut seen = self.frames.seen();
-            (seen.failure.take(), seen.messages)
+            (seen.failure.take(), seen.messages == 0 && seen.blocks > 0)
         };
         self.fail(match sent {
             Some(sent) => self.explain.sent(&sent),
-            None if messages == 0 => ModelError::invalid(format!(
+            None if is_something_else => ModelError::invalid(format!(
                 "what answers for the model provider `{}` does not speak its API: check `baseUrl` and \
                  `api`",
                 self.explain.provider

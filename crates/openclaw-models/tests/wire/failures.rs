@@ -150,6 +150,45 @@ async fn a_server_that_speaks_something_else_is_told_as_that() {
 }
 
 #[tokio::test]
+async fn a_stream_that_ends_before_it_begins_broke_off_and_is_asked_for_again() {
+    let delta = json!({"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]});
+    let stream = format!("{}data: [DONE]\n\n", events(&[("", delta)]));
+    let nothing = Reply::stream("", 9, Ending::Clean);
+    let server = Server::start(vec![nothing, Reply::stream(&stream, 9, Ending::Clean)]).await;
+    let model = model(&server, ApiKind::OpenAi, "m");
+    let (answer, error) = collect(&*model, asking(vec![Message::user("hi")])).await;
+    assert_eq!((answer.text.as_str(), error), ("hi", None));
+    assert_eq!(server.sent().len(), 2);
+}
+
+#[tokio::test]
+async fn a_model_that_never_stops_is_cut_off_and_what_it_said_stays() {
+    let part = "x".repeat(100_000);
+    let delta = json!({"choices": [{"delta": {"content": part}}]});
+    let endless = events(&[("", delta)]).repeat(100);
+    let server = Server::start(vec![Reply::stream(&endless, 100_000, Ending::Silent)]).await;
+    let model = model(&server, ApiKind::OpenAi, "m");
+    let (answer, error) = collect(&*model, asking(vec![Message::user("hi")])).await;
+    assert_eq!((answer.stop_reason, error), (Some(StopReason::Length), None));
+    assert!((4 << 20..5 << 20).contains(&answer.text.len()), "{}", answer.text.len());
+    server.until_left().await;
+}
+
+#[tokio::test]
+async fn a_call_whose_arguments_have_no_end_is_not_made() {
+    let part = "x".repeat(100_000);
+    let call = json!({"index": 0, "id": "a", "function": {"name": "add", "arguments": part}});
+    let delta = json!({"choices": [{"delta": {"tool_calls": [call]}}]});
+    let end = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
+    let stream = events(&[("", delta)]).repeat(50) + &events(&[("", end)]) + "data: [DONE]\n\n";
+    let server = Server::start(vec![Reply::stream(&stream, 100_000, Ending::Clean)]).await;
+    let model = model(&server, ApiKind::OpenAi, "m");
+    let (answer, error) = collect(&*model, asking(vec![Message::user("hi")])).await;
+    assert_eq!((answer.stop_reason, error), (Some(StopReason::Length), None));
+    assert!(answer.tool_uses.is_empty());
+}
+
+#[tokio::test]
 async fn silence_is_given_up() {
     let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
     // Long enough for what does come to come, on a busy machine.

@@ -1,9 +1,10 @@
 //! One database: made when it is first written to, examined when it is opened.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteLockingMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use super::fault::Fault;
@@ -29,6 +30,10 @@ pub(super) struct Database {
     patience: Duration,
     writing: Lane,
     reading: Lane,
+    /// Where there is no room for the index of the log, which connections share: it is in memory then, and
+    /// nobody else can use the database meanwhile.
+    alone: Lane,
+    is_alone: AtomicBool,
 }
 
 impl Database {
@@ -50,7 +55,9 @@ impl Database {
             .disable_statement_logging();
         let writing = Lane::new(options.clone(), 1);
         let reading = Lane::new(options.clone().pragma("query_only", "ON"), READERS);
-        Ok(Self { files, options, patience, writing, reading })
+        let alone = Lane::alone(options.clone().locking_mode(SqliteLockingMode::Exclusive));
+        let is_alone = AtomicBool::new(false);
+        Ok(Self { files, options, patience, writing, reading, alone, is_alone })
     }
 
     /// What went wrong, for the caller. Damage is remembered for the next start.
@@ -64,7 +71,13 @@ impl Database {
     /// Looks at a database that is there. One that is damaged is set aside; that is told.
     pub(super) async fn examine(&self) -> Result<Option<String>, Fault> {
         self.files.make_private();
-        match self.check().await {
+        let mut checked = self.check().await;
+        if matches!(&checked, Err(fault) if fault.is_no_room_for_index()) {
+            tracing::warn!(file = %self.files.path().display(), "the disk is full");
+            self.is_alone.store(true, Ordering::Relaxed);
+            checked = self.check().await;
+        }
+        match checked {
             Err(fault) if fault.is_corruption() => {}
             checked => return checked.map(|()| None),
         }
@@ -83,7 +96,7 @@ impl Database {
 
     async fn check(&self) -> Result<(), Fault> {
         let Some(identity) = self.files.identity()? else { return Ok(()) };
-        let mut writer = self.writing.borrow(identity).await?;
+        let mut writer = self.lane_to_write().borrow(identity).await?;
         match self.check_with(&mut writer).await {
             Ok(()) => writer.give_back(),
             Err(fault) => {
@@ -117,13 +130,17 @@ impl Database {
         Ok(())
     }
 
+    fn lane_to_write(&self) -> &Lane {
+        if self.is_alone.load(Ordering::Relaxed) { &self.alone } else { &self.writing }
+    }
+
     /// A connection to write with. The database is made if it is not there.
     pub(super) async fn writer(&self) -> Result<Borrowed<'_>, Fault> {
         let identity = match self.files.identity()? {
             Some(identity) => identity,
             None => self.create().await?,
         };
-        let mut writer = self.writing.borrow(identity).await?;
+        let mut writer = self.lane_to_write().borrow(identity).await?;
         if writer.is_new() {
             bring_up_to_date(&mut writer, &self.files).await?;
         }
@@ -133,6 +150,9 @@ impl Database {
     /// A connection to read with, unless there is nothing to read.
     pub(super) async fn reader(&self) -> Result<Option<Borrowed<'_>>, Fault> {
         let Some(identity) = self.files.identity()? else { return Ok(None) };
+        if self.is_alone.load(Ordering::Relaxed) {
+            return self.writer().await.map(Some);
+        }
         let mut reader = self.reading.borrow(identity).await?;
         if reader.is_new() && inspect(&mut reader, &self.files).await? != State::Current {
             self.writer().await?.give_back();

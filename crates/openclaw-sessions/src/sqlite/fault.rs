@@ -6,6 +6,9 @@ use std::time::Duration;
 use super::lane::QUEUE_TIMEOUT;
 use crate::error::StoreError;
 
+/// `SQLITE_IOERR_SHMSIZE`: what a full disk does to the index of the log.
+const NO_ROOM_FOR_INDEX: i32 = 4874;
+
 /// Something that went wrong on the way.
 #[derive(Debug)]
 pub(super) enum Fault {
@@ -38,6 +41,11 @@ impl Fault {
         }
     }
 
+    /// Whether there is no room for the index of the log, which even who only reads must make.
+    pub(super) fn is_no_room_for_index(&self) -> bool {
+        matches!(self, Self::Database(error) if code_of(error) == Some(NO_ROOM_FOR_INDEX))
+    }
+
     /// For the caller. <https://www.sqlite.org/rescode.html>
     pub(super) fn explain(self, path: &Path, patience: Duration) -> StoreError {
         let corrupt = self.is_corruption();
@@ -54,8 +62,8 @@ impl Fault {
             }
             // SQLITE_BUSY, SQLITE_LOCKED
             Some((5 | 6, _)) => StoreError::Locked { path, waited: patience },
-            // SQLITE_FULL; SQLITE_IOERR_SHMSIZE, which is what a full disk does to the index of the log
-            Some((13, _) | (_, 4874)) => StoreError::Full { path },
+            // SQLITE_FULL
+            Some((13, _) | (_, NO_ROOM_FOR_INDEX)) => StoreError::Full { path },
             // SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN
             Some((3 | 8 | 14, _)) => StoreError::NotWritable { path, source },
             _ => StoreError::Other { path, source },

@@ -21,6 +21,8 @@ pub(super) struct Lane {
     options: SqliteConnectOptions,
     permits: Semaphore,
     idle: Mutex<Vec<(Identity, SqliteConnection)>>,
+    /// Whether connections are kept for the next one.
+    keeps: bool,
 }
 
 /// A connection for a while. It is closed when this is dropped, which ends whatever it was doing;
@@ -36,7 +38,12 @@ pub(super) struct Borrowed<'a> {
 
 impl Lane {
     pub(super) fn new(options: SqliteConnectOptions, width: usize) -> Self {
-        Self { options, permits: Semaphore::new(width), idle: Mutex::default() }
+        Self { options, permits: Semaphore::new(width), idle: Mutex::default(), keeps: true }
+    }
+
+    /// One connection at a time, made anew for each use: it keeps everybody else out while it lives.
+    pub(super) fn alone(options: SqliteConnectOptions) -> Self {
+        Self { keeps: false, ..Self::new(options, 1) }
     }
 
     /// A connection to the file that stands there now. If it was replaced, connections to the old one
@@ -83,6 +90,9 @@ impl Borrowed<'_> {
 
     /// Keeps the connection for the next one.
     pub(super) fn give_back(self) {
+        if !self.lane.keeps {
+            return;
+        }
         let mut idle = self.lane.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push((self.identity, self.connection));
     }

@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::time::Duration;
 
 use openclaw_sessions::{
-    EntryKind, NewEntry, SessionKey, SessionStore as _, SqliteOptions, SqliteStore,
+    EntryKind, NewEntry, ReadFilter, SessionKey, SessionStore as _, SqliteOptions, SqliteStore,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -25,6 +25,7 @@ fn main() -> Outcome {
             }
             ["hang-in-transaction", path, key] => hang_in_transaction(path, key).await,
             ["hold-lease", path, key, ttl] => hold_lease(path, key, ttl.parse()?).await,
+            ["read-then-write", path, key] => read_then_write(path, key).await,
             ["try-to-write", path, key] => try_to_write(path, key).await,
             _ => Err("wrong arguments".into()),
         }
@@ -78,6 +79,23 @@ async fn hold_lease(path: &str, key: &str, ttl: u64) -> Outcome {
     wait_for_end().await?;
     lease.release().await;
     Ok(())
+}
+
+/// Says how many entries there are, or why it cannot.
+async fn read_then_write(path: &str, key: &str) -> Outcome {
+    let read = async {
+        let store = SqliteStore::open(path).await?.store;
+        let key = key.parse()?;
+        store.get(&key).await?.ok_or("no session")?;
+        let entries = store.read(&key, ReadFilter::all()).await?;
+        let error = store.append(&key, vec![NewEntry::new(EntryKind::Note, json!(1))]).await;
+        Ok::<_, Box<dyn Error>>((entries.len(), error.err()))
+    };
+    match read.await {
+        Ok((entries, Some(error))) => say(&format!("{entries} read; {error}")),
+        Ok((entries, None)) => say(&format!("{entries} read, and one written")),
+        Err(error) => say(&error.to_string()),
+    }
 }
 
 /// Says what comes of it.

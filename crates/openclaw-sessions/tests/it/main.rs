@@ -3,6 +3,7 @@
 
 mod damage;
 mod files;
+mod full_disk;
 mod leases;
 mod processes;
 mod store;

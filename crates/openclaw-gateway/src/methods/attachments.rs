@@ -1,0 +1,82 @@
+//! Files that come with a message.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use openclaw_models::Part;
+use openclaw_protocol::ErrorShape;
+use openclaw_protocol::chat::Attachment;
+use openclaw_tools::{MediaKind, NotPassed, check_media, image_type};
+
+/// All together, in base64.
+const MAX_BYTES: usize = 20 * 1024 * 1024;
+/// What is text among them: no longer than a message, for the same reason.
+const MAX_TEXT: usize = 4 * 1024 * 1024;
+
+/// Pictures and sounds that models take go to them as they are, texts as text. Anything else is refused
+/// here: a provider would refuse the whole conversation over it, from then on.
+pub(super) fn read(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
+    let (mut total, mut of_text) = (0, 0);
+    let mut parts = Vec::with_capacity(files.len());
+    for file in files {
+        let Some(raw) = &file.content else {
+            return Err(ErrorShape::invalid("an attachment has no `content`"));
+        };
+        let data: String = serde_json::from_str(raw.get())
+            .map_err(|_| ErrorShape::invalid("`content` of an attachment is base64 text"))?;
+        total += data.len();
+        if total > MAX_BYTES {
+            let most = MAX_BYTES / 1024 / 1024;
+            return Err(ErrorShape::invalid(format!("attachments may have {most} MB in all")));
+        }
+        let part = read_one(file, data)?;
+        if let Part::Text { text } = &part {
+            of_text += text.len();
+        }
+        if of_text > MAX_TEXT {
+            let most = MAX_TEXT / 1024 / 1024;
+            let words = format!("attached texts may have {most} MB in all; put them into a file");
+            return Err(ErrorShape::invalid(words));
+        }
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+fn read_one(file: &Attachment, data: String) -> Result<Part, ErrorShape> {
+    let name = file.file_name.as_deref().unwrap_or("file");
+    let bytes = STANDARD
+        .decode(&data)
+        .map_err(|_| ErrorShape::invalid("`content` of an attachment is not base64"))?;
+    let declared = file.mime_type.as_deref().unwrap_or_default();
+    // The first bytes of a picture say more about it than its sender does.
+    let is_picture = image_type(&bytes).is_some();
+    let kind = if is_picture { Some(MediaKind::Image) } else { MediaKind::of(declared) };
+    let Some(kind) = kind else {
+        return match String::from_utf8(bytes) {
+            Ok(text) => Ok(Part::text(format!("Attached {name}:\n{text}"))),
+            Err(_) => Err(ErrorShape::invalid("an attachment is no picture, sound or text")),
+        };
+    };
+    match check_media(kind, declared, &data, kind.max_bytes()) {
+        Ok(mime_type) => {
+            let mime_type = mime_type.to_owned();
+            Ok(match kind {
+                MediaKind::Image => Part::Image { mime_type, data },
+                MediaKind::Audio => Part::Audio { mime_type, data },
+            })
+        }
+        Err(why) => Err(ErrorShape::invalid(refusal(name, kind, why))),
+    }
+}
+
+fn refusal(name: &str, kind: MediaKind, why: NotPassed) -> String {
+    let name: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
+    let more = match (kind, why) {
+        (MediaKind::Image, NotPassed::OtherType) => ": it is no PNG, JPEG, GIF or WebP",
+        (MediaKind::Audio, NotPassed::OtherType) => {
+            ": it is no WAV, MP3, Ogg, FLAC, AAC, MP4 or AIFF"
+        }
+        _ => "",
+    };
+    format!("the attachment `{name}` cannot be sent as {}: {why}{more}", kind.words())
+}

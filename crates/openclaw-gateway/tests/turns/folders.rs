@@ -1,0 +1,18 @@
+//! What a gateway leaves on disk is the user's alone.
+#![cfg(unix)]
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{Place, config};
+
+#[tokio::test]
+async fn the_workspace_is_made_for_the_user_alone() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let workspace = std::fs::metadata(place.path().join("state/workspace")).unwrap();
+    assert_eq!(workspace.permissions().mode() & 0o777, 0o700);
+    gateway.stop(Duration::ZERO).await;
+}
