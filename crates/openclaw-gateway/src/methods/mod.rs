@@ -5,6 +5,7 @@ mod approvals;
 mod chat;
 mod config;
 mod health;
+mod history;
 mod mcp;
 mod sessions;
 mod tools;
@@ -82,7 +83,7 @@ async fn answer_slowly(asked: Asked<'_>) -> Answered {
         Method::SessionsSetExtraTools => tools::set_extra(&asked),
         Method::ChatSend => chat::send(&asked).await,
         Method::ChatAbort => chat::abort(&asked),
-        Method::ChatHistory => chat::history(&asked).await,
+        Method::ChatHistory => history::history(&asked).await,
         Method::ChatInject => chat::inject(&asked).await,
         Method::ToolsCatalog => tools::catalog(&asked),
         Method::ToolsInvoke => tools::invoke(&asked).await,

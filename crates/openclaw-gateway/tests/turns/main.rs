@@ -6,6 +6,7 @@ mod approvals;
 mod bad_input;
 mod chatting;
 mod crowd;
+mod history;
 mod lending;
 mod reloading;
 mod schema;
