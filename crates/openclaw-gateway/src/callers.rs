@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_protocol::{ErrorShape, Event, EventReceiver, EventSender, Scope, Surface};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::gateway::Gateway;
 use crate::methods;
@@ -23,6 +26,8 @@ const FOLLOWED: usize = 256;
 pub(crate) struct Callers {
     connected: Mutex<BTreeMap<u64, Arc<Connected>>>,
     next: AtomicU64,
+    /// How many of them may decide about calls.
+    deciders: watch::Sender<usize>,
 }
 
 /// Somebody who is connected.
@@ -57,7 +62,7 @@ impl Connected {
     }
 
     /// Whether it can be asked about calls.
-    fn decides(&self) -> bool {
+    pub(crate) fn decides(&self) -> bool {
         Scope::Approvals.is_in(&self.who.scopes)
     }
 
@@ -79,7 +84,30 @@ impl Callers {
             follows_all: AtomicBool::new(false),
         });
         self.lock().insert(id, Arc::clone(&connected));
+        if connected.decides() {
+            self.deciders.send_modify(|count| *count += 1);
+        }
         connected
+    }
+
+    fn remove(&self, caller: &Connected) {
+        self.lock().remove(&caller.id);
+        if caller.decides() {
+            self.deciders.send_modify(|count| *count -= 1);
+        }
+    }
+
+    /// Waits until nobody who may decide has been there for so long.
+    pub(crate) async fn without_deciders(&self, for_long: Duration) {
+        let mut deciders = self.deciders.subscribe();
+        loop {
+            // The sender is in `self`: neither of these fails.
+            let _ = deciders.wait_for(|count| *count == 0).await;
+            let back = deciders.wait_for(|count| *count > 0);
+            if timeout(for_long, back).await.is_err() {
+                return;
+            }
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Connected>>> {
@@ -106,18 +134,11 @@ impl Callers {
         self.tell(name, payload, |caller| caller.hears_of(session));
     }
 
-    /// Tells those who may decide about calls of a session; how many there are.
-    pub(crate) fn tell_deciders(
-        &self,
-        session: Option<&str>,
-        name: &'static str,
-        payload: &impl Serialize,
-    ) -> usize {
-        let is_asked =
-            |caller: &Connected| caller.decides() && session.is_none_or(|key| caller.hears_of(key));
-        let asked = self.lock().values().filter(|caller| is_asked(caller)).count();
+    /// Tells those who may decide about calls; how many there are.
+    pub(crate) fn tell_deciders(&self, name: &'static str, payload: &impl Serialize) -> usize {
+        let asked = self.lock().values().filter(|caller| caller.decides()).count();
         if asked > 0 {
-            self.tell(name, payload, is_asked);
+            self.tell(name, payload, Connected::decides);
         }
         asked
     }
@@ -163,7 +184,7 @@ impl CallerSurface {
 
 impl Drop for CallerSurface {
     fn drop(&mut self) {
-        self.gateway.callers.lock().remove(&self.caller.id);
+        self.gateway.callers.remove(&self.caller);
         self.gateway.lent.take_back(self.caller.id);
     }
 }

@@ -18,6 +18,12 @@ use crate::gateway::{Gateway, now_ms};
 
 /// How much of a description people are shown.
 const DESCRIPTION: usize = 400;
+/// How long a question stays open when all who could decide are gone: a connection may be lost and made
+/// anew.
+const RETURN: Duration = Duration::from_secs(5);
+
+/// Nobody will answer any more.
+struct Left;
 
 /// What waits for an answer.
 #[derive(Debug, Default)]
@@ -81,23 +87,25 @@ impl Approver for Asker {
 impl Asker {
     async fn ask_callers(&self, gateway: &Arc<Gateway>, question: Question<'_>) -> Answer {
         let asked = self.words(gateway, question);
-        let session = question.session;
         let id = asked.id.clone();
         let (answer, answered) = oneshot::channel();
         // Before anybody is told: the answer may be quick.
         let open = Open { asked: asked.clone(), answer };
         gateway.questions.lock().insert(id.clone(), open);
-        let mut pending = Pending {
-            gateway,
-            id: &id,
-            session,
-            reason: ResolvedReason::Cancelled,
-            decision: None,
-        };
-        if gateway.callers.tell_deciders(session, names::APPROVAL_REQUESTED, &asked) == 0 {
+        let mut pending =
+            Pending { gateway, id: &id, reason: ResolvedReason::Cancelled, decision: None };
+        if gateway.callers.tell_deciders(names::APPROVAL_REQUESTED, &asked) == 0 {
             return Answer::Nobody;
         }
-        match tokio::time::timeout(self.patience, answered).await {
+        let answered = async {
+            tokio::select! {
+                biased;
+                decision = answered => Ok(decision),
+                () = gateway.callers.without_deciders(RETURN) => Err(Left),
+            }
+        };
+        let answered = tokio::time::timeout(self.patience, answered).await;
+        match answered.unwrap_or(Err(Left)) {
             Ok(Ok(decision)) => {
                 (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
                 match decision {
@@ -107,7 +115,7 @@ impl Asker {
                 }
             }
             Ok(Err(_)) => Answer::Nobody,
-            Err(_) => {
+            Err(Left) => {
                 pending.reason = ResolvedReason::Expired;
                 Answer::Nobody
             }
@@ -154,7 +162,6 @@ impl Asker {
 struct Pending<'a> {
     gateway: &'a Gateway,
     id: &'a str,
-    session: Option<&'a str>,
     reason: ResolvedReason,
     decision: Option<Decision>,
 }
@@ -164,6 +171,6 @@ impl Drop for Pending<'_> {
         self.gateway.questions.lock().remove(self.id);
         let (id, decision, reason) = (self.id.to_owned(), self.decision, self.reason);
         let event = ResolvedEvent { id, decision, reason };
-        self.gateway.callers.tell_deciders(self.session, names::APPROVAL_RESOLVED, &event);
+        self.gateway.callers.tell_deciders(names::APPROVAL_RESOLVED, &event);
     }
 }
