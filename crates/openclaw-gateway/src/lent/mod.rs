@@ -3,7 +3,7 @@
 
 mod tool;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -62,6 +62,11 @@ impl Lent {
             return Err(ErrorShape::invalid(words));
         }
         let loans = tools.iter().map(loan).collect::<Result<Vec<Loan>, ErrorShape>>()?;
+        let mut known = BTreeSet::new();
+        if let Some(twin) = loans.iter().find(|loan| !known.insert(&loan.spec.name)) {
+            let words = format!("there are two tools `{}`", twin.spec.name);
+            return Err(ErrorShape::invalid(words));
+        }
         let names = loans.iter().map(|loan| loan.spec.name.to_string()).collect();
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let others = sets
@@ -134,10 +139,20 @@ fn loan(tool: &ExtraTool) -> Result<Loan, ErrorShape> {
         None => empty(),
         Some(raw) => serde_json::from_str(raw.get()).unwrap_or_else(|_| empty()),
     };
-    let Value::Object(members) = schema else {
+    let no_object = || {
         let words = format!("`{name}`: `parameters` must be a JSON Schema of an object");
-        return Err(ErrorShape::invalid(words));
+        ErrorShape::invalid(words)
     };
+    let Value::Object(members) = schema else { return Err(no_object()) };
+    // Arguments are always an object: with any other type nothing could ever be called.
+    let is_object = match members.get("type") {
+        None => true,
+        Some(Value::Array(types)) => types.iter().any(|kind| kind == "object"),
+        Some(kind) => kind == "object",
+    };
+    if !is_object {
+        return Err(no_object());
+    }
     let members = Arc::new(members);
     let timeout = tool.timeout_ms.map_or(USUAL, Duration::from_millis).min(MOST);
     let spec = ToolSpec {

@@ -114,6 +114,9 @@ fn row(asked: &Asked<'_>, session: &Session) -> Row {
 
 /// A session key, or what is wrong with it.
 pub(super) fn key(text: &str) -> Result<SessionKey, ErrorShape> {
+    if text.trim().is_empty() {
+        return Err(ErrorShape::invalid("the session key: it is blank"));
+    }
     SessionKey::new(text).map_err(|error| ErrorShape::invalid(format!("the session key: {error}")))
 }
 
