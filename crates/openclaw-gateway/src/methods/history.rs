@@ -20,8 +20,8 @@ const MOST: u64 = 1_000;
 const PAGE: usize = 4 * 1024 * 1024;
 /// The largest message as it is: with a page, it stays below what callers are promised (`maxPayload`).
 const WHOLE: usize = 20 * 1024 * 1024;
-/// How many entries are read at once: they may be large.
-const STEP: u64 = 16;
+/// How many entries are read at once at most: they may be large.
+const MOST_AT_ONCE: u64 = 64;
 
 pub(super) async fn history(asked: &Asked<'_>) -> Answered {
     let params: HistoryParams = asked.params()?;
@@ -64,8 +64,9 @@ async fn read(
     };
     let mut page = Page { messages: Vec::new(), begin: end };
     let mut bytes = 0;
+    let mut at_once = 1;
     'page: while page.begin > first {
-        let step = STEP.min(page.begin - first);
+        let step = at_once.min(page.begin - first);
         // Numbers begin at 1 and have no gaps.
         let filter = ReadFilter {
             from_seq: page.begin - step + 1,
@@ -78,6 +79,10 @@ async fn read(
             let last = ReadFilter { from_seq: page.begin, limit: 1, last: false };
             entries = asked.gateway.store.read(key, last).await.map_err(told)?;
         }
+        // As many as have room in a page, if they are like those.
+        let weights = entries.iter().map(|entry| weight(&entry.body)).sum::<usize>();
+        let fit = PAGE * entries.len() / weights.max(1);
+        at_once = u64::try_from(fit).unwrap_or(MOST_AT_ONCE).clamp(1, MOST_AT_ONCE);
         let before = page.begin;
         for entry in entries.iter().rev().filter(|entry| entry.seq <= before) {
             let message = view.message(entry);
@@ -95,6 +100,16 @@ async fn read(
     }
     page.messages.reverse();
     Ok(page)
+}
+
+/// About how many bytes a body has. Its nesting is bounded.
+fn weight(body: &Value) -> usize {
+    match body {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(members) => members.iter().map(|(key, it)| key.len() + weight(it)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
 }
 
 /// A message in whose place only this can be said.
