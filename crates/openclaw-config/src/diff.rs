@@ -129,6 +129,7 @@ impl Config {
         // A part of the configuration that is not compared here does not compile.
         let Self {
             file: _,
+            contents: _,
             agents: _,
             tools,
             native_tools,

@@ -4,6 +4,22 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use crate::source::read_text;
+use crate::tree::is_blank;
+
+/// What was found in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// An object, be it an empty one.
+    Something,
+    /// At most comments; or there is no such file.
+    Nothing,
+}
+
+impl Content {
+    pub(crate) fn of(text: &str) -> Self {
+        if is_blank(text) { Self::Nothing } else { Self::Something }
+    }
+}
 
 /// A file that a configuration was read from, or would have been, had it been there.
 #[derive(Debug, Clone, PartialEq, Eq)]

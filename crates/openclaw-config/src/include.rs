@@ -1,10 +1,10 @@
 //! `$include`: an object may be continued in other files of the configuration's folder.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostic;
-use crate::files::ReadFile;
+use crate::files::{Content, ReadFile};
 use crate::source::{SourceId, Sources, canonical, read_text};
 use crate::tree::{Member, Node, Value, parse};
 
@@ -25,6 +25,8 @@ pub(crate) struct Includes<'a> {
     read: usize,
     /// Every included file, and those that were to be included and could not be read.
     pub(crate) files: Vec<ReadFile>,
+    /// What was found in those that could be read.
+    pub(crate) contents: BTreeMap<PathBuf, Content>,
 }
 
 impl<'a> Includes<'a> {
@@ -35,7 +37,15 @@ impl<'a> Includes<'a> {
     ) -> Self {
         let file = canonical(file);
         let root = file.parent().map(Path::to_path_buf).unwrap_or_default();
-        Self { root, sources, found, open: vec![file], read: 0, files: Vec::new() }
+        Self {
+            root,
+            sources,
+            found,
+            open: vec![file],
+            read: 0,
+            files: Vec::new(),
+            contents: BTreeMap::new(),
+        }
     }
 
     /// The tree with every `$include` replaced by what it names.
@@ -129,6 +139,7 @@ impl<'a> Includes<'a> {
             Problem::Here(error.to_string())
         })?;
         self.files.push(ReadFile::with(path.as_path(), &text));
+        self.contents.insert(path.clone(), Content::of(&text));
         let id: SourceId = self.sources.add(path.display().to_string(), text);
         let node = parse(self.sources, id).map_err(Problem::There)?;
         if !matches!(node.value, Value::Object(_)) {

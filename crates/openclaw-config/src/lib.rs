@@ -51,7 +51,7 @@ pub use credential::{is_credential_name, looks_like_credential};
 pub use diagnostic::{Diagnostic, Report, Severity};
 pub use diff::{AgentChanges, Change, Changes, RestartCause};
 pub use edit::{Document, EditError};
-pub use files::ReadFile;
+pub use files::{Content, ReadFile};
 pub use gateway::{Bind, GatewayConfig};
 pub use load::{Loaded, Surroundings, load, load_text};
 pub use model::{

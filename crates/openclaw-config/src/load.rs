@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::build::Builder;
 use crate::decode::{Decode, Decoder};
 use crate::diagnostic::{Diagnostic, Report};
-use crate::files::ReadFile;
+use crate::files::{Content, ReadFile};
 use crate::include::Includes;
 use crate::model::Config;
 use crate::raw::RawConfig;
@@ -90,17 +90,21 @@ fn check(
         }
     };
     let file = read.path.clone();
+    let content = if exists { Content::of(&sources.get(id).text) } else { Content::Nothing };
     let mut includes = Includes::new(&file, &mut sources, &mut found);
     let tree = includes.resolve(tree);
     let mut files = vec![read];
     files.append(&mut includes.files);
+    let mut contents = includes.contents;
+    contents.insert(file.clone(), content);
     let raw = RawConfig::decode(&tree, &mut Decoder::new(&mut found)).unwrap_or_default();
     let base = file.parent().unwrap_or(Path::new(""));
     let lookup: Lookup<'_> = surroundings.variable;
     let home = surroundings.home;
     let mut builder =
         Builder { lookup, home, base, sources: &sources, found, warned: BTreeSet::new() };
-    let config = builder.build(raw, exists.then(|| file.clone()));
+    let mut config = builder.build(raw, exists.then(|| file.clone()));
+    config.contents = contents;
     let mut report = Report { diagnostics: builder.found, sources };
     report.settle();
     let config = (!report.has_errors()).then_some(config);

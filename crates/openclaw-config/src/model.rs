@@ -7,6 +7,7 @@ use std::time::Duration;
 use openclaw_secrets::{SecretRef, SecretTemplate};
 
 use crate::agent::AgentConfig;
+use crate::files::Content;
 use crate::gateway::GatewayConfig;
 use crate::name::{ProviderId, ServerName};
 use crate::native::NativeTools;
@@ -19,6 +20,8 @@ use crate::source::Location;
 pub struct Config {
     /// The file that it was read from; none for the built-in default.
     pub file: Option<PathBuf>,
+    /// What was found in the file that was asked for, and in those that it includes.
+    pub contents: BTreeMap<PathBuf, Content>,
     /// The agents; the first is the one that answers where none is named. Never empty.
     pub agents: Vec<AgentConfig>,
     /// Which tools may be used by all agents.

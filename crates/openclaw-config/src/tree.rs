@@ -87,6 +87,15 @@ pub(crate) fn parse(sources: &Sources, id: SourceId) -> Result<Node, Box<Diagnos
     })
 }
 
+/// Whether nothing stands in a text but comments.
+pub(crate) fn is_blank(text: &str) -> bool {
+    // What opens is not looked for in comments, so that most texts need no second reading.
+    let begins = text.trim_start_matches('\u{feff}').trim_start();
+    !begins.starts_with(['{', '['])
+        && jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &json5())
+            .is_ok_and(|parsed| parsed.value.is_none())
+}
+
 // The parser bounds the depth of nesting, and with it this recursion.
 fn convert(value: ast::Value<'_>, id: SourceId) -> Node {
     let at = Span::new(id, value.start()..value.end());

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_protocol::connect::caps;
@@ -10,6 +11,7 @@ use openclaw_protocol::{ErrorShape, Event, EventReceiver, EventSender, Scope, Su
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::gateway::Gateway;
 use crate::methods;
@@ -25,8 +27,8 @@ const FOLLOWED: usize = 256;
 pub(crate) struct Callers {
     connected: Mutex<BTreeMap<u64, Arc<Connected>>>,
     next: AtomicU64,
-    /// Counts those who have left.
-    left: watch::Sender<u64>,
+    /// Counts comings and goings.
+    moves: watch::Sender<u64>,
 }
 
 /// Somebody who is connected.
@@ -61,7 +63,7 @@ impl Connected {
     }
 
     /// Whether it can be asked about calls.
-    fn decides(&self) -> bool {
+    pub(crate) fn decides(&self) -> bool {
         Scope::Approvals.is_in(&self.who.scopes)
     }
 
@@ -90,7 +92,26 @@ impl Callers {
             follows_all: AtomicBool::new(false),
         });
         self.lock().insert(id, Arc::clone(&connected));
+        self.moves.send_modify(|moves| *moves += 1);
         connected
+    }
+
+    fn remove(&self, id: u64) {
+        self.lock().remove(&id);
+        self.moves.send_modify(|moves| *moves += 1);
+    }
+
+    /// Waits until nobody who may decide has been there for so long.
+    pub(crate) async fn without_deciders(&self, for_long: Duration) {
+        let some_decide = |_: &u64| self.lock().values().any(|caller| caller.decides());
+        let mut moves = self.moves.subscribe();
+        loop {
+            // The sender is ours: it cannot be gone.
+            let _ = moves.wait_for(|moves| !some_decide(moves)).await;
+            if timeout(for_long, moves.wait_for(some_decide)).await.is_err() {
+                return;
+            }
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Connected>>> {
@@ -117,18 +138,11 @@ impl Callers {
         self.tell(name, payload, |caller| caller.hears_of(session));
     }
 
-    /// Tells those who may decide about calls of a session; how many there are.
-    pub(crate) fn tell_deciders(
-        &self,
-        session: Option<&str>,
-        name: &'static str,
-        payload: &impl Serialize,
-    ) -> usize {
-        let is_asked =
-            |caller: &Connected| caller.decides() && session.is_none_or(|key| caller.hears_of(key));
-        let asked = self.lock().values().filter(|caller| is_asked(caller)).count();
+    /// Tells those who may decide about calls; how many there are.
+    pub(crate) fn tell_deciders(&self, name: &'static str, payload: &impl Serialize) -> usize {
+        let asked = self.lock().values().filter(|caller| caller.decides()).count();
         if asked > 0 {
-            self.tell(name, payload, is_asked);
+            self.tell(name, payload, Connected::decides);
         }
         asked
     }
@@ -154,12 +168,7 @@ impl Callers {
     pub(crate) async fn all_left(&self, these: &BTreeSet<u64>) {
         let none_left = |_: &u64| !self.lock().keys().any(|id| these.contains(id));
         // The sender is ours: it cannot be gone.
-        let _ = self.left.subscribe().wait_for(none_left).await;
-    }
-
-    fn remove(&self, id: u64) {
-        self.lock().remove(&id);
-        self.left.send_modify(|left| *left += 1);
+        let _ = self.moves.subscribe().wait_for(none_left).await;
     }
 
     /// Tells one; whether it is still there.

@@ -256,6 +256,14 @@ impl Desk for Arc<Gateway> {
             "token_endpoint_auth_method": "none",
         }))
     }
+
+    fn allowed_origins(&self) -> Vec<String> {
+        let in_force = self.in_force.load();
+        let gateway = &in_force.config.gateway;
+        let public = gateway.public_url.as_ref();
+        let public = public.map(|url| url.expose().origin().ascii_serialization());
+        gateway.allowed_origins.iter().cloned().chain(public).collect()
+    }
 }
 
 /// Milliseconds since 1970.

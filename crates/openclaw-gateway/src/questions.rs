@@ -17,6 +17,12 @@ use crate::waiting::Waiting;
 
 /// How much of a description people are shown.
 const DESCRIPTION: usize = 400;
+/// How long a question stays open when all who could decide are gone: a connection may be lost and made
+/// anew.
+const RETURN: Duration = Duration::from_secs(5);
+
+/// Nobody will answer any more.
+struct Left;
 
 /// Calls that wait for a decision.
 pub(crate) type Questions = Waiting<Asked, Decision>;
@@ -56,23 +62,25 @@ impl Approver for Asker {
 impl Asker {
     async fn ask_callers(&self, gateway: &Arc<Gateway>, question: Question<'_>) -> Answer {
         let asked = self.words(gateway, question);
-        let session = question.session;
         let id = asked.id.clone();
         // Before anybody is told: the answer may be quick.
         let answered = gateway.questions.open(id.clone(), asked.clone());
         let subject = Subject { agent: self.agent.clone(), tool: question.tool.clone() };
         gateway.alike.open(&id, subject);
-        let mut pending = Pending {
-            gateway,
-            id: &id,
-            session,
-            reason: ResolvedReason::Cancelled,
-            decision: None,
-        };
-        if gateway.callers.tell_deciders(session, names::APPROVAL_REQUESTED, &asked) == 0 {
+        let mut pending =
+            Pending { gateway, id: &id, reason: ResolvedReason::Cancelled, decision: None };
+        if gateway.callers.tell_deciders(names::APPROVAL_REQUESTED, &asked) == 0 {
             return Answer::Nobody;
         }
-        match tokio::time::timeout(self.patience, answered).await {
+        let answered = async {
+            tokio::select! {
+                biased;
+                decision = answered => Ok(decision),
+                () = gateway.callers.without_deciders(RETURN) => Err(Left),
+            }
+        };
+        let answered = tokio::time::timeout(self.patience, answered).await;
+        match answered.unwrap_or(Err(Left)) {
             Ok(Ok(decision)) => {
                 (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
                 match decision {
@@ -82,7 +90,7 @@ impl Asker {
                 }
             }
             Ok(Err(_)) => Answer::Nobody,
-            Err(_) => {
+            Err(Left) => {
                 pending.reason = ResolvedReason::Expired;
                 Answer::Nobody
             }
@@ -129,7 +137,6 @@ impl Asker {
 struct Pending<'a> {
     gateway: &'a Gateway,
     id: &'a str,
-    session: Option<&'a str>,
     reason: ResolvedReason,
     decision: Option<Decision>,
 }
@@ -140,6 +147,6 @@ impl Drop for Pending<'_> {
         self.gateway.alike.close(self.id);
         let (id, decision, reason) = (self.id.to_owned(), self.decision, self.reason);
         let event = ResolvedEvent { id, decision, reason };
-        self.gateway.callers.tell_deciders(self.session, names::APPROVAL_RESOLVED, &event);
+        self.gateway.callers.tell_deciders(names::APPROVAL_RESOLVED, &event);
     }
 }

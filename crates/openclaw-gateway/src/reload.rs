@@ -1,8 +1,12 @@
-//! Putting a changed configuration in force (C9): a bad file is refused, and the old one stays.
+//! Putting a changed configuration in force (C9): a bad file is refused, and so is one that is gone or was
+//! emptied; the old one stays.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use openclaw_config::{AgentId, Change, Changes, ReadFile, Report, Severity, Watcher};
+use openclaw_config::{
+    AgentId, Change, Changes, Config, Content, ReadFile, Report, Severity, Watcher,
+};
 use openclaw_protocol::config::{Issue, ReloadResult};
 use openclaw_protocol::mcp::ReloadResult as ServersReloaded;
 
@@ -49,9 +53,14 @@ impl Gateway {
         };
         let files = Some(loaded.files);
         let Some(config) = loaded.config else { return (Err(refused(&loaded.report)), files) };
-        let changes = self.in_force.load().config.diff(&config);
+        let in_force = self.in_force.load_full();
+        let changes = in_force.config.diff(&config);
         if changes.is_empty() {
             return (Ok(changes), files);
+        }
+        let lost = lost(&in_force.config, &config);
+        if !lost.is_empty() {
+            return (Err(lost), files);
         }
         for cause in changes.needs_restart() {
             tracing::warn!("`{}` has changed: that takes a restart of the gateway", cause.key());
@@ -96,6 +105,24 @@ impl Gateway {
             }
         });
     }
+}
+
+/// Files that had something in them and have nothing now. Whoever removes a file, or is in the middle of
+/// writing it, does not mean that all of its rules are void.
+fn lost(old: &Config, new: &Config) -> Vec<Issue> {
+    let is_lost = |(file, now): &(&PathBuf, &Content)| {
+        **now == Content::Nothing && old.contents.get(*file) == Some(&Content::Something)
+    };
+    let lost = new.contents.iter().filter(is_lost).map(|(file, _)| {
+        let what = if file.exists() { "has nothing in it any more" } else { "is gone" };
+        let message = format!(
+            "{} {what}; a file that says `{{}}` sets everything back to its default",
+            file.display()
+        );
+        tracing::warn!("the configuration is refused: {message}");
+        Issue { path: String::new(), message }
+    });
+    lost.collect()
 }
 
 /// What is wrong with a configuration.

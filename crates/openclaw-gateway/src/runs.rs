@@ -25,18 +25,25 @@ pub(crate) struct Runs {
     is_idle: Notify,
 }
 
+/// What tells a run from all others. Ids are made by callers, and two of them that talk in different
+/// sessions may come upon the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Name {
+    session: String,
+    id: String,
+}
+
 #[derive(Debug, Default)]
 struct Table {
-    active: HashMap<String, Active>,
-    over: HashMap<String, SendStatus>,
-    order: VecDeque<String>,
+    active: HashMap<Name, Active>,
+    over: HashMap<Name, SendStatus>,
+    order: VecDeque<Name>,
     /// One turn at a time. Those of sessions in which nothing happens are gone.
     turns: HashMap<String, Weak<tokio::sync::Mutex<()>>>,
 }
 
 #[derive(Debug)]
 struct Active {
-    session: String,
     cancel: CancellationToken,
     /// All that is left is to tell its end.
     is_over: bool,
@@ -92,21 +99,21 @@ impl Runs {
         if gateway.ending.is_cancelled() {
             return Begun::NotNow("the gateway is stopping");
         }
-        if let Some(status) = table.over.get(id) {
+        let name = Name { session: session.to_owned(), id: id.to_owned() };
+        if let Some(status) = table.over.get(&name) {
             return Begun::Known(*status);
         }
-        if table.active.contains_key(id) {
+        if table.active.contains_key(&name) {
             return Begun::Known(SendStatus::InFlight);
         }
         if table.active.len() >= MAX_RUNS {
             return Begun::NotNow("too many turns run at once; try again later");
         }
-        if table.active.values().filter(|run| run.session == session).count() >= MAX_OF_SESSION {
+        if table.active.keys().filter(|run| run.session == session).count() >= MAX_OF_SESSION {
             return Begun::NotNow("too many messages wait in this session");
         }
         let cancel = CancellationToken::new();
-        let active = Active { session: session.to_owned(), cancel: cancel.clone(), is_over: false };
-        table.active.insert(id.to_owned(), active);
+        table.active.insert(name, Active { cancel: cancel.clone(), is_over: false });
         let turn = table.turns.get(session).and_then(Weak::upgrade).unwrap_or_default();
         table.turns.insert(session.to_owned(), Arc::downgrade(&turn));
         Begun::New(Run {
@@ -122,13 +129,12 @@ impl Runs {
     /// Ends the turns of a session, or one of them; which they were.
     pub(crate) fn cancel(&self, session: &str, id: Option<&str>) -> Vec<String> {
         let table = self.lock();
-        let meant = table.active.iter().filter(|(run, active)| {
-            active.session == session && id.is_none_or(|id| id == run.as_str())
-        });
+        let is_meant = |run: &Name| run.session == session && id.is_none_or(|id| id == run.id);
+        let meant = table.active.iter().filter(|(run, _)| is_meant(run));
         meant
             .map(|(run, active)| {
                 active.cancel.cancel();
-                run.clone()
+                run.id.clone()
             })
             .collect()
     }
@@ -139,7 +145,7 @@ impl Runs {
 
     /// Whether a turn of this session runs or waits.
     pub(crate) fn is_active(&self, session: &str) -> bool {
-        self.lock().active.values().any(|run| run.session == session && !run.is_over)
+        self.lock().active.iter().any(|(run, active)| run.session == session && !active.is_over)
     }
 
     /// How many run or wait.
@@ -160,12 +166,13 @@ impl Runs {
 
     fn remember(&self, run: &Run) {
         let mut table = self.lock();
-        if let Some(active) = table.active.get_mut(&run.id) {
+        let name = run.name();
+        if let Some(active) = table.active.get_mut(&name) {
             active.is_over = true;
         }
         let Some(status) = run.ended else { return };
-        if table.over.insert(run.id.clone(), status).is_none() {
-            table.order.push_back(run.id.clone());
+        if table.over.insert(name.clone(), status).is_none() {
+            table.order.push_back(name);
         }
         while table.order.len() > REMEMBERED {
             if let Some(oldest) = table.order.pop_front() {
@@ -176,6 +183,10 @@ impl Runs {
 }
 
 impl Run {
+    fn name(&self) -> Name {
+        Name { session: self.session.clone(), id: self.id.clone() }
+    }
+
     /// Waits for its turn in the session; none if it was cancelled before.
     pub(crate) async fn turn(&mut self) -> Option<OwnedMutexGuard<()>> {
         match std::mem::replace(&mut self.place, Place::Left) {
@@ -203,7 +214,7 @@ impl Drop for Run {
         runs.remember(self);
         self.place = Place::Left;
         let mut table = runs.lock();
-        table.active.remove(&self.id);
+        table.active.remove(&self.name());
         table.turns.retain(|_, turn| turn.strong_count() > 0);
         drop(table);
         runs.is_idle.notify_waiters();

@@ -36,7 +36,7 @@ pub enum ServeError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// The token cannot be had, or the address not be told.
-    #[error("the state folder cannot be used: {0}")]
+    #[error("the state folder cannot be used")]
     State(#[from] std::io::Error),
     /// The token of the configuration cannot be had.
     #[error("`gateway.auth.token` cannot be had: {0}")]
@@ -67,7 +67,6 @@ pub async fn serve(
         bind: bind.unwrap_or_else(|| settings.bind.ip()),
         port: port.unwrap_or(settings.port),
         token: Some(token.clone()),
-        allowed_origins: settings.allowed_origins.clone(),
         limits: Limits::default(),
     };
     // All that can be refused comes before the first server is started. Who calls meanwhile waits.

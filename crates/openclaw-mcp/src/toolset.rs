@@ -56,6 +56,24 @@ impl ToolSet for ServerTools {
     }
 }
 
+impl AgentTools {
+    /// Whether somebody must agree to calls of a tool (B9).
+    pub fn standing(&self, tool: &CatalogueTool) -> Standing {
+        let (rule, effect) = (tool.server().config().approval, tool.spec.effect);
+        let Some(pins) = &self.office.pins else {
+            return standing(rule, effect, Known::Nothing);
+        };
+        let (server, name) = (tool.server().name().as_str(), &tool.listed().name);
+        let fingerprint = tool.fingerprint();
+        let known = match pins.check(server, name, fingerprint) {
+            Pin::Changed { .. } => Known::Changed,
+            Pin::Same if pins.is_free(server, name, fingerprint) => Known::Free,
+            Pin::Same | Pin::New => Known::Nothing,
+        };
+        standing(rule, effect, known)
+    }
+}
+
 /// A tool of a server, as it was when somebody looked.
 #[derive(Debug)]
 struct ServerTool {
@@ -73,18 +91,7 @@ impl Tool for ServerTool {
     }
 
     fn standing(&self) -> Standing {
-        let (rule, effect) = (self.tool.server().config().approval, self.tool.spec.effect);
-        let Some(pins) = &self.agent.office.pins else {
-            return standing(rule, effect, Known::Nothing);
-        };
-        let (server, name) = (self.tool.server().name().as_str(), &self.tool.listed().name);
-        let fingerprint = self.tool.fingerprint();
-        let known = match pins.check(server, name, fingerprint) {
-            Pin::Changed { .. } => Known::Changed,
-            Pin::Same if pins.is_free(server, name, fingerprint) => Known::Free,
-            Pin::Same | Pin::New => Known::Nothing,
-        };
-        standing(rule, effect, known)
+        self.agent.standing(&self.tool)
     }
 
     fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome> {

@@ -248,6 +248,9 @@ pub struct HistoryParams {
     /// How much of each text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_chars: Option<u32>,
+    /// Whether pictures and sounds are wanted, too (ours); otherwise only their type and size are told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include_media: Option<bool>,
 }
 
 /// What `chat.history` answers. Messages keep the shape that they are stored in.
@@ -261,6 +264,12 @@ pub struct HistoryResult {
     pub session_id: Option<String>,
     /// `{role, content: [{type, …}], timestamp}`, oldest first.
     pub messages: Vec<Box<RawValue>>,
+    /// Whether there are earlier ones. A page has a bound in bytes: it may be shorter than was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_more: Option<bool>,
+    /// The `offset` of the page before this one, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<u64>,
     /// How much the model thinks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,

@@ -1,5 +1,7 @@
 //! `config.*`: what is configured, and reading it again.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -31,10 +33,19 @@ pub struct GetResult {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Issue {
-    /// The key, with dots.
+    /// The key, with dots; empty if it is at none.
     pub path: String,
     /// What is wrong.
     pub message: String,
+}
+
+impl fmt::Display for Issue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)
+    }
 }
 
 /// `config.reload` (ours).

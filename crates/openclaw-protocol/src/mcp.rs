@@ -239,6 +239,8 @@ pub struct Tool {
     pub denied_by: Option<String>,
     /// Whether it says something else than when it was approved.
     pub changed: bool,
+    /// All that it says about itself, as one number: what an approval is about.
+    pub fingerprint: String,
     /// Why nobody can use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unusable: Option<String>,
@@ -299,9 +301,13 @@ pub struct CallParams {
     /// For which conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// Whether the tool is approved as it is now.
+    /// Whether the tool is approved as `fingerprint` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<bool>,
+    /// The tool as `mcp.tools` has told it. With another one it is not called. To approve a tool that has
+    /// changed takes this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
     /// How long it may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,

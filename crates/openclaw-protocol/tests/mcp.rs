@@ -28,6 +28,7 @@ fn tools_say_who_denies_them_and_what_was_left_out() {
     let tool = json!({
         "name": "mcp_demo_echo", "server": "demo", "tool": "echo", "title": null,
         "description": "Says it again", "effect": "read-only", "deniedBy": null, "changed": false,
+        "fingerprint": "00ff",
     });
     let mut with_schema = tool.clone();
     with_schema["inputSchema"] = json!({ "type": "object" });

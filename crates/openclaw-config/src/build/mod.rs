@@ -56,6 +56,7 @@ impl Builder<'_> {
         let secrets = self.secrets(secrets, &mut noted);
         Config {
             file,
+            contents: BTreeMap::new(),
             agents,
             tools,
             native_tools,

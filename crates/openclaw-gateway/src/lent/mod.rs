@@ -77,7 +77,7 @@ impl Lent {
         let loans = tools.iter().map(loan).collect::<Result<Vec<Loan>, ErrorShape>>()?;
         for (at, name) in loans.iter().map(|loan| &loan.spec.name).enumerate() {
             if loans[..at].iter().any(|loan| loan.spec.name == *name) {
-                return Err(ErrorShape::invalid(format!("`{name}` is there twice")));
+                return Err(ErrorShape::invalid(format!("there are two tools `{name}`")));
             }
             if (of.is_taken)(name.as_str()) {
                 let words =
@@ -164,10 +164,20 @@ fn loan(tool: &ExtraTool) -> Result<Loan, ErrorShape> {
         None => empty(),
         Some(raw) => serde_json::from_str(raw.get()).unwrap_or_else(|_| empty()),
     };
-    let Value::Object(members) = schema else {
+    let no_object = || {
         let words = format!("`{name}`: `parameters` must be a JSON Schema of an object");
-        return Err(ErrorShape::invalid(words));
+        ErrorShape::invalid(words)
     };
+    let Value::Object(members) = schema else { return Err(no_object()) };
+    // Arguments are always an object: with any other type nothing could ever be called.
+    let is_object = match members.get("type") {
+        None => true,
+        Some(Value::Array(types)) => types.iter().any(|kind| kind == "object"),
+        Some(kind) => kind == "object",
+    };
+    if !is_object {
+        return Err(no_object());
+    }
     let members = Arc::new(members);
     let timeout = tool.timeout_ms.map_or(USUAL, Duration::from_millis).min(MOST);
     let spec = ToolSpec {

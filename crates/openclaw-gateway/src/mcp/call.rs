@@ -10,8 +10,9 @@ use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::bridge::{Approved, Call, Wishes};
 use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::LeftOut;
+use openclaw_protocol::Scope;
 use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
-use openclaw_tools::Approval;
+use openclaw_tools::{Approval, Standing};
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout};
 
@@ -29,30 +30,71 @@ const LONGEST: Duration = Duration::from_secs(60 * 60);
 const EVERYTHING: Wishes<'_> =
     Wishes { watcher: None, within: None, everything: true, max_chars: None };
 
-/// Calls a tool, once. Whoever calls one by hand means it as it is; one that has changed since it was
-/// approved must be approved again.
+/// Who calls a tool by hand.
+#[derive(Debug, Clone, Copy)]
+pub struct Hand<'a> {
+    /// What to call it in the audit.
+    pub who: &'a str,
+    /// Whether it may decide about calls. Whoever may, means what it calls.
+    pub decides: bool,
+}
+
+/// Calls a tool, once. One that somebody must agree to is called for those who may decide; one that has
+/// changed since it was approved, if they have seen it as it is.
 ///
 /// # Errors
-/// If there is no such tool, its server cannot be used, or it has changed.
-pub async fn call(agent: &AgentTools, params: &CallParams, who: &str) -> Result<Outcome, Problem> {
-    let CallParams { agent_id: _, server, tool, args, session_key, approve, timeout_ms, raw } =
-        params;
+/// If there is no such tool, its server cannot be used, it has changed, or somebody else must decide.
+pub async fn call(
+    agent: &AgentTools,
+    params: &CallParams,
+    hand: Hand<'_>,
+) -> Result<Outcome, Problem> {
+    let CallParams {
+        agent_id: _,
+        server,
+        tool,
+        args,
+        session_key,
+        approve,
+        fingerprint,
+        timeout_ms,
+        raw,
+    } = params;
+    if *approve == Some(true) && !hand.decides {
+        return Err(not_yours("`approve`"));
+    }
     let time = Time::of(*timeout_ms);
     let tool = time.to_begin(find(agent, server.as_deref(), tool)).await?;
-    if *approve != Some(true) && tool.is_allowed() && agent.is_changed(&tool) {
-        return Err(changed(&tool));
+    if tool.is_allowed() {
+        let is_seen = fingerprint.as_ref().map(|seen| *seen == tool.fingerprint().to_string());
+        let is_approved = *approve == Some(true) && is_seen == Some(true);
+        if is_seen == Some(false) || (!is_approved && agent.is_changed(&tool)) {
+            return Err(changed(&tool));
+        }
+        if !hand.decides && agent.standing(&tool) != Standing::Free {
+            return Err(not_yours(&format!("`{}`", tool.spec.name)));
+        }
     }
     let nothing = RawValue::from_string("{}".to_owned()).unwrap_or_default();
     let call = Call {
         name: tool.spec.name.as_str(),
         arguments: args.as_deref().unwrap_or(&nothing),
-        who,
+        who: hand.who,
         session: session_key.as_deref(),
-        approved: Some(Approved { fingerprint: *tool.fingerprint(), how: Approval::Once }),
+        approved: hand
+            .decides
+            .then(|| Approved { fingerprint: *tool.fingerprint(), how: Approval::Once }),
     };
     let wishes = Wishes { within: time.left(), ..EVERYTHING };
     let answer = Box::pin(agent.call_with(call, wishes)).await;
     Ok(outcome(answer, raw.unwrap_or(false)))
+}
+
+/// Somebody else must decide.
+fn not_yours(what: &str) -> Problem {
+    let scope = Scope::Approvals.name().unwrap_or_default();
+    Problem::new(ProblemKind::Forbidden, format!("{what} needs the scope `{scope}`"))
+        .hint("tools that only look, and those that were approved for good, need nobody's word")
 }
 
 /// How long somebody waits, from the start of a server to its answer.
@@ -164,8 +206,9 @@ pub fn changed(tool: &CatalogueTool) -> Problem {
         "`{name}` of `{server}` says something else about itself than when it was approved: its \
          description or its schema has changed"
     );
-    let hint =
-        format!("look at it with `openclaw mcp tools {server} --schema`; `--approve` approves it");
+    let hint = format!(
+        "look at it with `openclaw mcp tools {server} --schema`; `--approve` approves it, and in `mcp.call` `approve` with its `fingerprint`"
+    );
     Problem::new(ProblemKind::Changed, message).hint(hint)
 }
 

@@ -94,6 +94,7 @@ fn tool(agent: &AgentTools, tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
             Decision::Allowed => None,
         },
         changed: agent.is_changed(tool),
+        fingerprint: tool.fingerprint().to_string(),
         unusable: tool.flaw().map(ToString::to_string),
         input_schema: wanted.schema.then(schema),
     }

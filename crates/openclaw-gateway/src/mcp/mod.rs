@@ -8,7 +8,7 @@ mod outcome;
 mod problem;
 mod refresh;
 
-pub use call::{call, changed, find, prompt, read};
+pub use call::{Hand, call, changed, find, prompt, read};
 pub(crate) use gather::unknown;
 pub use gather::{Gathered, Patience, gather, server, unknown_server, words};
 pub use lists::{ToolsWanted, one_tool, prompts, resources, servers, tools};

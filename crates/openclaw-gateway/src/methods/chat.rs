@@ -1,20 +1,18 @@
-//! Sending, aborting, reading back.
+//! Sending and aborting.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use openclaw_agent::{Ended, Record};
 use openclaw_models::{Message, Part};
 use openclaw_protocol::chat::{
-    AbortParams, AbortResult, ErrorKind, HistoryParams, HistoryResult, InjectParams, InjectResult,
-    SendParams, SendResult, SendStatus,
+    AbortParams, AbortResult, ErrorKind, InjectParams, InjectResult, SendParams, SendResult,
+    SendStatus,
 };
 use openclaw_protocol::{ErrorShape, keys};
-use openclaw_sessions::{Entry, EntryKind, NewEntry, ReadFilter, SessionKey};
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
+use openclaw_sessions::{EntryKind, NewEntry, SessionKey};
 
 use super::sessions::told;
 use super::{Answered, Asked, attachments, give};
@@ -29,9 +27,6 @@ use crate::turns::{self, Wanted};
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 /// The id of a run.
 const MAX_ID: usize = 256;
-/// So many messages are read back unless asked otherwise.
-const USUAL: usize = 200;
-const MOST: usize = 1_000;
 
 pub(super) async fn send(asked: &Asked<'_>) -> Answered {
     let params: SendParams = asked.params()?;
@@ -131,13 +126,21 @@ pub(super) async fn service(
     key: &SessionKey,
     named: Option<&str>,
 ) -> Result<Arc<InService>, ErrorShape> {
-    if named.is_some() {
-        return asked.agent(named);
+    let in_key = keys::agent_of(key.as_str());
+    if let Some(named) = named {
+        let service = asked.agent(Some(named))?;
+        return match in_key {
+            Some(agent) if agent != named => {
+                let words = format!("the session belongs to `{agent}`, and not to `{named}`");
+                Err(ErrorShape::invalid(words))
+            }
+            _ => Ok(service),
+        };
     }
     if let Some(session) = asked.gateway.store.get(key).await.map_err(told)? {
         return asked.agent(Some(&session.agent));
     }
-    asked.agent(keys::agent_of(key.as_str()))
+    asked.agent(in_key)
 }
 
 pub(super) fn abort(asked: &Asked<'_>) -> Answered {
@@ -145,93 +148,6 @@ pub(super) fn abort(asked: &Asked<'_>) -> Answered {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     let run_ids = asked.gateway.runs.cancel(key.as_str(), params.run_id.as_deref());
     give(&AbortResult { ok: true, aborted: !run_ids.is_empty(), run_ids })
-}
-
-pub(super) async fn history(asked: &Asked<'_>) -> Answered {
-    let params: HistoryParams = asked.params()?;
-    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
-    asked.caller.follow(key.as_str());
-    let limit = params.limit.map_or(USUAL, |limit| limit as usize).clamp(1, MOST);
-    let offset = params.offset.and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
-    let last = ReadFilter::last(limit.saturating_add(offset));
-    let entries = match asked.gateway.store.get(&key).await.map_err(told)? {
-        Some(_) => asked.gateway.store.read(&key, last).await.map_err(told)?,
-        None => Vec::new(),
-    };
-    let shown = entries.len().saturating_sub(offset);
-    let max_chars = params.max_chars.map(|it| it as usize);
-    let messages: Vec<Box<RawValue>> = entries[..shown]
-        .iter()
-        .filter_map(|entry| message(entry, max_chars))
-        .filter_map(|message| to_raw_value(&message).ok())
-        .collect();
-    give(&HistoryResult {
-        session_key: key.to_string(),
-        session_id: None,
-        messages,
-        thinking_level: None,
-        session_info: None,
-    })
-}
-
-/// A message as the protocol has it.
-fn message(entry: &Entry, max_chars: Option<usize>) -> Option<Value> {
-    let at = entry.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let timestamp = u64::try_from(at).unwrap_or(u64::MAX);
-    let id = entry.seq.to_string();
-    if entry.kind == EntryKind::Compaction {
-        let text = entry.body.get("summary").and_then(Value::as_str).unwrap_or_default();
-        let content = [json!({ "type": "text", "text": cut(text, max_chars) })];
-        return Some(
-            json!({ "role": "system", "id": id, "content": content, "timestamp": timestamp }),
-        );
-    }
-    let record: Record = serde_json::from_value(entry.body.clone()).ok()?;
-    let part = |part: &Part| match part {
-        Part::Text { text } => json!({ "type": "text", "text": cut(text, max_chars) }),
-        other => serde_json::to_value(other).unwrap_or_default(),
-    };
-    let (role, content): (&str, Vec<Value>) = match &record.message {
-        Message::User { parts } => ("user", parts.iter().map(part).collect()),
-        Message::Assistant { text, tool_uses, parts, .. } => {
-            let mut content = Vec::new();
-            if !text.is_empty() {
-                content.push(json!({ "type": "text", "text": cut(text, max_chars) }));
-            }
-            content.extend(parts.iter().map(part));
-            content.extend(tool_uses.iter().map(|it| {
-                let arguments = serde_json::from_str::<Value>(&it.arguments);
-                let arguments = arguments.unwrap_or_else(|_| Value::String(it.arguments.clone()));
-                json!({ "type": "toolCall", "id": it.id, "name": it.name, "arguments": arguments })
-            }));
-            ("assistant", content)
-        }
-        Message::Tool { results } => {
-            let results = results.iter().map(|it| {
-                let content: Vec<Value> = it.parts.iter().map(part).collect();
-                json!({ "type": "toolResult", "toolCallId": it.id, "name": it.name,
-                        "isError": it.is_error, "content": content })
-            });
-            ("toolResult", results.collect())
-        }
-    };
-    Some(json!({
-        "role": role,
-        "id": id,
-        "content": content,
-        "timestamp": timestamp,
-        "model": record.model,
-        "usage": record.usage,
-        "calls": record.calls,
-        "runId": entry.run,
-    }))
-}
-
-fn cut(text: &str, max_chars: Option<usize>) -> String {
-    match max_chars.and_then(|most| text.char_indices().nth(most)) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 pub(super) async fn inject(asked: &Asked<'_>) -> Answered {

@@ -17,7 +17,7 @@ use serde_json::value::to_raw_value;
 use super::{Answered, Asked, give};
 use crate::agents::InService;
 use crate::manage;
-use crate::mcp::{self, Gathered, Patience, ToolsWanted};
+use crate::mcp::{self, Gathered, Hand, Patience, ToolsWanted};
 
 /// So many lines of a log are told unless asked otherwise, and at most.
 const LINES: usize = 100;
@@ -129,7 +129,9 @@ async fn call(asked: &Asked<'_>) -> Answered {
         return Err(ErrorShape::invalid("`args` is an object"));
     }
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
-    give(&mcp::call(&agent, &params, &asked.caller.name()).await?)
+    let who = asked.caller.name();
+    let hand = Hand { who: &who, decides: asked.caller.decides() };
+    give(&mcp::call(&agent, &params, hand).await?)
 }
 
 async fn read(asked: &Asked<'_>) -> Answered {

@@ -6,6 +6,7 @@ mod attachments;
 mod chat;
 mod config;
 mod health;
+mod history;
 mod mcp;
 mod sessions;
 mod tools;
@@ -49,6 +50,9 @@ impl Asked<'_> {
     /// The conversation that is meant, or what is wrong with its key. All keys of callers come by here:
     /// `main` is short for the main one of the agent of this id, or of the default one.
     fn session(&self, key: &str, agent: Option<&str>) -> Result<SessionKey, ErrorShape> {
+        if key.trim().is_empty() {
+            return Err(ErrorShape::invalid("the session key: it is blank"));
+        }
         let in_force = self.gateway.in_force.load();
         let agent = agent.unwrap_or_else(|| in_force.default_agent());
         SessionKey::new(keys::whole(key, agent))
@@ -93,7 +97,7 @@ async fn answer_slowly(asked: Asked<'_>) -> Answered {
         Method::SessionsSetExtraTools => tools::set_extra(&asked).await,
         Method::ChatSend => chat::send(&asked).await,
         Method::ChatAbort => chat::abort(&asked),
-        Method::ChatHistory => chat::history(&asked).await,
+        Method::ChatHistory => history::history(&asked).await,
         Method::ChatInject => chat::inject(&asked).await,
         Method::ToolsCatalog => tools::catalog(&asked),
         Method::ToolsInvoke => tools::invoke(&asked).await,

@@ -104,7 +104,7 @@ fn risk(effect: Effect) -> Risk {
 /// A caller that may decide and confirms has decided; any other call needs nobody's word, or is not made.
 pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
     let params: InvokeParams = asked.params()?;
-    if params.confirm == Some(true) && !Scope::Approvals.is_in(&asked.caller.who.scopes) {
+    if params.confirm == Some(true) && !asked.caller.decides() {
         let scope = Scope::Approvals.name().unwrap_or_default();
         let words = format!("`confirm` needs the scope `{scope}`");
         let error = ErrorShape::new(ErrorCode::Forbidden, words);

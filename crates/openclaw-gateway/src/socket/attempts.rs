@@ -36,8 +36,8 @@ impl Attempts {
         (wrong.count >= self.most).then(|| wrong.until - now)
     }
 
-    /// A wrong token came from this address.
-    pub(super) fn wrong(&self, address: IpAddr, now: Instant) {
+    /// A wrong token came from this address; whether it is from now on that nothing is listened to.
+    pub(super) fn wrong(&self, address: IpAddr, now: Instant) -> bool {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let address = network(address);
         if table.len() >= MAX_ADDRESSES && !table.contains_key(&address) {
@@ -49,12 +49,15 @@ impl Attempts {
             *wrong = fresh;
         }
         // Of those who go on trying while refused, the time does not begin anew.
-        if wrong.count < self.most {
-            wrong.count += 1;
-            if wrong.count == self.most {
-                wrong.until = now + self.window;
-            }
+        if wrong.count >= self.most {
+            return false;
         }
+        wrong.count += 1;
+        let is_last = wrong.count == self.most;
+        if is_last {
+            wrong.until = now + self.window;
+        }
+        is_last
     }
 }
 
@@ -94,10 +97,11 @@ mod tests {
         let (attempts, now) = (Attempts::new(10, MINUTE), Instant::now());
         let there = address("192.0.2.1");
         for _ in 0..9 {
-            attempts.wrong(there, now);
+            assert!(!attempts.wrong(there, now));
         }
         assert_eq!(attempts.refused(there, now), None);
-        attempts.wrong(there, now + Duration::from_secs(30));
+        assert!(attempts.wrong(there, now + Duration::from_secs(30)), "that is told");
+        assert!(!attempts.wrong(there, now + Duration::from_secs(31)), "once");
         let later = now + Duration::from_secs(31);
         assert_eq!(attempts.refused(there, later), Some(Duration::from_secs(59)));
         assert_eq!(attempts.refused(address("192.0.2.2"), later), None);

@@ -33,7 +33,10 @@ pub(super) async fn serve(
     ending: &Ending,
 ) {
     let events = surface.events();
-    let mut connection = Connection { socket, surface, events, seq: 0, answers: JoinSet::new() };
+    // An answer is queued while less than `pause` waits: so much has room then.
+    let most = limits.send.bytes - limits.send.pause.min(limits.send.bytes / 2);
+    let answers = JoinSet::new();
+    let mut connection = Connection { socket, surface, events, seq: 0, most, answers };
     let end = connection.run(limits, ending).await;
     let Connection { socket, answers, surface, events, .. } = connection;
     // What the caller asked for and cannot hear any more ends with it.
@@ -54,6 +57,8 @@ struct Connection {
     surface: Arc<dyn Surface>,
     events: EventReceiver,
     seq: u64,
+    /// The longest response.
+    most: usize,
     /// Requests that take time; each gives the text of its response.
     answers: JoinSet<String>,
 }
@@ -127,7 +132,8 @@ impl Connection {
         let Ok(Frame::Request { id, method, params }) = Frame::parse(text) else {
             return Err(End::NoFrame);
         };
-        let mut answer = Box::pin(answer(Arc::clone(&self.surface), id, method, params));
+        let surface = Arc::clone(&self.surface);
+        let mut answer = Box::pin(answer(surface, id, method, params, self.most));
         match std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
             Poll::Ready(text) => self.socket.queue(text)?,
             Poll::Pending => {
@@ -207,6 +213,7 @@ async fn answer(
     id: String,
     method: String,
     params: Option<Box<RawValue>>,
+    most: usize,
 ) -> String {
     let outcome = if method == Method::Connect.name() {
         Err(ErrorShape::invalid("`connect` is only valid as the first request"))
@@ -217,8 +224,17 @@ async fn answer(
             Err(ErrorShape::unavailable(format!("`{method}` failed unexpectedly")))
         })
     };
-    let outcome = outcome.as_ref().map(AsRef::as_ref);
-    frame::response(&id, outcome).unwrap_or_else(|error| {
+    let text = response(&id, &method, outcome.as_ref().map(AsRef::as_ref));
+    if text.len() <= most {
+        return text;
+    }
+    let (size, most) = (text.len() / 1024, most / 1024);
+    let words = format!("the answer has {size} KB; at most {most} KB can be sent. Ask for less");
+    response(&id, &method, Err(&ErrorShape::unavailable(words)))
+}
+
+fn response(id: &str, method: &str, outcome: Result<&RawValue, &ErrorShape>) -> String {
+    frame::response(id, outcome).unwrap_or_else(|error| {
         tracing::error!(method, %error, "a response could not be written");
         String::new()
     })

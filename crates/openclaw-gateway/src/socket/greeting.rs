@@ -150,7 +150,10 @@ fn check_token(
     }
     let (message, code) = match shown {
         Some(_) => {
-            attempts.wrong(address, now);
+            if attempts.wrong(address, now) {
+                let seconds = options.limits.wrong_tokens_window.as_secs();
+                tracing::warn!(%address, seconds, "too many wrong tokens: callers from there are refused");
+            }
             ("unauthorized: the token is wrong", detail::AUTH_TOKEN_MISMATCH)
         }
         None => ("unauthorized: a token is needed", detail::AUTH_TOKEN_MISSING),

@@ -25,14 +25,14 @@ pub(super) struct Visit {
 }
 
 /// All routes.
-pub(super) fn router(desk: Arc<dyn Desk>, allowed_origins: Arc<[String]>) -> Router {
+pub(super) fn router(desk: Arc<dyn Desk>) -> Router {
     Router::new()
         .route("/", get(upgrade))
         .route("/ws", get(upgrade))
         .route("/healthz", get(|| async { Json(json!({ "ok": true })) }))
         .route("/readyz", get(ready))
         .route("/oauth/client-metadata.json", get(metadata))
-        .layer(middleware::from_fn_with_state(allowed_origins, guard))
+        .layer(middleware::from_fn_with_state(Arc::clone(&desk), guard))
         .with_state(desk)
 }
 
@@ -75,11 +75,13 @@ async fn upgrade(Extension(visit): Extension<Visit>, headers: HeaderMap) -> Resp
 
 /// Before anything else: is this for us? And what browsers must know about whatever we answer.
 async fn guard(
-    State(allowed): State<Arc<[String]>>,
+    State(desk): State<Arc<dyn Desk>>,
     Extension(visit): Extension<Visit>,
     request: Request,
     next: Next,
 ) -> Response {
+    // As they are now: a changed configuration may name others.
+    let allowed = desk.allowed_origins();
     let mut response = if origin::is_allowed(request.headers(), visit.local, &allowed) {
         next.run(request).await
     } else {

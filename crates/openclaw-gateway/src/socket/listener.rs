@@ -130,7 +130,7 @@ impl Bound {
         let admission = Admission::new(limits.connections, limits.strangers);
         let ending = Arc::new(Ending::default());
         let server = Arc::new(Server {
-            router: http::router(Arc::clone(&desk), options.allowed_origins.clone().into()),
+            router: http::router(Arc::clone(&desk)),
             attempts: Attempts::new(limits.wrong_tokens, limits.wrong_tokens_window),
             ending: Arc::clone(&ending),
             options,

@@ -38,6 +38,9 @@ pub trait Desk: Send + Sync + fmt::Debug {
 
     /// What stands at `/oauth/client-metadata.json`; none if there is no such thing.
     fn client_metadata(&self) -> Option<Value>;
+
+    /// Web pages that may call, such as `https://example.com`. Their hosts may also be ours.
+    fn allowed_origins(&self) -> Vec<String>;
 }
 
 /// Who has come, after it was let in.
@@ -91,8 +94,6 @@ pub struct Options {
     pub port: u16,
     /// What callers must show. Without one, everybody on this machine is let in, and nobody else.
     pub token: Option<SecretToken>,
-    /// Web pages that may call, such as `https://example.com`. Their hosts may also be ours.
-    pub allowed_origins: Vec<String>,
     /// What nobody may overdo.
     pub limits: Limits,
 }

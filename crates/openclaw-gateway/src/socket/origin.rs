@@ -52,11 +52,17 @@ fn is_same(origin: &str, host: &Authority) -> bool {
         && authority.as_str().eq_ignore_ascii_case(host.as_str())
 }
 
-/// Whether an allowed origin has this host.
+/// Whether an allowed origin has this host. The port that goes without saying may be said.
 fn is_of(origin: &str, host: &Authority) -> bool {
-    let origin = origin.parse::<Uri>().ok();
-    let authority = origin.as_ref().and_then(Uri::authority);
-    authority.is_some_and(|it| it.as_str().eq_ignore_ascii_case(host.as_str()))
+    let Ok(origin) = origin.parse::<Uri>() else { return false };
+    let Some(authority) = origin.authority() else { return false };
+    let usual = match origin.scheme_str() {
+        Some("https" | "wss") => Some(443),
+        Some("http" | "ws") => Some(80),
+        _ => None,
+    };
+    authority.host().eq_ignore_ascii_case(host.host())
+        && authority.port_u16().or(usual) == host.port_u16().or(usual)
 }
 
 #[cfg(test)]
@@ -82,6 +88,8 @@ mod tests {
         }
         assert!(verdict("192.0.2.7:80", None), "the address that the connection came in by");
         assert!(verdict("example.com", None), "the host of an allowed page");
+        assert!(verdict("Example.com:443", None), "its port, said");
+        assert!(!verdict("example.com:80", None), "another port");
         for host in
             ["evil.example", "localhost.evil.example", "192.0.2.8", "127.0.0.1.evil.example"]
         {

@@ -99,8 +99,42 @@ async fn a_tool_that_has_changed_since_it_was_approved_is_called_only_when_someb
     assert!(hint.contains("--approve"), "{hint}");
     let mut approved = params.clone();
     approved["approve"] = json!(true);
+    for seen in [json!(null), json!(""), json!("0".repeat(64))] {
+        approved["fingerprint"] = seen;
+        let (_, code, _) = refused(&me, "mcp.call", approved.clone()).await;
+        assert_eq!(code, "TOOL_CHANGED", "it was approved unseen");
+    }
+    approved["fingerprint"] = told["tools"][0]["fingerprint"].clone();
     assert_eq!(ask(&me, "mcp.call", approved).await["isError"], false);
     assert_eq!(ask(&me, "mcp.call", params).await["isError"], false, "it is approved now");
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn who_may_not_decide_calls_what_needs_nobodys_word_and_nothing_else() {
+    let look = Tool::new("look").with("annotations", json!({ "readOnlyHint": true }));
+    let looks = Script::new().tools([look, Tool::new("change")]);
+    let mut asks = entry(&looks);
+    asks["approval"] = json!("always");
+    let mut trusted = entry(&looks);
+    trusted["approval"] = json!("never");
+    let place = Place::new(&config(&json!({ "a": entry(&looks), "b": asks, "c": trusted })));
+    let gateway = place.start().await;
+    let me = somebody(&gateway, &["read", "write"]);
+    for tool in ["mcp_a_change", "mcp_b_look", "mcp_b_change"] {
+        for approve in [json!(null), json!(false), json!(true)] {
+            let params = json!({ "tool": tool, "approve": approve });
+            let (message, code, _) = refused(&me, "mcp.call", params).await;
+            assert_eq!(code, "MISSING_SCOPE", "{message}");
+            assert!(message.contains("`operator.approvals`"), "{message}");
+        }
+    }
+    for tool in ["mcp_a_look", "mcp_c_look", "mcp_c_change"] {
+        assert_eq!(ask(&me, "mcp.call", json!({ "tool": tool })).await["isError"], false, "{tool}");
+    }
+    let decider = somebody(&gateway, &["write", "approvals"]);
+    let told = ask(&decider, "mcp.call", json!({ "tool": "mcp_b_change" })).await;
+    assert_eq!(told["isError"], false);
     stop(gateway).await;
 }
 

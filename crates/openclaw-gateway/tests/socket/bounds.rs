@@ -119,6 +119,17 @@ async fn many_large_answers_at_once_are_too_much_for_nobody_who_reads() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_too_large_is_an_error_and_the_caller_stays() {
+    let send = SendLimits { bytes: 1024 * 1024, pause: 64 * 1024, ..calm().send };
+    let (server, _desk) = start(Limits { send, ..calm() }).await;
+    let mut raw = Raw::enter(server.address).await;
+    let error = raw.ask("big", json!(1024 * 1024)).await.unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("at most 960 KB"), "{error}");
+    let answer = raw.ask("big", json!(900 * 1024)).await.unwrap();
+    assert_eq!(answer.as_str().unwrap().len(), 900 * 1024);
+}
+
+#[tokio::test]
 async fn a_quick_request_overtakes_a_slow_one() {
     let (server, desk) = start(Limits::default()).await;
     let mut raw = Raw::enter(server.address).await;

@@ -84,6 +84,10 @@ impl Desk for Shared {
         let has = self.0.has_metadata.load(Ordering::Relaxed);
         has.then(|| json!({ "client_name": "OpenClaw" }))
     }
+
+    fn allowed_origins(&self) -> Vec<String> {
+        vec!["https://example.com".to_owned()]
+    }
 }
 
 #[derive(Debug)]
@@ -142,7 +146,6 @@ pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
         bind: Ipv4Addr::LOCALHOST.into(),
         port: 0,
         token: Some(SecretToken::from(TOKEN.to_owned())),
-        allowed_origins: vec!["https://example.com".to_owned()],
         limits,
     };
     let server = bind(options).await.unwrap().serve(Arc::new(Shared(Arc::clone(&desk))));

@@ -70,15 +70,62 @@ async fn where_nobody_may_decide_the_configured_fallback_holds_at_once() {
         let place = asking(&json!({ "fallback": fallback }));
         let gateway = place.start().await;
         let mut writer = Someone::with(&gateway, &["read", "write"]);
-        // May decide, and does not follow this session.
-        let mut elsewhere = Someone::new(&gateway);
         writer.send(KEY, "r", CALL).await;
         assert_eq!(writer.end_of("r").await["state"], "final");
         assert!(result(&writer).await.contains(expected), "{fallback}");
-        let heard = elsewhere.heard_so_far();
-        assert!(!heard.iter().any(|(name, _)| name.starts_with("approval")), "{heard:?}");
         gateway.stop(Duration::ZERO).await;
     }
+}
+
+#[tokio::test]
+async fn everybody_who_may_decide_is_asked_whatever_they_follow() {
+    let place = asking(&json!({}));
+    let gateway = place.start().await;
+    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let mut elsewhere = Someone::with(&gateway, &["approvals"]);
+    writer.send(KEY, "r", CALL).await;
+    let asked = elsewhere.hear_of("approval.requested").await;
+    assert_eq!(asked["sessionKey"], KEY);
+    let answer = json!({ "id": asked["id"], "decision": "allow-once" });
+    elsewhere.ask("approvals.respond", answer).await.unwrap();
+    assert_eq!(writer.end_of("r").await["state"], "final");
+    assert!(result(&writer).await.contains('5'));
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn when_all_who_could_decide_have_left_the_fallback_decides() {
+    let place = asking(&json!({}));
+    let gateway = place.start().await;
+    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let mut people = [Someone::new(&gateway), Someone::new(&gateway)];
+    writer.send(KEY, "r", CALL).await;
+    for person in &mut people {
+        person.hear_of("approval.requested").await;
+    }
+    drop(people);
+    assert_eq!(writer.end_of("r").await["state"], "final");
+    assert!(result(&writer).await.contains("nobody answered"));
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn who_loses_the_connection_and_comes_back_can_still_answer() {
+    let place = asking(&json!({}));
+    let gateway = place.start().await;
+    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let mut person = Someone::new(&gateway);
+    writer.send(KEY, "r", CALL).await;
+    let asked = person.hear_of("approval.requested").await;
+    drop(person);
+    let person = Someone::new(&gateway);
+    let waiting = person.ask("approvals.list", json!({})).await.unwrap();
+    assert_eq!(waiting["approvals"], json!([asked]));
+    let answer = json!({ "id": asked["id"], "decision": "allow-once" });
+    person.ask("approvals.respond", answer).await.unwrap();
+    assert_eq!(writer.end_of("r").await["state"], "final");
+    assert!(result(&writer).await.contains('5'));
+    gateway.stop(Duration::ZERO).await;
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ async fn a_session_key_is_a_name_and_nothing_else() {
     let place = Place::new(&config(&json!({})));
     let gateway = place.start().await;
     let mut someone = Someone::new(&gateway);
-    for key in ["", "a\0b", "a\nb", &"x".repeat(1024 * 1024)] {
+    for key in ["", " ", "\u{3000} \u{a0}", "a\0b", "a\nb", &"x".repeat(1024 * 1024)] {
         let params = json!({ "sessionKey": key, "message": "hi", "idempotencyKey": "r" });
         let error = someone.ask("chat.send", params).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidRequest);

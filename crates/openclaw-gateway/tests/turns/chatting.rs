@@ -75,6 +75,44 @@ async fn a_message_that_is_sent_twice_is_answered_once() {
 }
 
 #[tokio::test]
+async fn the_same_key_in_another_session_is_another_message() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let other = "agent:main:other";
+    let mut someone = Someone::new(&gateway);
+    someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":60000}").await;
+    someone.until_called("r").await;
+    assert_eq!(someone.send(other, "r", "hello").await["status"], "started");
+    let end = someone.end_of("r").await;
+    assert_eq!((&end["state"], &end["sessionKey"]), (&json!("final"), &json!(other)));
+    assert_eq!(someone.send(other, "r", "hello").await["status"], "ok");
+    assert_eq!(someone.send(KEY, "r", "hello").await["status"], "in_flight");
+    let aborted = json!({ "sessionKey": KEY, "runId": "r" });
+    someone.ask("chat.abort", aborted).await.unwrap();
+    let end = someone.end_of("r").await;
+    assert_eq!((&end["state"], &end["sessionKey"]), (&json!("aborted"), &json!(KEY)));
+    gateway.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_session_of_one_agent_is_not_answered_by_another() {
+    let mut two = config(&json!({}));
+    two["agents"]["list"] = json!([{ "id": "main" }, { "id": "anth" }]);
+    let place = Place::new(&two);
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    let params = |agent: &str| {
+        json!({ "sessionKey": "agent:anth:zz", "message": "hello", "idempotencyKey": "r",
+                "agentId": agent })
+    };
+    let error = someone.ask("chat.send", params("main")).await.unwrap_err();
+    assert!(error.message.contains("belongs to `anth`"), "{error}");
+    someone.ask("chat.send", params("anth")).await.unwrap();
+    assert_eq!(someone.end_of("r").await["state"], "final");
+    gateway.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn a_message_that_was_refused_may_be_sent_again_with_the_same_key() {
     let place = Place::new(&config(&json!({})));
     let gateway = place.start().await;

@@ -35,6 +35,27 @@ async fn result(someone: &mut Someone, run: &str) -> Value {
 }
 
 #[tokio::test]
+async fn two_tools_of_one_name_and_those_that_take_no_object_are_refused_by_name() {
+    let (_place, gateway) = start().await;
+    let lender = Someone::new(&gateway);
+    let tool =
+        |parameters: Value| json!({ "name": "look", "description": "", "parameters": parameters });
+    for (tools, expected) in [
+        (vec![tool(json!({})), tool(json!({}))], "two tools `look`"),
+        (vec![tool(json!({ "type": "string" }))], "`look`: `parameters`"),
+        (vec![tool(json!({ "type": ["string", "null"] }))], "`look`: `parameters`"),
+        (vec![tool(json!([]))], "`look`: `parameters`"),
+    ] {
+        let params = json!({ "sessionKey": KEY, "tools": tools });
+        let error = lender.ask("sessions.setExtraTools", params).await.unwrap_err();
+        assert!(error.message.contains(expected), "{error}");
+    }
+    let params = json!({ "sessionKey": KEY, "tools": [tool(json!({ "type": "object" }))] });
+    lender.ask("sessions.setExtraTools", params).await.unwrap();
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_wrapped() {
     let (_place, gateway) = start().await;
     let [mut lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));

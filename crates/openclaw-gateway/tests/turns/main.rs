@@ -8,6 +8,7 @@ mod chatting;
 mod crowd;
 mod elicitation;
 mod folders;
+mod history;
 mod lending;
 mod reloading;
 mod schema;

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use openclaw_gateway::serve::serve;
+use openclaw_gateway::serve::{Served, serve};
 use openclaw_testkit::Script;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::support::{
@@ -59,6 +61,63 @@ async fn a_bad_file_is_refused_with_the_reason_and_the_old_configuration_stays()
 }
 
 #[tokio::test]
+async fn a_file_that_is_gone_or_was_emptied_is_refused_and_its_rules_stay() {
+    let mut rules = config(&json!({ "a": entry(&Script::new()) }));
+    rules["tools"] = json!({ "deny": ["mcp_a_echo"] });
+    rules["$include"] = json!("more.json");
+    let place = Place::new(&json!({}));
+    let more = place.path().join("more.json");
+    std::fs::write(&more, r#"{ acp: { maxServers: 3 } }"#).unwrap();
+    place.write(&rules.to_string());
+    let gateway = place.start().await;
+    let someone = Someone::new(&gateway);
+    let refused = async |why: &str| {
+        let refused = someone.ask("config.reload", json!({})).await.unwrap();
+        assert_eq!(refused["ok"], false, "{why}: {refused}");
+        let said = refused["issues"][0]["message"].as_str().unwrap();
+        assert!(said.contains(why) && said.contains("`{}`"), "{said}");
+        assert!(gateway.config().config.tools.deny.contains(&"mcp_a_echo".to_owned()));
+        let servers = someone.ask("mcp.reload", json!({})).await.unwrap();
+        assert_eq!((&servers["ok"], &servers["removed"]), (&json!(false), &json!([])));
+    };
+    for nothing in ["", " \n\t", "// { tools: … }\n/* later */"] {
+        place.write(nothing);
+        refused("openclaw.json has nothing in it").await;
+    }
+    std::fs::remove_file(place.config_file()).unwrap();
+    refused("openclaw.json is gone").await;
+    place.write(&rules.to_string());
+    std::fs::write(&more, "").unwrap();
+    refused("more.json has nothing in it").await;
+    // One that never had anything in it takes nothing away.
+    std::fs::write(&more, r#"{ acp: { maxServers: 3 }, $include: "later.json" }"#).unwrap();
+    std::fs::write(place.path().join("later.json"), "// later").unwrap();
+    rules["acp"] = json!({ "maxTools": 7 });
+    place.write(&rules.to_string());
+    let taken = someone.ask("config.reload", json!({})).await.unwrap();
+    assert_eq!(taken["ok"], true, "{taken}");
+    // What says so is meant.
+    place.write("{}");
+    let taken = someone.ask("config.reload", json!({})).await.unwrap();
+    assert_eq!(taken["ok"], true, "{taken}");
+    assert!(gateway.config().config.tools.deny.is_empty());
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_file_that_appears_where_none_was_is_put_in_force() {
+    let place = Place::new(&json!({}));
+    std::fs::remove_file(place.config_file()).unwrap();
+    let gateway = place.start().await;
+    let someone = Someone::new(&gateway);
+    place.write(&config(&json!({ "a": entry(&Script::new()) })).to_string());
+    let taken = someone.ask("config.reload", json!({})).await.unwrap();
+    assert_eq!(taken["ok"], true, "{taken}");
+    assert!(taken["changed"].to_string().contains("servers.a"), "{taken}");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn removing_the_server_in_use_in_mid_call_gives_a_clear_error_and_the_turn_goes_on() {
     const TAG: &str = "removed-in-mid-call";
     let place = Place::new(&config(&json!({ "a": entry(&Script::new().name(TAG)) })));
@@ -99,5 +158,43 @@ async fn a_saved_file_is_put_in_force_by_itself_also_after_a_bad_one() {
             }
         }
     }
+    timeout(LONG, served.stop(Duration::ZERO)).await.unwrap();
+}
+
+/// How the gateway answers somebody who calls it by this name, from this page.
+async fn status(served: &Served, host: &str, origin: &str) -> String {
+    let mut stream = TcpStream::connect(served.address()).await.unwrap();
+    let request = format!(
+        "GET /healthz HTTP/1.1\r\nConnection: close\r\nHost: {host}\r\nOrigin: {origin}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    timeout(LONG, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    answer.split(' ').nth(1).unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn pages_and_names_that_are_allowed_later_are_allowed_from_then_on() {
+    let place = Place::new(&config(&json!({})));
+    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    let someone = Someone::new(&served.gateway);
+    let (page, public) = ("https://page.example", "https://claw.example:8443");
+    assert_eq!(status(&served, "localhost", page).await, "403");
+    assert_eq!(status(&served, "claw.example:8443", public).await, "403");
+    let mut open = config(&json!({}));
+    open["gateway"] = json!({ "allowedOrigins": [page], "publicUrl": format!("{public}/claw") });
+    place.write(&open.to_string());
+    let taken = someone.ask("config.reload", json!({})).await.unwrap();
+    assert_eq!(taken["ok"], true, "{taken}");
+    for (host, origin) in
+        [("localhost", page), ("claw.example:8443", public), ("claw.example:8443", page)]
+    {
+        assert_eq!(status(&served, host, origin).await, "200", "{host} {origin}");
+    }
+    assert_eq!(status(&served, "claw.example", public).await, "403");
+    assert_eq!(status(&served, "localhost", "https://claw.example").await, "403");
+    place.write(&config(&json!({})).to_string());
+    someone.ask("config.reload", json!({})).await.unwrap();
+    assert_eq!(status(&served, "localhost", page).await, "403");
     timeout(LONG, served.stop(Duration::ZERO)).await.unwrap();
 }

@@ -39,7 +39,7 @@ const MAX_DRAINED: usize = 64 * 1024 * 1024;
 /// How much may wait, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct SendLimits {
-    /// While so many bytes wait, nothing more is taken: the other side does not read.
+    /// More bytes never wait: the other side does not read.
     pub bytes: usize,
     /// How many messages.
     pub frames: usize,
@@ -128,12 +128,13 @@ impl Socket {
     /// Puts a message into the queue. [`next`](Self::next) sends it.
     ///
     /// # Errors
-    /// If too much waits already: the other side does not read.
+    /// If too much would wait: the other side does not read.
     pub fn queue(&mut self, text: String) -> Result<(), Broken> {
-        if self.queued_bytes >= self.limits.bytes || self.queue.len() >= self.limits.frames {
+        let waiting = self.queued_bytes + text.len();
+        if waiting > self.limits.bytes || self.queue.len() >= self.limits.frames {
             return Err(Broken::Slow);
         }
-        self.queued_bytes += text.len();
+        self.queued_bytes = waiting;
         self.queue.push_back(Bytes::from(text));
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Stdio};
 
-use openclaw_testkit::{Script, processes};
+use openclaw_testkit::{Script, Tool, processes};
 
 use crate::support::{LONG, Place};
 
@@ -47,4 +47,34 @@ fn calls_reach_the_servers_of_the_gateway_unless_somebody_wants_others() {
     drop(running);
     let (code, stdout, stderr) = place.said(&["mcp", "call", "a", "count"]);
     assert_eq!((code, stdout.trim()), (0, "1"), "a killed gateway is not believed: {stderr}");
+}
+
+#[test]
+fn a_changed_tool_of_a_gateway_is_called_only_when_it_is_approved() {
+    let script = Script::new()
+        .tools([Tool::new("count")])
+        .changed_tools([Tool::new("count").description("Something else.")])
+        .list_changed_after_calls(1);
+    let place = Place::new(&[("a", &script)]);
+    let _running = gateway(&place);
+    let call = ["mcp", "call", "a", "count"];
+    assert_eq!(place.said(&call).0, 0, "who calls a new tool approves it");
+    assert_eq!(place.said(&["mcp", "refresh", "a"]).0, 0);
+    let (code, _, stderr) = place.said(&call);
+    assert_eq!(code, 4, "{stderr}");
+    let (code, _, stderr) = place.said(&["mcp", "call", "--approve", "a", "count"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(place.said(&call).0, 0, "it is approved as it is now");
+}
+
+#[test]
+fn a_configuration_that_is_gone_changes_nothing_and_that_is_told() {
+    let place = Place::new(&[("a", &Script::new())]);
+    let _running = gateway(&place);
+    std::fs::remove_file(place.path("openclaw.json")).unwrap();
+    let (code, _, stderr) = place.said(&["mcp", "reload"]);
+    assert_eq!(code, 78, "{stderr}");
+    assert!(stderr.contains("openclaw.json is gone") && !stderr.contains(": :"), "{stderr}");
+    let (code, _, stderr) = place.said(&["mcp", "call", "a", "count"]);
+    assert_eq!(code, 0, "{stderr}");
 }

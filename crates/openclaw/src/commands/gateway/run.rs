@@ -113,7 +113,7 @@ fn tell_reload(answer: Result<ReloadResult, AskError>, output: &mut Output) {
         Ok(ReloadResult { issues, .. }) => {
             output.warning("the configuration has errors; the old one stays in force");
             for issue in issues {
-                output.warning(&format!("{}: {}", issue.path, issue.message));
+                output.warning(&issue.to_string());
             }
         }
         Err(error) => output.warning(&format!("the configuration was not read again: {error}")),

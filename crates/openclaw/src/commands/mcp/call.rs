@@ -91,19 +91,24 @@ async fn have_it_called(
         tool: tool.clone(),
         args: Some(read_arguments(&schema, owner, words, stdin, output)?),
         session_key: None,
-        approve: Some(args.approve),
+        approve: None,
+        fingerprint: None,
         timeout_ms: args.time.in_ms(),
         raw: Some(args.show.raw),
     };
     let mut called: Result<Outcome, Problem> = gateway.try_ask(Method::McpCall, &params).await;
     if let Err(problem) = &called
         && problem.kind == ProblemKind::Changed
-        && let Some(terminal) = terminal
+        && (args.approve || terminal.is_some())
     {
         let found: ToolsResult = gateway.ask(Method::McpTools, &described, output).await?;
         let Some(tool) = found.tools.first() else { return Err(tell(problem, output)) };
-        confirm(problem, tool, terminal, output).await?;
-        let params = CallParams { approve: Some(true), ..params };
+        if let (false, Some(terminal)) = (args.approve, terminal) {
+            confirm(problem, tool, terminal, output).await?;
+        }
+        // What was looked at is approved, and not what the tool may say by now.
+        let fingerprint = Some(tool.fingerprint.clone());
+        let params = CallParams { approve: Some(true), fingerprint, ..params };
         called = gateway.try_ask(Method::McpCall, &params).await;
     }
     let outcome = called.map_err(|problem| tell(&problem, output))?;

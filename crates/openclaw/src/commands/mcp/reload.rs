@@ -37,8 +37,7 @@ fn show(result: &ReloadResult, output: &mut Output) -> Exit {
         return exit;
     }
     if !result.ok {
-        let issues = result.issues.iter();
-        let issues: Vec<String> = issues.map(|it| format!("{}: {}", it.path, it.message)).collect();
+        let issues: Vec<String> = result.issues.iter().map(ToString::to_string).collect();
         let message =
             format!("the configuration has errors, the old one stays: {}", issues.join("; "));
         output.problem(&message, Some("`openclaw config validate` shows them in their places"));

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{find, history};
+use super::find;
+use super::history::{self, Media};
 use crate::cli::ExportFormat;
 use crate::commands::link::{Link, tell};
 use crate::commands::talk::{Call, Message, Part};
@@ -22,7 +23,11 @@ pub(super) async fn export(
         Ok(row) => row,
         Err(exit) => return exit,
     };
-    let messages = match history::read(link, key, None).await {
+    let media = match format {
+        ExportFormat::Json => Media::Whole,
+        ExportFormat::Md => Media::Described,
+    };
+    let messages = match history::read(link, key, None, media).await {
         Ok(messages) => messages,
         Err(error) => return tell(&error, output),
     };

@@ -16,6 +16,7 @@ pub(super) async fn read(
     link: &Link,
     key: &str,
     last: Option<u64>,
+    media: Media,
 ) -> Result<Vec<Box<RawValue>>, AskError> {
     let wanted = last.unwrap_or(MAX_MESSAGES).min(MAX_MESSAGES);
     // The latest page comes first.
@@ -27,15 +28,24 @@ pub(super) async fn read(
             session_key: key.to_owned(),
             limit: u32::try_from(limit).ok(),
             offset: Some(offset),
+            include_media: (media == Media::Whole).then_some(true),
             ..HistoryParams::default()
         };
         let page: HistoryResult = link.look(Method::ChatHistory, &params).await?;
-        let count = u64::try_from(page.messages.len()).unwrap_or(u64::MAX);
         pages.push(page.messages);
-        if count < limit {
-            break;
+        match page.next_offset {
+            Some(next) if next > offset => offset = next,
+            _ => break,
         }
-        offset += limit;
     }
     Ok(pages.into_iter().rev().flatten().collect())
+}
+
+/// How much of pictures and sounds is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Media {
+    /// What they are.
+    Described,
+    /// All of them.
+    Whole,
 }

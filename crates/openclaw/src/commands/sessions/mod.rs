@@ -47,7 +47,7 @@ async fn show(link: &Link, key: &str, last: Option<u64>, output: &mut Output) ->
         Ok(row) => row,
         Err(exit) => return exit,
     };
-    let messages = match history::read(link, key, last).await {
+    let messages = match history::read(link, key, last, history::Media::Described).await {
         Ok(messages) => messages,
         Err(error) => return tell(&error, output),
     };

@@ -109,7 +109,14 @@ impl Part {
             }
             "image" | "audio" => Self::Media {
                 mime_type: text("mimeType").unwrap_or(kind),
-                bytes: value.get("data").and_then(Value::as_str).map_or(0, str::len) / 4 * 3,
+                bytes: match value.get("data").and_then(Value::as_str) {
+                    Some(data) => data.len() / 4 * 3,
+                    // Only described.
+                    None => {
+                        let told = value.get("bytes").and_then(Value::as_u64).unwrap_or(0);
+                        usize::try_from(told).unwrap_or(usize::MAX)
+                    }
+                },
             },
             _ => Self::Other(kind),
         }
@@ -138,6 +145,7 @@ mod tests {
             { "type": "text", "text": "Look:" },
             { "type": "toolCall", "id": "1", "name": "add", "arguments": "{\"a\":1}" },
             { "type": "image", "mimeType": "image/png", "data": "AAAA" },
+            { "type": "audio", "mimeType": "audio/wav", "bytes": 7, "omitted": true },
             { "type": "hologram" },
         ]});
         let message = Message::of(&message).unwrap_or_default();
@@ -146,6 +154,7 @@ mod tests {
             Part::Text("Look:".to_owned()),
             Part::Call { name: "add".to_owned(), args: json!({ "a": 1 }) },
             Part::Media { mime_type: "image/png".to_owned(), bytes: 3 },
+            Part::Media { mime_type: "audio/wav".to_owned(), bytes: 7 },
             Part::Other("hologram".to_owned()),
         ];
         assert_eq!(message.parts, expected);

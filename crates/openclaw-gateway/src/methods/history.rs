@@ -1,0 +1,219 @@
+//! Reading back what was said, page by page. A page has a bound in bytes, so that it fits into a message.
+
+use std::time::UNIX_EPOCH;
+
+use openclaw_agent::Record;
+use openclaw_models::{Message, Part};
+use openclaw_protocol::ErrorShape;
+use openclaw_protocol::chat::{HistoryParams, HistoryResult};
+use openclaw_sessions::{Entry, EntryKind, ReadFilter, SessionKey};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::sessions::told;
+use super::{Answered, Asked, give};
+
+/// So many messages are read back unless asked otherwise.
+const USUAL: u64 = 200;
+const MOST: u64 = 1_000;
+/// A page with so many bytes takes no further message.
+const PAGE: usize = 4 * 1024 * 1024;
+/// The largest message as it is: with a page, it stays below what callers are promised (`maxPayload`).
+const WHOLE: usize = 20 * 1024 * 1024;
+/// How many entries are read at once at most: they may be large.
+const MOST_AT_ONCE: u64 = 64;
+
+pub(super) async fn history(asked: &Asked<'_>) -> Answered {
+    let params: HistoryParams = asked.params()?;
+    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
+    asked.caller.follow(key.as_str());
+    let session = asked.gateway.store.get(&key).await.map_err(told)?;
+    let all = session.map_or(0, |session| session.entries);
+    let page = read(asked, &key, all, &params).await?;
+    let next_offset = (page.begin > 0).then(|| all - page.begin);
+    give(&HistoryResult {
+        session_key: key.to_string(),
+        session_id: None,
+        messages: page.messages,
+        has_more: next_offset.map(|_| true),
+        next_offset,
+        thinking_level: None,
+        session_info: None,
+    })
+}
+
+/// Messages, and how many there are before them.
+struct Page {
+    messages: Vec<Box<RawValue>>,
+    begin: u64,
+}
+
+/// Reads backwards, from where the page ends.
+async fn read(
+    asked: &Asked<'_>,
+    key: &SessionKey,
+    all: u64,
+    params: &HistoryParams,
+) -> Result<Page, ErrorShape> {
+    let end = all.saturating_sub(params.offset.unwrap_or(0));
+    let wanted = params.limit.map_or(USUAL, u64::from).clamp(1, MOST);
+    let first = end.saturating_sub(wanted);
+    let view = View {
+        max_chars: params.max_chars.map(|it| it as usize),
+        media: params.include_media == Some(true),
+    };
+    let mut page = Page { messages: Vec::new(), begin: end };
+    let mut bytes = 0;
+    let mut at_once = 1;
+    'page: while page.begin > first {
+        let step = at_once.min(page.begin - first);
+        // Numbers begin at 1 and have no gaps.
+        let filter = ReadFilter {
+            from_seq: page.begin - step + 1,
+            limit: usize::try_from(step).unwrap_or(usize::MAX),
+            last: false,
+        };
+        let mut entries = asked.gateway.store.read(key, filter).await.map_err(told)?;
+        // One reading has a bound, too: what is missing then is read alone.
+        if entries.last().is_some_and(|entry| entry.seq < page.begin) {
+            let last = ReadFilter { from_seq: page.begin, limit: 1, last: false };
+            entries = asked.gateway.store.read(key, last).await.map_err(told)?;
+        }
+        // As many as have room in a page, if they are like those.
+        let weights = entries.iter().map(|entry| weight(&entry.body)).sum::<usize>();
+        let fit = PAGE * entries.len() / weights.max(1);
+        at_once = u64::try_from(fit).unwrap_or(MOST_AT_ONCE).clamp(1, MOST_AT_ONCE);
+        let before = page.begin;
+        for entry in entries.iter().rev().filter(|entry| entry.seq <= before) {
+            let message = view.message(entry);
+            let size = message.as_ref().map_or(0, |message| message.get().len());
+            if bytes > 0 && bytes + size > PAGE {
+                break 'page;
+            }
+            bytes += size;
+            page.messages.extend(message);
+            page.begin = entry.seq - 1;
+        }
+        if page.begin == before {
+            page.begin -= 1;
+        }
+    }
+    page.messages.reverse();
+    Ok(page)
+}
+
+/// About how many bytes a body has. Its nesting is bounded.
+fn weight(body: &Value) -> usize {
+    match body {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(members) => members.iter().map(|(key, it)| key.len() + weight(it)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
+/// A message in whose place only this can be said.
+fn too_large(mut message: Value) -> Value {
+    message["content"] = json!([{ "type": "text", "text": "(too large to be shown)" }]);
+    message["calls"] = json!([]);
+    message
+}
+
+/// How much of messages is told.
+#[derive(Clone, Copy)]
+struct View {
+    max_chars: Option<usize>,
+    media: bool,
+}
+
+impl View {
+    /// A message that fits into an answer: without media if it must be, and then with less text.
+    fn message(self, entry: &Entry) -> Option<Box<RawValue>> {
+        let mut view = self;
+        loop {
+            let message = to_raw_value(&view.whole(entry)?).ok()?;
+            let chars = match view.max_chars {
+                _ if message.get().len() <= WHOLE => return Some(message),
+                _ if view.media => None,
+                None => Some(WHOLE / 4),
+                Some(0) => return to_raw_value(&too_large(view.whole(entry)?)).ok(),
+                Some(chars) => Some(chars.min(WHOLE / 4) / 4),
+            };
+            view = Self { max_chars: chars.or(view.max_chars), media: false };
+        }
+    }
+
+    /// A message as the protocol has it.
+    fn whole(self, entry: &Entry) -> Option<Value> {
+        let at = entry.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let timestamp = u64::try_from(at).unwrap_or(u64::MAX);
+        let id = entry.seq.to_string();
+        if entry.kind == EntryKind::Compaction {
+            let text = entry.body.get("summary").and_then(Value::as_str).unwrap_or_default();
+            let content = [json!({ "type": "text", "text": self.cut(text) })];
+            return Some(
+                json!({ "role": "system", "id": id, "content": content, "timestamp": timestamp }),
+            );
+        }
+        let record: Record = serde_json::from_value(entry.body.clone()).ok()?;
+        let (role, content): (&str, Vec<Value>) = match &record.message {
+            Message::User { parts } => ("user", self.parts(parts)),
+            Message::Assistant { text, tool_uses, parts, .. } => {
+                let mut content = Vec::new();
+                if !text.is_empty() {
+                    content.push(json!({ "type": "text", "text": self.cut(text) }));
+                }
+                content.extend(self.parts(parts));
+                content.extend(tool_uses.iter().map(|it| {
+                    let arguments = serde_json::from_str::<Value>(&it.arguments);
+                    let arguments = arguments.unwrap_or_else(|_| Value::String(it.arguments.clone()));
+                    json!({ "type": "toolCall", "id": it.id, "name": it.name, "arguments": arguments })
+                }));
+                ("assistant", content)
+            }
+            Message::Tool { results } => {
+                let results = results.iter().map(|it| {
+                    json!({ "type": "toolResult", "toolCallId": it.id, "name": it.name,
+                            "isError": it.is_error, "content": self.parts(&it.parts) })
+                });
+                ("toolResult", results.collect())
+            }
+        };
+        Some(json!({
+            "role": role,
+            "id": id,
+            "content": content,
+            "timestamp": timestamp,
+            "model": record.model,
+            "usage": record.usage,
+            "calls": record.calls,
+            "runId": entry.run,
+        }))
+    }
+
+    fn parts(self, parts: &[Part]) -> Vec<Value> {
+        parts.iter().map(|part| self.part(part)).collect()
+    }
+
+    fn part(self, part: &Part) -> Value {
+        let described = |kind: &str, mime_type: &str, data: &str| {
+            let bytes = data.len() / 4 * 3;
+            json!({ "type": kind, "mimeType": mime_type, "bytes": bytes, "omitted": true })
+        };
+        match part {
+            Part::Text { text } => json!({ "type": "text", "text": self.cut(text) }),
+            Part::Image { mime_type, data } if !self.media => described("image", mime_type, data),
+            Part::Audio { mime_type, data } if !self.media => described("audio", mime_type, data),
+            Part::Image { .. } | Part::Audio { .. } => {
+                serde_json::to_value(part).unwrap_or_default()
+            }
+        }
+    }
+
+    fn cut(self, text: &str) -> String {
+        match self.max_chars.and_then(|most| text.char_indices().nth(most)) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text.to_owned(),
+        }
+    }
+}
