@@ -1,6 +1,7 @@
 //! The servers of one agent, as a catalogue of tools, and the resources and prompts beside them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -13,6 +14,7 @@ use crate::bridge::Office;
 use crate::catalogue::{Catalogue, CatalogueTool, Member};
 use crate::fleet::{Start, Tried};
 use crate::inventory::{Kind, LeftOut};
+use crate::memory::Memory;
 use crate::naming::{RawTool, plain};
 use crate::notices::Told;
 use crate::pins::Pin;
@@ -222,15 +224,20 @@ fn resting(agent: &AgentConfig) -> BTreeMap<ServerName, Resting> {
     disabled.chain(held_back).collect()
 }
 
-/// The servers of an agent as they are while nothing was started: those that would be are idle.
-pub fn at_rest(agent: &AgentConfig) -> Vec<ServerStatus> {
+/// The servers of an agent as they are while nothing was started: those that would be are idle. What they
+/// have is what they had when they were last seen.
+pub fn at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStatus> {
     let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
     let idle = enabled.map(|(name, config)| {
         let (transport, target) = reached_by(config);
         let (name, auth) = (name.to_string(), auth(config));
+        let had = Memory::of(catalogue, &name, config).recall().inventory;
         ServerStatus {
             lazy: config.lazy,
             required: config.required,
+            tools: had.tools.len(),
+            resources: had.resources.len() + had.templates.len(),
+            prompts: had.prompts.len(),
             ..ServerStatus::new(name, ServerState::Idle, transport, target, auth)
         }
     });

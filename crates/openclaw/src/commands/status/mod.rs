@@ -39,7 +39,7 @@ async fn look(paths: &Paths, loaded: &Loaded, standing: &Standing, edge: &Edge) 
     if let Some(config) = &loaded.config {
         findings.push(models(config, paths, standing, edge).await);
         let checks = servers::checks(config, standing);
-        let table = servers::table(config, standing);
+        let table = servers::table(config, standing, &paths.state);
         findings.push(Finding::new("Servers", checks).with_servers(table));
         findings.push(Finding::new("Secrets", secrets::checks(config, edge).await));
     }

@@ -1,11 +1,14 @@
 //! The servers: as the gateway has them, or as they are configured.
 
+use std::path::Path;
+
 use openclaw_config::Config;
 use openclaw_mcp::agent::at_rest;
 use openclaw_mcp::status::{ServerState, ServerStatus};
 
 use crate::commands::check::Check;
 use crate::commands::gateway::Standing;
+use crate::commands::mcp::keep;
 
 pub(super) fn checks(config: &Config, standing: &Standing) -> Vec<Check> {
     let mut checks = match standing {
@@ -27,14 +30,15 @@ pub(super) fn checks(config: &Config, standing: &Standing) -> Vec<Check> {
 }
 
 /// The same servers, as people see them.
-pub(super) fn table(config: &Config, standing: &Standing) -> Vec<ServerStatus> {
+pub(super) fn table(config: &Config, standing: &Standing, state: &Path) -> Vec<ServerStatus> {
     let mut all: Vec<ServerStatus> = Vec::new();
     let mut is_started = false;
     if let Standing::Well(well) = standing {
         is_started = true;
         all.extend(well.statuses.iter().cloned());
     }
-    for status in config.agents.iter().flat_map(at_rest) {
+    let catalogue = keep::catalogue(state);
+    for status in config.agents.iter().flat_map(|agent| at_rest(agent, &catalogue)) {
         // What a gateway would have started is its to tell.
         let is_its = is_started && status.state == ServerState::Idle;
         let is_known = all.iter().any(|it| it.name == status.name && it.target == status.target);

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 /// Where it is remembered what servers have.
-pub(super) fn catalogue(state: &Path) -> PathBuf {
+pub(in crate::commands) fn catalogue(state: &Path) -> PathBuf {
     state.join("mcp").join("catalogue")
 }
 
