@@ -79,6 +79,11 @@ impl Lineage {
         self.leader
     }
 
+    /// Whether the leader has just begun: then its descendants are soon found.
+    pub(crate) fn is_recent(&self) -> bool {
+        self.started.is_some_and(|started| started.elapsed() < BRIEF)
+    }
+
     /// All descendants that run now, but for the leader itself.
     pub(crate) fn descendants(&self) -> BTreeSet<Found> {
         let running = self.running_since();
@@ -121,8 +126,7 @@ impl Lineage {
     /// begin anew when they have run out: of a leader that has just begun, few are left to look at, of
     /// hundreds; any later one may have any number.
     fn numbers_since(&self) -> RangeInclusive<u32> {
-        let is_recent = self.started.is_some_and(|started| started.elapsed() < BRIEF);
-        match last_number().filter(|last| is_recent && *last >= self.leader) {
+        match last_number().filter(|last| self.is_recent() && *last >= self.leader) {
             Some(last) => self.leader..=last,
             None => 0..=u32::MAX,
         }

@@ -60,6 +60,8 @@ pub(crate) struct ServerDial {
     pub(crate) tried_older: bool,
     /// How often to list, whatever the server says.
     pub(crate) list_every: Option<Duration>,
+    /// Whether somebody stays to hear of changes: a single command does not.
+    pub(crate) stays: bool,
 }
 
 impl Dial for ServerDial {
@@ -77,8 +79,12 @@ impl Dial for ServerDial {
         let timeout = self.config.timeout;
         let limits = Limits { timeout, cap: timeout.max(ALL_LISTS) };
         // Before anything is listed, so that no change is missed.
-        let resources = self.config.resources.iter().map(|uri| uri.as_str().to_owned());
-        connection.subscribe(resources.collect()).await;
+        if self.stays {
+            let resources = self.config.resources.iter().map(|uri| uri.as_str().to_owned());
+            connection.subscribe(resources.collect()).await;
+        } else {
+            connection.subscribe_to_nothing().await;
+        }
         let heard = Heard::so_far(&connection);
         match Inventory::list(&self.name, &connection, limits).await {
             Ok(inventory) => self.shelf.put(inventory, &connection).await,

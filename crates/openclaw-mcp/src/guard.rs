@@ -148,17 +148,32 @@ fn prepare(shared: &Arc<Mutex<State>>) {
     state.line = Line::Opening;
     let command = state.command.clone();
     drop(state);
-    let opening = {
-        let (shared, command) = (Arc::clone(shared), command.clone());
-        move || {
-            std::thread::sleep(START_AFTER);
-            open(&shared, &command);
-        }
+    let opening = Opening { shared: Arc::clone(shared) };
+    // Without a runtime there is nobody to wait for the moment.
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        return open(shared, &command);
     };
     // It ends by itself, as soon as the guard runs.
-    let thread = std::thread::Builder::new().name("guard".to_owned()).spawn(opening);
-    if thread.is_err() {
-        open(shared, &command);
+    runtime.spawn(async move {
+        tokio::time::sleep(START_AFTER).await;
+        let started = tokio::task::spawn_blocking(move || open(&opening.shared, &command));
+        let _ = started.await;
+    });
+}
+
+/// A guard that is being started, until this is dropped: a runtime that ends first starts none.
+#[cfg(unix)]
+struct Opening {
+    shared: Arc<Mutex<State>>,
+}
+
+#[cfg(unix)]
+impl Drop for Opening {
+    fn drop(&mut self) {
+        let mut state = lock(&self.shared);
+        if matches!(state.line, Line::Opening) {
+            state.line = Line::Closed;
+        }
     }
 }
 

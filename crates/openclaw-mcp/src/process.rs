@@ -181,10 +181,13 @@ impl Process {
         self.is_gone = true;
     }
 
-    /// The descendants that run now. Finding them means reading about all processes: not on a thread
-    /// that others wait for.
+    /// The descendants that run now. Finding them means reading about all processes, unless the server
+    /// has just begun: not on a thread that others wait for.
     #[cfg(unix)]
     async fn strays(&self) -> Strays {
+        if self.lineage.is_recent() {
+            return Strays(self.lineage.descendants());
+        }
         let lineage = self.lineage.clone();
         let found = tokio::task::spawn_blocking(move || lineage.descendants()).await;
         Strays(found.unwrap_or_default())

@@ -155,6 +155,7 @@ impl Server {
             offer: None,
             tried_older: false,
             list_every: treatment.list_every,
+            stays: common.tries_again,
         };
         let users = Users::default();
         let teller = common.events.teller(key, &users);

@@ -39,7 +39,7 @@ pub(super) enum Subscribed {
     NotYet,
     /// It tells of them here.
     Open(Box<Subscription>),
-    /// It does not offer that.
+    /// It does not offer that, or nobody wants it.
     Refused,
 }
 
@@ -62,6 +62,11 @@ impl Connection {
             Err(_) => Subscribed::NotYet,
         };
         *self.subscribed.lock().await = subscribed;
+    }
+
+    /// Nobody stays to hear of changes.
+    pub(crate) async fn subscribe_to_nothing(&self) {
+        *self.subscribed.lock().await = Subscribed::Refused;
     }
 
     async fn subscribe_to_each(&self, resources: &[String]) {
