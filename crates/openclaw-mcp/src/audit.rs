@@ -12,6 +12,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::Thread;
 use std::time::Duration;
 
 use openclaw_secrets::Redactor;
@@ -49,6 +50,7 @@ pub struct Audit(Option<Arc<Log>>);
 #[derive(Debug)]
 struct Log {
     queue: mpsc::Sender<Message>,
+    writer: Thread,
     lost: Arc<AtomicU64>,
     with_arguments: bool,
     redactor: Redactor,
@@ -74,9 +76,10 @@ impl Audit {
         let lost = Arc::new(AtomicU64::new(0));
         let writer = Writer::open(path.into(), options.max_bytes, Arc::clone(&lost))?;
         // It ends by itself when the last handle is gone and the queue is empty.
-        std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(messages))?;
+        let thread = std::thread::Builder::new().name("audit".to_owned());
+        let writer = thread.spawn(move || writer.run(messages))?.thread().clone();
         let AuditOptions { with_arguments, redactor, .. } = options;
-        Ok(Self(Some(Arc::new(Log { queue, lost, with_arguments, redactor }))))
+        Ok(Self(Some(Arc::new(Log { queue, writer, lost, with_arguments, redactor }))))
     }
 
     /// Whether calls are logged at all.
@@ -100,6 +103,8 @@ impl Audit {
         let (done, is_done) = oneshot::channel();
         let flush = async {
             let is_sent = log.queue.send(Message::Flush(done)).await.is_ok();
+            // It may let lines gather.
+            log.writer.unpark();
             is_sent && is_done.await.is_ok()
         };
         tokio::time::timeout(FLUSH_TIMEOUT, flush).await.unwrap_or(false)

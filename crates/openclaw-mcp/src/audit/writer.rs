@@ -48,7 +48,8 @@ impl Writer {
                 self.take(message);
             }
             self.write_batch();
-            std::thread::sleep(PAUSE);
+            // Whoever waits for the lines ends it.
+            std::thread::park_timeout(PAUSE);
         }
         self.say_what_was_lost();
     }
