@@ -15,7 +15,7 @@ use crate::naming::{RawTool, names, plain};
 use crate::param_headers::{self, ParamHeader};
 use crate::pins::Fingerprint;
 use crate::server::Server;
-use openclaw_tools::schema::{Dialect, LazyValidator, Unusable, Validator, provider_schema};
+use openclaw_tools::schema::{Dialect, LazyValidator, Unusable, provider_schema};
 
 /// All tools of an agent.
 #[derive(Debug, Default)]
@@ -210,7 +210,8 @@ fn entry(
         denied @ Decision::Denied { .. } => denied,
     };
     let schema = describe::clean_schema(&listed.input_schema);
-    let flaw = flaw(&listed.input_schema, &schema);
+    let validator = LazyValidator::new(Arc::clone(&listed.input_schema));
+    let flaw = flaw(&validator, &schema);
     if let Some(reason) = &flaw {
         tracing::warn!(%server, tool = %name, %reason, "a tool cannot be used, and is not offered");
     }
@@ -227,7 +228,7 @@ fn entry(
         flaw,
         server: Arc::clone(&member.server),
         listed: Arc::clone(listed),
-        validator: LazyValidator::new(Arc::clone(&listed.input_schema)),
+        validator,
         fingerprint: OnceLock::new(),
         headers: OnceLock::new(),
         schemas: Default::default(),
@@ -235,8 +236,8 @@ fn entry(
 }
 
 /// What can be found out about a schema at little cost: a catalogue has thousands of them.
-fn flaw(listed: &Map<String, Value>, cleaned: &Map<String, Value>) -> Option<Flaw> {
-    match Validator::look_at(listed) {
+fn flaw(listed: &LazyValidator, cleaned: &Map<String, Value>) -> Option<Flaw> {
+    match listed.look_at() {
         Err(unusable) => Some(unusable.into()),
         Ok(()) => describe::hides_something(cleaned).then_some(Flaw::HiddenCharacters),
     }

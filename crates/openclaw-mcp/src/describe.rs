@@ -72,12 +72,11 @@ const TO_THE_LETTER: [&str; 14] = [
 pub fn clean_schema(schema: &Map<String, Value>) -> Map<String, Value> {
     let mut root = Value::Object(schema.clone());
     for_each_subschema_mut(&mut root, &mut |schema| {
-        schema.remove("$comment");
-        for key in ["description", "title"] {
-            if schema.get(key).is_some_and(|text| !text.is_string()) {
-                schema.remove(key);
-            }
-        }
+        schema.retain(|key, value| match key.as_str() {
+            "$comment" => false,
+            "description" | "title" => value.is_string(),
+            _ => true,
+        });
         for (key, value) in schema.iter_mut() {
             match value {
                 Value::String(text) if !TO_THE_LETTER.contains(&key.as_str()) => {

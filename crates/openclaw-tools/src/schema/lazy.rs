@@ -32,8 +32,22 @@ impl LazyValidator {
     /// Whether the schema can be used and the arguments fit it, as far as that is plain to see. If not,
     /// the validator has to look closer.
     pub fn plainly_fits(&self, arguments: &RawValue) -> bool {
-        let plain = self.plain.get_or_init(|| Plain::of(&self.schema));
-        plain.as_ref().is_some_and(|plain| plain.fits(arguments))
+        self.plain().is_some_and(|plain| plain.fits(arguments))
+    }
+
+    /// Whether the schema can be used, as far as that shows at little cost.
+    ///
+    /// # Errors
+    /// See [`Validator::look_at`].
+    pub fn look_at(&self) -> Result<(), Unusable> {
+        match self.plain() {
+            Some(_) => Ok(()),
+            None => Validator::look_at(&self.schema),
+        }
+    }
+
+    fn plain(&self) -> Option<&Plain> {
+        self.plain.get_or_init(|| Plain::of(&self.schema)).as_ref()
     }
 
     /// The validator, compiled at the first call.

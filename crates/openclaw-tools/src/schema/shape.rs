@@ -84,8 +84,11 @@ pub(super) fn for_each_child<'s>(
 pub fn for_each_subschema_mut(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(schema) = schema else { return };
     visit(schema);
-    for (keyword, form, _) in KEYWORDS {
-        let Some(value) = schema.get_mut(keyword) else { continue };
+    // A schema has few keywords: to look up each that there is would take longer.
+    for (keyword, value) in schema {
+        let Some((_, form, _)) = KEYWORDS.iter().find(|(known, ..)| known == keyword) else {
+            continue;
+        };
         match (form, value) {
             (Form::OneOrList, value @ Value::Object(_)) => for_each_subschema_mut(value, visit),
             (Form::OneOrList | Form::List, Value::Array(items)) => {
