@@ -23,6 +23,10 @@ pub(super) trait Waiters: Sync {
 
     /// Where it is noted what is no message.
     fn skipped(&self) -> &Skipped;
+
+    /// Whether `rmcp` takes what is for it. Before it does, only so much is kept for it: the answer that
+    /// it waits for may come behind the rest.
+    fn is_rmcp_there(&self) -> bool;
 }
 
 /// `rmcp` does not listen any more.
@@ -49,6 +53,12 @@ pub(super) async fn deliver(
             if let Some(watcher) = waiters.with_calls(|calls| calls.progressed(id)) {
                 progress::tell(&watcher, line);
             }
+            Ok(None)
+        }
+        Line::ToRmcp(..) | Line::Nameless(_) | Line::Other
+            if !waiters.is_rmcp_there() && to_rmcp.capacity() == 0 =>
+        {
+            waiters.skipped().note(line);
             Ok(None)
         }
         Line::ToRmcp(..) | Line::Nameless(_) | Line::Other => {

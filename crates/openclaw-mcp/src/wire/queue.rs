@@ -1,6 +1,7 @@
 //! What waits to be written, and the state that both lanes share.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -30,6 +31,8 @@ pub(super) struct Queue {
     ending: Ending,
     pub(super) heard: Heard,
     pub(super) skipped: Skipped,
+    /// `rmcp` takes what is for it.
+    pub(super) is_rmcp_there: AtomicBool,
 }
 
 #[derive(Default)]
@@ -50,6 +53,7 @@ impl Queue {
             ending: Ending::default(),
             heard: Heard::default(),
             skipped,
+            is_rmcp_there: AtomicBool::new(false),
         }
     }
 
@@ -158,6 +162,10 @@ impl Waiters for Queue {
 
     fn skipped(&self) -> &Skipped {
         &self.skipped
+    }
+
+    fn is_rmcp_there(&self) -> bool {
+        self.is_rmcp_there.load(Ordering::Relaxed)
     }
 }
 

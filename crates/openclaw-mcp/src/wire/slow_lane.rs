@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rmcp::RoleClient;
 use rmcp::model::JsonRpcMessage;
@@ -86,6 +87,7 @@ impl Transport<RoleClient> for SlowLane {
 
     // Safe to cancel: a message that was not received stays in the channel.
     async fn receive(&mut self) -> Option<Message> {
+        self.queue.is_rmcp_there.store(true, Ordering::Relaxed);
         match self.answer.take() {
             Some(answer) => Some(answer),
             None => self.from_server.recv().await,

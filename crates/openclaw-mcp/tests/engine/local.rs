@@ -102,6 +102,18 @@ async fn a_server_that_never_answers_is_given_up_and_killed() {
 }
 
 #[tokio::test]
+async fn a_server_that_has_much_to_say_before_it_answers_is_connected_to() {
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+    let mut script = Script::new().name("openclaw-tag-much");
+    for _ in 0..2_000 {
+        script = script.junk_before(Junk::Line(note.to_owned()));
+    }
+    let opened = local::open(plan(&script), &Guard::none()).await;
+    drop(opened.unwrap());
+    assert_nothing_left("openclaw-tag-much").await;
+}
+
+#[tokio::test]
 async fn what_a_server_said_before_it_fell_silent_is_quoted() {
     let script = Script::new()
         .legacy()

@@ -27,7 +27,7 @@ pub(crate) use session::agreed_version;
 pub(crate) use slow_lane::HttpSlowLane;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
@@ -62,6 +62,8 @@ pub(crate) struct HttpWire {
     renewal: tokio::sync::Mutex<()>,
     calls: Mutex<Calls>,
     to_rmcp: mpsc::Sender<Message>,
+    /// `rmcp` takes what is for it.
+    is_rmcp_there: AtomicBool,
     /// The requests of `rmcp` that wait, by number.
     requests: Mutex<HashMap<u64, AbortHandle>>,
     tasks: Tasks,
@@ -90,6 +92,7 @@ impl HttpWire {
             renewal: tokio::sync::Mutex::default(),
             calls: Mutex::default(),
             to_rmcp,
+            is_rmcp_there: AtomicBool::new(false),
             requests: Mutex::default(),
             tasks: Tasks::default(),
             ending: Ending::default(),
@@ -150,5 +153,9 @@ impl Waiters for HttpWire {
 
     fn skipped(&self) -> &Skipped {
         &self.skipped
+    }
+
+    fn is_rmcp_there(&self) -> bool {
+        self.is_rmcp_there.load(Ordering::Relaxed)
     }
 }

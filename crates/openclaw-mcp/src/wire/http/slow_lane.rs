@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use openclaw_secrets::Redactor;
@@ -116,6 +117,7 @@ impl Transport<RoleClient> for HttpSlowLane {
 
     // Safe to cancel: a message that was not received stays in the channel.
     async fn receive(&mut self) -> Option<Message> {
+        self.wire.is_rmcp_there.store(true, Ordering::Relaxed);
         tokio::select! {
             biased;
             message = self.from_server.recv() => message,
