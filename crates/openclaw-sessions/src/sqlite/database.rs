@@ -19,6 +19,8 @@ const READERS: usize = 4;
 const ROWS_AHEAD: usize = 16;
 /// A larger database is checked as a whole only if there is a reason to: it would take too long.
 const CHECKED_BYTES: i64 = 2 * 1024 * 1024;
+/// So often a database that is replaced while somebody looks at it is looked at again.
+const LOOKS: usize = 3;
 /// After a burst the log shrinks to this.
 const LOG_BYTES: &str = "16777216";
 
@@ -94,8 +96,20 @@ impl Database {
         }
     }
 
+    /// Looks at whatever database is there. One that is replaced meanwhile is no fault of its successor.
     async fn check(&self) -> Result<(), Fault> {
-        let Some(identity) = self.files.identity()? else { return Ok(()) };
+        let mut looks = 0;
+        loop {
+            let Some(identity) = self.files.identity()? else { return Ok(()) };
+            looks += 1;
+            match self.check_one(identity).await {
+                Err(_) if looks < LOOKS && self.files.identity()? != Some(identity) => {}
+                checked => return checked,
+            }
+        }
+    }
+
+    async fn check_one(&self, identity: Identity) -> Result<(), Fault> {
         let mut writer = self.lane_to_write().borrow(identity).await?;
         match self.check_with(&mut writer).await {
             Ok(()) => writer.give_back(),
