@@ -45,7 +45,7 @@ impl ToolSearch {
                 "Finds tools by words and loads their full descriptions. Search before you say \
                           that something cannot be done; then call what was found by its name."
                     .to_owned(),
-            input_schema: Arc::new(json!({
+            input_schema: ToolSpec::schema(json!({
                 "type": "object",
                 "properties": {
                     "query": { "type": "string", "description": "Words that say what the tool does" },

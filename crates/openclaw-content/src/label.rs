@@ -58,6 +58,22 @@ pub fn clean_line(text: Untrusted<&str>, max_chars: usize) -> String {
     cut(sanitize(Untrusted::new(line.trim_end())).into_text().into_owned(), max_chars)
 }
 
+/// Whether a text plainly is what [`clean_line`] would make of it. One of which this is not seen at little
+/// cost may be so, too.
+///
+/// ```
+/// use openclaw_content::{Untrusted, is_clean_line};
+///
+/// assert!(is_clean_line(Untrusted::new("Lists the files."), 80));
+/// assert!(!is_clean_line(Untrusted::new("Lists the files."), 9));
+/// ```
+#[must_use]
+pub fn is_clean_line(text: Untrusted<&str>, max_chars: usize) -> bool {
+    let line = text.expose();
+    let is_plain = || is_one_plain_line(line) && sanitize(text).is_unchanged();
+    line.len() <= max_chars && (is_plain_name(line) || is_plain())
+}
+
 /// A name: one word of letters, digits and the signs that occur in names. A sentence in the place of
 /// a name would stand in our own notice, as if we had said it.
 pub(crate) fn clean_name(name: &str) -> Cow<'_, str> {

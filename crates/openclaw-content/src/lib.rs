@@ -38,7 +38,7 @@ mod wrapped;
 
 pub use boundary::{Boundary, NoRandomness};
 pub use finding::{Finding, Findings, Suspicion};
-pub use label::clean_line;
+pub use label::{clean_line, is_clean_line};
 pub use sanitize::{Sanitized, sanitize};
 pub use source::Source;
 pub use untrusted::Untrusted;

@@ -88,12 +88,7 @@ impl CatalogueTool {
         let make = || {
             // What cannot be called is not offered.
             self.validator.get().map_err(Clone::clone)?;
-            let made = self
-                .spec
-                .input_schema
-                .as_object()
-                .map(|schema| provider_schema(schema, dialect).map(Arc::new));
-            made.unwrap_or_else(|| Ok(Arc::clone(&self.spec.input_schema)))
+            provider_schema(&self.spec.input_schema, dialect).map(Arc::new)
         };
         let make_and_tell = || {
             let made = make();
@@ -219,7 +214,7 @@ fn entry(
         name,
         label: describe::label(server, &listed.name),
         description: describe::description(server, listed),
-        input_schema: Arc::new(Value::Object(schema)),
+        input_schema: schema,
         effect: effect(listed),
     };
     CatalogueTool {

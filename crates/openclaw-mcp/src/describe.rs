@@ -4,11 +4,13 @@
 //! what nobody sees, of chat tokens and of look-alikes of our boundary. What they *say* stays the word
 //! of a stranger, and so they begin with whose word it is.
 
-use openclaw_content::{Untrusted, clean_line, sanitize};
+use std::sync::Arc;
+
+use openclaw_content::{Untrusted, clean_line, is_clean_line, sanitize};
 use serde_json::{Map, Value};
 
 use crate::listing::ListedTool;
-use openclaw_tools::schema::for_each_subschema_mut;
+use openclaw_tools::schema::{for_each_subschema_mut, holds_for_each_subschema};
 
 /// The longest description of a tool, in characters, with whose it is.
 const MAX_DESCRIPTION: usize = 2_000;
@@ -69,8 +71,12 @@ const TO_THE_LETTER: [&str; 14] = [
 /// A schema whose texts are cleaned and bounded: descriptions, titles, examples, defaults, and whatever
 /// else says something to a reader. Names and values stay as they are, because a call needs them to the
 /// letter; see [`hides_something`] for those.
-pub fn clean_schema(schema: &Map<String, Value>) -> Map<String, Value> {
-    let mut root = Value::Object(schema.clone());
+pub fn clean_schema(schema: &Arc<Map<String, Value>>) -> Arc<Map<String, Value>> {
+    // Most are: those need no copy.
+    if holds_for_each_subschema(schema, &is_clean) {
+        return Arc::clone(schema);
+    }
+    let mut root = Value::Object(Map::clone(schema));
     for_each_subschema_mut(&mut root, &mut |schema| {
         schema.retain(|key, value| match key.as_str() {
             "$comment" => false,
@@ -90,8 +96,30 @@ pub fn clean_schema(schema: &Map<String, Value>) -> Map<String, Value> {
         }
     });
     match root {
-        Value::Object(schema) => schema,
-        _ => Map::new(),
+        Value::Object(schema) => Arc::new(schema),
+        _ => Arc::default(),
+    }
+}
+
+/// Whether [`clean_schema`] plainly leaves a schema as it is, but for those inside it.
+fn is_clean(schema: &Map<String, Value>) -> bool {
+    schema.iter().all(|(key, value)| match (key.as_str(), value) {
+        ("$comment", _) => false,
+        (key, Value::String(text)) => {
+            TO_THE_LETTER.contains(&key) || is_clean_line(Untrusted::new(text), MAX_INNER)
+        }
+        ("description" | "title", _) => false,
+        ("default" | "example" | "examples", value) => is_clean_value(value),
+        _ => true,
+    })
+}
+
+fn is_clean_value(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_clean_line(Untrusted::new(text), MAX_INNER),
+        Value::Array(items) => items.iter().all(is_clean_value),
+        Value::Object(members) => members.values().all(is_clean_value),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
 
@@ -194,9 +222,27 @@ mod tests {
             name: "read".to_owned(),
             title: Some("Read a file".to_owned()),
             description: description.map(str::to_owned),
-            input_schema: std::sync::Arc::default(),
+            input_schema: Arc::default(),
             hints: crate::listing::Hints::default(),
         }
+    }
+
+    fn object(schema: &Value) -> Arc<Map<String, Value>> {
+        Arc::new(schema.as_object().unwrap().clone())
+    }
+
+    #[test]
+    fn a_schema_that_is_clean_is_not_copied() {
+        let schema = object(&json!({
+            "type": "object",
+            "title": "Search",
+            "properties": {
+                "title": { "type": "string", "description": "What it is called." },
+                "state": { "enum": ["open", "closed"], "default": "open" },
+                "page": { "type": "integer", "default": 1, "examples": [1, 2] },
+            },
+        }));
+        assert!(Arc::ptr_eq(&clean_schema(&schema), &schema));
     }
 
     #[test]
@@ -235,7 +281,7 @@ mod tests {
                 },
             },
         });
-        let cleaned = Value::Object(clean_schema(schema.as_object().unwrap()));
+        let cleaned = Value::Object(Map::clone(&clean_schema(&object(&schema))));
         let expected = json!({
             "default": "xy",
             "examples": ["xy", {"deep": ["xy"]}],
@@ -247,7 +293,7 @@ mod tests {
 
     #[test]
     fn what_is_hidden_in_names_and_values_is_noticed() {
-        let hides = |schema: Value| hides_something(&clean_schema(schema.as_object().unwrap()));
+        let hides = |schema: Value| hides_something(&clean_schema(&object(&schema)));
         for schema in [
             json!({"properties": {"pa\u{200b}th": {}}}),
             json!({"required": ["pa\u{202e}th"]}),
@@ -278,7 +324,7 @@ mod tests {
                 "title": {"enum": ["a\u{200b}b"], "title": 7},
             },
         });
-        let cleaned = Value::Object(clean_schema(schema.as_object().unwrap()));
+        let cleaned = Value::Object(Map::clone(&clean_schema(&object(&schema))));
         let inner = cleaned["properties"]["description"]["description"].as_str().unwrap();
         assert_eq!(inner.chars().count(), MAX_INNER);
         assert_eq!(cleaned["properties"]["title"], json!({"enum": ["a\u{200b}b"]}));
@@ -286,6 +332,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_not_copied_needs_no_cleaning(text in "[ -~\u{200b}\u{202e}]{0,60}(<\\|im_start\\|>)?") {
+            if is_clean_line(Untrusted::new(&text), MAX_INNER) {
+                prop_assert_eq!(clean_lines(&text, MAX_INNER), text);
+            }
+        }
+
         #[test]
         fn a_description_is_bounded(text in "(.|\n|<\\|im_start\\|>){0,3000}") {
             let described = description("files", &tool(Some(&text)));

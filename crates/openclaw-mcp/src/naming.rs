@@ -3,7 +3,7 @@
 //! Names lead to tools by a table, never by taking a name apart. A name depends on nothing but the
 //! tool's own identity and on whether another claims the same: the order of servers does not matter.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 
 use openclaw_tools::ToolName;
 use sha2::{Digest as _, Sha256};
@@ -45,29 +45,35 @@ pub struct RawTool<'a> {
 pub fn names<'a>(
     template: &str,
     tools: impl IntoIterator<Item = RawTool<'a>>,
-) -> BTreeMap<RawTool<'a>, ToolName> {
-    let mut claims: BTreeMap<String, Vec<RawTool<'a>>> = BTreeMap::new();
+) -> HashMap<RawTool<'a>, ToolName> {
+    let tools = tools.into_iter();
+    let mut claims: HashMap<String, Vec<RawTool<'a>>> = HashMap::with_capacity(tools.size_hint().0);
     for tool in tools {
         let claim = claims.entry(plain(template, tool)).or_default();
         if !claim.contains(&tool) {
             claim.push(tool);
         }
     }
-    let is_plain = |plain: &String, claimants: &[RawTool<'a>]| {
-        plain.len() <= MAX_LENGTH && claimants.len() == 1 && !RESERVED.contains(&plain.as_str())
-    };
-    let mut names = BTreeMap::new();
-    let mut taken: BTreeSet<ToolName> = BTreeSet::new();
-    let (settled, contested): (Vec<_>, Vec<_>) =
-        claims.into_iter().partition(|(plain, claimants)| is_plain(plain, claimants));
-    for (plain, claimants) in settled {
-        for tool in claimants {
-            if let Ok(name) = ToolName::new(&plain) {
-                taken.insert(name.clone());
-                names.insert(tool, name);
+    let mut names = HashMap::with_capacity(claims.len());
+    let mut contested = Vec::new();
+    for (plain, mut claimants) in claims {
+        let is_free = !RESERVED.contains(&plain.as_str());
+        match (claimants.as_slice(), ToolName::new(&plain)) {
+            ([tool], Ok(name)) if is_free => {
+                names.insert(*tool, name);
+            }
+            _ => {
+                claimants.sort();
+                contested.push((plain, claimants));
             }
         }
     }
+    if contested.is_empty() {
+        return names;
+    }
+    // Whatever the order: the same tools get the same names.
+    contested.sort();
+    let mut taken: HashSet<ToolName> = names.values().cloned().collect();
     for (plain, claimants) in contested {
         for tool in claimants {
             // Another tool may be called as the hash would have it, by chance or by intent.

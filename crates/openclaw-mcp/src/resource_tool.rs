@@ -52,7 +52,7 @@ impl AgentTools {
                 "Lists the resources of MCP servers, or reads one: give `server` and `uri` as \
                           they are listed."
                     .to_owned(),
-            input_schema: Arc::new(json!({
+            input_schema: ToolSpec::schema(json!({
                 "type": "object",
                 "properties": {
                     "server": { "type": "string", "description": "The server's name" },

@@ -37,10 +37,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// # Errors
     /// Why it cannot be offered to such a model.
     fn schema_for(&self, dialect: Dialect) -> Result<Arc<Value>, Unusable> {
-        match self.spec().input_schema.as_object() {
-            Some(schema) => provider_schema(schema, dialect).map(Arc::new),
-            None => Ok(Arc::clone(&self.spec().input_schema)),
-        }
+        provider_schema(&self.spec().input_schema, dialect).map(Arc::new)
     }
 
     /// Whether somebody must agree before it runs.

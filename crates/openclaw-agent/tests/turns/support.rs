@@ -38,7 +38,7 @@ impl TestTool {
             name: ToolName::new(name).unwrap(),
             label: name.to_owned(),
             description: format!("Does {name}"),
-            input_schema: Arc::new(
+            input_schema: ToolSpec::schema(
                 json!({ "type": "object", "title": format!("schema of {name}") }),
             ),
             effect: Effect::ReadOnly,

@@ -184,7 +184,7 @@ fn loan(tool: &ExtraTool) -> Result<Loan, ErrorShape> {
         label: name.to_string(),
         name,
         description: clean_line(Untrusted::new(&tool.description), MAX_DESCRIPTION),
-        input_schema: Arc::new(Value::Object((*members).clone())),
+        input_schema: Arc::clone(&members),
         effect: if tool.read_only == Some(true) { Effect::ReadOnly } else { Effect::Unknown },
     };
     Ok(Loan { spec, validator: LazyValidator::new(members), timeout })

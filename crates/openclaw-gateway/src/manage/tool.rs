@@ -147,7 +147,7 @@ fn spec() -> Option<ToolSpec> {
                       `disconnect` stops using a server, both only until the program ends, and only when \
                       the user asks for it."
             .to_owned(),
-        input_schema: Arc::new(json!({
+        input_schema: ToolSpec::schema(json!({
             "type": "object",
             "properties": {
                 "action": {

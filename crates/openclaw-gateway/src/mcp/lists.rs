@@ -16,7 +16,7 @@ use openclaw_protocol::mcp::{
 use openclaw_tools::{self as tools, Decision};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::gather::{Gathered, unknown_server};
 use super::problem::Problem;
@@ -68,9 +68,9 @@ pub fn tools(agent: &AgentTools, of: &Gathered, wanted: ToolsWanted) -> ToolsRes
 
 fn tool(agent: &AgentTools, tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
     let listed = tool.listed();
-    let schema = || match wanted.raw {
-        true => Value::Object((*listed.input_schema).clone()),
-        false => (*tool.spec.input_schema).clone(),
+    let schema = || {
+        let schema = if wanted.raw { &listed.input_schema } else { &tool.spec.input_schema };
+        Value::Object(Map::clone(schema))
     };
     Tool {
         name: tool.spec.name.to_string(),

@@ -1,5 +1,6 @@
 //! The tools that a server lists.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -66,11 +67,10 @@ pub async fn tools(
 ) -> Result<Listing<ListedTool>, CallError> {
     let list = List { method: "tools/list", key: "tools" };
     let mut listing = pages(list, lane, meta, limits, read).await?;
-    let mut last = std::collections::BTreeMap::new();
-    for (index, tool) in listing.entries.iter().enumerate() {
-        last.insert(tool.name.clone(), index);
-    }
-    if last.len() < listing.entries.len() {
+    let names: HashSet<&str> = listing.entries.iter().map(|tool| tool.name.as_str()).collect();
+    if names.len() < listing.entries.len() {
+        let names = listing.entries.iter().map(|tool| tool.name.clone());
+        let last: HashMap<_, _> = names.zip(0..).collect();
         let mut index = 0;
         listing.keep(|tool| {
             let counts = last.get(&tool.name) == Some(&index);
@@ -83,6 +83,15 @@ pub async fn tools(
 }
 
 fn read(raw: &RawValue) -> Result<ListedTool, Dropped> {
+    // Nearly all: what is wrong with the rest is found out in a second reading.
+    match serde_json::from_str::<ListedTool>(raw.get()) {
+        Ok(tool) if is_name(&tool.name) => Ok(tool),
+        _ => read_closely(raw),
+    }
+}
+
+/// Reads what is not quite as it should be, or says what is wrong with it.
+fn read_closely(raw: &RawValue) -> Result<ListedTool, Dropped> {
     let tool: RawTool<'_> =
         serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
     let refuse = |reason: &str| Dropped::new(&tool.name, reason);

@@ -32,13 +32,13 @@ pub(super) struct NativeTool {
 
 impl NativeTool {
     pub(super) fn new(kind: Native, shared: &Arc<Shared>) -> Option<Self> {
-        let schema = kind.schema();
-        let validator = LazyValidator::new(Arc::new(schema.as_object()?.clone()));
+        let schema = ToolSpec::schema(kind.schema());
+        let validator = LazyValidator::new(Arc::clone(&schema));
         let spec = ToolSpec {
             name: ToolName::new(kind.name()).ok()?,
             label: kind.label().to_owned(),
             description: kind.description().to_owned(),
-            input_schema: Arc::new(schema),
+            input_schema: schema,
             effect: kind.effect(),
         };
         Some(Self { kind, spec, validator, shared: Arc::clone(shared) })

@@ -40,7 +40,8 @@ impl LazyValidator {
     /// # Errors
     /// See [`Validator::look_at`].
     pub fn look_at(&self) -> Result<(), Unusable> {
-        match self.plain() {
+        // It is not kept: of the tools that are looked at, few are called.
+        match Plain::of(&self.schema) {
             Some(_) => Ok(()),
             None => Validator::look_at(&self.schema),
         }

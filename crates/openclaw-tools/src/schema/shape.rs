@@ -80,21 +80,48 @@ pub(super) fn for_each_child<'s>(
     }
 }
 
+/// Whether something holds for a schema and for every one inside it. The nesting must be bounded.
+pub fn holds_for_each_subschema(
+    schema: &Map<String, Value>,
+    holds: &impl Fn(&Map<String, Value>) -> bool,
+) -> bool {
+    let holds_for = |value: &Value| match value {
+        Value::Object(schema) => holds_for_each_subschema(schema, holds),
+        _ => true,
+    };
+    let holds_inside = |(keyword, value): (&String, &Value)| match (form_of(keyword, value), value)
+    {
+        (Some(Form::OneOrList), value @ Value::Object(_)) => holds_for(value),
+        (Some(Form::OneOrList | Form::List), Value::Array(items)) => items.iter().all(holds_for),
+        (Some(Form::Named), Value::Object(members)) => members.values().all(holds_for),
+        _ => true,
+    };
+    holds(schema) && schema.iter().all(holds_inside)
+}
+
+/// How a keyword with this value holds schemas, if it does.
+fn form_of(keyword: &str, value: &Value) -> Option<Form> {
+    // Most values hold nothing at all.
+    if !matches!(value, Value::Object(_) | Value::Array(_)) {
+        return None;
+    }
+    // A schema has few keywords: to look up each that there is would take longer.
+    KEYWORDS.iter().find(|(known, ..)| *known == keyword).map(|(_, form, _)| *form)
+}
+
 /// Calls for a schema and for every one inside it. The nesting must be bounded.
 pub fn for_each_subschema_mut(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(schema) = schema else { return };
     visit(schema);
-    // A schema has few keywords: to look up each that there is would take longer.
     for (keyword, value) in schema {
-        let Some((_, form, _)) = KEYWORDS.iter().find(|(known, ..)| known == keyword) else {
-            continue;
-        };
-        match (form, value) {
-            (Form::OneOrList, value @ Value::Object(_)) => for_each_subschema_mut(value, visit),
-            (Form::OneOrList | Form::List, Value::Array(items)) => {
+        match (form_of(keyword, value), value) {
+            (Some(Form::OneOrList), value @ Value::Object(_)) => {
+                for_each_subschema_mut(value, visit);
+            }
+            (Some(Form::OneOrList | Form::List), Value::Array(items)) => {
                 items.iter_mut().for_each(|item| for_each_subschema_mut(item, visit));
             }
-            (Form::Named, Value::Object(members)) => {
+            (Some(Form::Named), Value::Object(members)) => {
                 members.values_mut().for_each(|member| for_each_subschema_mut(member, visit));
             }
             _ => {}
