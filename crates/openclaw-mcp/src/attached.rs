@@ -14,6 +14,7 @@ use crate::client::Changes;
 use crate::connection::Connection;
 use crate::health::{self, Patient};
 use crate::inventory::{EVERYTHING, Update};
+use crate::memory::Manner;
 use crate::process::Patience;
 use crate::shelf::Shelf;
 use crate::supervisor::{Live, Trouble};
@@ -23,6 +24,10 @@ use pace::Pace;
 
 /// How long a sign of life may take.
 const PING: Limits = Limits { timeout: Duration::from_secs(15), cap: Duration::from_secs(15) };
+
+/// When a server has run for so long, others have started, too, and there is time to write down what it
+/// has.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// A server that is connected and listed.
 #[derive(Debug)]
@@ -34,6 +39,7 @@ pub struct Attached {
     limits: Limits,
     since: Instant,
     is_given_up: AtomicBool,
+    is_remembered: AtomicBool,
     heard: Heard,
     /// For one reading of the lists at a time: an older one never replaces a newer one.
     turn: Mutex<()>,
@@ -78,6 +84,7 @@ impl Attached {
             limits,
             since: Instant::now(),
             is_given_up: AtomicBool::new(false),
+            is_remembered: AtomicBool::new(false),
             heard,
             turn: Mutex::new(()),
         }
@@ -103,6 +110,25 @@ impl Attached {
     /// For how long it has been connected.
     pub fn uptime(&self) -> Duration {
         self.since.elapsed()
+    }
+
+    /// Remembers what it has for the next run.
+    async fn remember(&self) {
+        self.is_remembered.store(true, Ordering::Relaxed);
+        let manner = Manner::new(self.connection.era(), self.connection.flavour());
+        self.shelf.remember(manner).await;
+    }
+
+    /// The same if it was not done, once there is time for it: nobody waits for that.
+    async fn remember_in_time(&self) {
+        sleep(SETTLED).await;
+        self.remember_at_last().await;
+    }
+
+    async fn remember_at_last(&self) {
+        if !self.is_remembered.load(Ordering::Relaxed) {
+            self.remember().await;
+        }
     }
 
     /// Keeps the lists fresh.
@@ -137,7 +163,9 @@ impl Attached {
         let server = self.shelf.server();
         match Update::list(server, &self.connection, changed, self.limits).await {
             Ok(update) => {
-                self.shelf.update(update, &self.connection).await;
+                if self.shelf.update(update) {
+                    self.remember().await;
+                }
                 Ok(())
             }
             // If the connection is lost, that is found out elsewhere.
@@ -173,7 +201,7 @@ async fn sleep_or_never(duration: Option<Duration>) {
 impl Live for Attached {
     async fn lost(&self) -> Trouble {
         let keep_fresh = async {
-            tokio::join!(self.keep_fresh(), self.connection.listen());
+            tokio::join!(self.remember_in_time(), self.keep_fresh(), self.connection.listen());
             std::future::pending::<String>().await
         };
         let message = tokio::select! {
@@ -186,6 +214,7 @@ impl Live for Attached {
     }
 
     async fn close(&self) {
+        self.remember_at_last().await;
         self.connection.close(Patience::default()).await;
     }
 }

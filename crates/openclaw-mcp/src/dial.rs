@@ -87,7 +87,7 @@ impl Dial for ServerDial {
         }
         let heard = Heard::so_far(&connection);
         match Inventory::list(&self.name, &connection, limits).await {
-            Ok(inventory) => self.shelf.put(inventory, &connection).await,
+            Ok(inventory) => self.shelf.put(inventory),
             Err(error) => {
                 connection.close(Patience::default()).await;
                 let message = format!("{error} while listing its tools");

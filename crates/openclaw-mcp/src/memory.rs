@@ -1,11 +1,13 @@
 //! What is remembered about a server from one run to the next: the era that it speaks, and what it
 //! has. So a known server is not asked which protocol it speaks, and the tools of a lazy one can be
 //! seen before it runs (L2).
+//!
+//! A file has two lines: how to speak to the server, and what it has. Mostly the first is all that is
+//! needed, and the second is long.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use openclaw_config::{ServerConfig, Transport};
 use serde::{Deserialize, Serialize};
@@ -16,31 +18,40 @@ use crate::inventory::Inventory;
 use crate::remote::Flavour;
 
 /// The version of the files.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// A larger file is not read.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What is remembered about one server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Remembered {
+    /// How to speak to it.
+    pub manner: Manner,
+    /// What it had.
+    pub inventory: Inventory,
+}
+
+/// How to speak to a server, as far as that is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manner {
     format: u32,
     /// The era that it spoke.
-    #[serde(default)]
     pub era: Option<Era>,
     /// The transport that it spoke over, of a remote server.
-    #[serde(default)]
     pub flavour: Option<Flavour>,
-    /// What it had.
-    #[serde(default)]
-    pub inventory: Inventory,
+}
+
+impl Manner {
+    /// This era, over this transport.
+    pub fn new(era: Era, flavour: Option<Flavour>) -> Self {
+        Self { format: FORMAT, era: Some(era), flavour }
+    }
 }
 
 /// Where things about one server are remembered.
 #[derive(Debug)]
 pub struct Memory {
     file: Option<PathBuf>,
-    /// The hash of what stands in the file: what is there already is not written again.
-    written: Mutex<Option<[u8; 32]>>,
 }
 
 impl Memory {
@@ -61,84 +72,62 @@ impl Memory {
             Transport::Http(http) => add(http.url.expose().as_str()),
         }
         let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let file = Some(folder.join(format!("{}.json", &hash[..32])));
-        Self { file, written: Mutex::default() }
+        Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }
     }
 
     /// Nothing is remembered.
     pub fn none() -> Self {
-        Self { file: None, written: Mutex::default() }
+        Self { file: None }
     }
 
-    /// What is remembered; nothing if it cannot be read.
+    /// What is remembered; nothing if it cannot be read. It blocks.
     pub fn recall(&self) -> Remembered {
-        let remembered = self.read::<Remembered>().unwrap_or_default();
-        if remembered.format == FORMAT { remembered } else { Remembered::default() }
+        let read = || {
+            let (manner, mut rest) = self.open()?;
+            let mut inventory = Vec::new();
+            rest.read_to_end(&mut inventory).ok()?;
+            let inventory = serde_json::from_slice(&inventory).ok()?;
+            Some(Remembered { manner, inventory })
+        };
+        read().unwrap_or_default()
     }
 
-    /// How the server wants to be spoken to, without what it had: that is most of the file.
-    pub fn recall_manner(&self) -> Remembered {
-        #[derive(Deserialize)]
-        struct Manner {
-            format: u32,
-            #[serde(default)]
-            era: Option<Era>,
-            #[serde(default)]
-            flavour: Option<Flavour>,
-        }
-        match self.read() {
-            Some(Manner { format: FORMAT, era, flavour }) => {
-                Remembered { format: FORMAT, era, flavour, inventory: Inventory::default() }
-            }
-            _ => Remembered::default(),
-        }
+    /// How the server wants to be spoken to. It blocks.
+    pub fn recall_manner(&self) -> Manner {
+        self.open().map(|(manner, _)| manner).unwrap_or_default()
     }
 
-    fn read<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
-        let file = self.file.as_ref()?;
-        let is_small = fs::metadata(file).ok()?.len() <= MAX_BYTES;
-        let bytes = if is_small { fs::read(file).ok()? } else { return None };
-        *self.written() = Some(hash(&bytes));
-        serde_json::from_slice(&bytes).ok()
+    /// The first line of the file, and the way to the rest of it.
+    fn open(&self) -> Option<(Manner, impl std::io::Read)> {
+        let file = fs::File::open(self.file.as_ref()?).ok()?;
+        let mut file = BufReader::with_capacity(512, file.take(MAX_BYTES));
+        let mut line = String::new();
+        file.read_line(&mut line).ok()?;
+        let manner: Manner = serde_json::from_str(&line).ok()?;
+        (manner.format == FORMAT).then_some((manner, file))
     }
 
     /// Remembers. It is a convenience only: failing is no reason to stop. It blocks.
-    pub fn keep(&self, era: Era, flavour: Option<Flavour>, inventory: &Inventory) {
+    pub fn keep(&self, manner: Manner, inventory: &Inventory) {
         let Some(file) = &self.file else { return };
-        let bytes = written_down(era, flavour, inventory);
-        let hash = hash(&bytes);
-        let mut written = self.written();
-        if *written == Some(hash) {
-            return;
-        }
-        match write(file, &bytes) {
-            Ok(()) => *written = Some(hash),
-            Err(error) => {
-                tracing::debug!(%error, "what was learnt about a server cannot be remembered");
-            }
+        if let Err(error) = write(file, &written_down(manner, inventory)) {
+            tracing::debug!(%error, "what was learnt about a server cannot be remembered");
         }
     }
 
-    /// Whether that is remembered already, or nothing is.
-    pub fn has(&self, era: Era, flavour: Option<Flavour>, inventory: &Inventory) -> bool {
-        let is_kept = || Some(hash(&written_down(era, flavour, inventory))) == *self.written();
-        self.file.is_none() || is_kept()
-    }
-
-    fn written(&self) -> MutexGuard<'_, Option<[u8; 32]>> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether that is remembered already, or nothing is. It blocks.
+    pub fn has(&self, manner: Manner, inventory: &Inventory) -> bool {
+        let Some(file) = &self.file else { return true };
+        fs::read(file).is_ok_and(|known| known == written_down(manner, inventory))
     }
 }
 
-fn written_down(era: Era, flavour: Option<Flavour>, inventory: &Inventory) -> Vec<u8> {
-    let remembered =
-        Remembered { format: FORMAT, era: Some(era), flavour, inventory: inventory.clone() };
+fn written_down(manner: Manner, inventory: &Inventory) -> Vec<u8> {
     // Serializing plain data cannot fail.
-    serde_json::to_vec(&remembered).unwrap_or_default()
-}
-
-fn hash(bytes: &[u8]) -> [u8; 32] {
-    Sha256::digest(bytes).into()
+    let mut bytes = serde_json::to_vec(&manner).unwrap_or_default();
+    bytes.push(b'\n');
+    let _ = serde_json::to_writer(&mut bytes, inventory);
+    bytes
 }
 
 /// By way of a file of its own: nobody ever reads a half.

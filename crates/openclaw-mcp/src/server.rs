@@ -15,7 +15,7 @@ use crate::events::{Events, Users};
 use crate::inventory::EVERYTHING;
 use crate::latency::CallStats;
 use crate::limiter::Limiter;
-use crate::memory::Memory;
+use crate::memory::{Memory, Remembered};
 use crate::remote::{self, Flavour, RemoteError};
 use crate::server_log::ServerLog;
 use crate::shelf::{Revision, Shelf};
@@ -133,8 +133,11 @@ impl Server {
         };
         let log = log.without_secrets(common.surroundings.resolver.redactor().clone());
         // Only the tools of a lazy one are shown before it runs.
-        let remembered = if config.lazy { memory.recall() } else { memory.recall_manner() };
-        let shelf = Shelf::new(key, remembered.inventory, common.revision.clone(), memory);
+        let Remembered { manner, inventory } = match config.lazy {
+            true => memory.recall(),
+            false => Remembered { manner: memory.recall_manner(), ..Remembered::default() },
+        };
+        let shelf = Shelf::new(key, inventory, common.revision.clone(), memory);
         let shelf = Arc::new(shelf);
         let backoff = match &config.transport {
             _ if !common.tries_again => Backoff::process(0),
@@ -150,8 +153,8 @@ impl Server {
             turns: Arc::clone(&common.turns),
             shelf: Arc::clone(&shelf),
             log: log.clone(),
-            known_era: remembered.era,
-            known_flavour: remembered.flavour,
+            known_era: manner.era,
+            known_flavour: manner.flavour,
             offer: None,
             tried_older: false,
             list_every: treatment.list_every,

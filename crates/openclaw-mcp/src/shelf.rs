@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use crate::connection::Connection;
 use crate::inventory::{Inventory, Update};
-use crate::memory::Memory;
+use crate::memory::{Manner, Memory};
 
 /// Counts the changes of all shelves that share it.
 #[derive(Debug, Clone, Default)]
@@ -58,17 +57,14 @@ impl Shelf {
         self.inventory.load_full()
     }
 
-    /// Puts the inventory of a new connection there, and remembers it for the next run.
-    pub(crate) async fn put(&self, inventory: Inventory, connection: &Connection) {
+    /// Puts the inventory of a new connection there.
+    pub(crate) fn put(&self, inventory: Inventory) {
         self.replace(|_| inventory);
-        self.remember(connection).await;
     }
 
-    /// Puts lists there that were read anew. If they are the old ones, nothing happens.
-    pub(crate) async fn update(&self, update: Update, connection: &Connection) {
-        if self.replace(|old| old.with(update)) {
-            self.remember(connection).await;
-        }
+    /// Puts lists there that were read anew. Whether that makes a difference.
+    pub(crate) fn update(&self, update: Update) -> bool {
+        self.replace(|old| old.with(update))
     }
 
     /// Takes a tool away that the server says it does not have (B11).
@@ -89,15 +85,20 @@ impl Shelf {
         differs
     }
 
-    /// A large inventory takes a while to write: not on a thread that others wait for.
-    async fn remember(&self, connection: &Connection) {
-        let (era, flavour) = (connection.era(), connection.flavour());
+    /// Remembers what lies there for the next run. A large inventory takes a while: not on a thread that
+    /// others wait for.
+    pub(crate) async fn remember(&self, manner: Manner) {
         let (memory, inventory) = (Arc::clone(&self.memory), self.inventory());
         // Mostly it is known already: to see that of a small one takes less than to start a thread.
-        if inventory.is_small() && memory.has(era, flavour, &inventory) {
+        let is_small = inventory.is_small();
+        if is_small && memory.has(manner, &inventory) {
             return;
         }
-        let kept = tokio::task::spawn_blocking(move || memory.keep(era, flavour, &inventory));
+        let kept = tokio::task::spawn_blocking(move || {
+            if is_small || !memory.has(manner, &inventory) {
+                memory.keep(manner, &inventory);
+            }
+        });
         if let Err(error) = kept.await {
             tracing::debug!(server = %self.server, %error, "what was learnt cannot be remembered");
         }

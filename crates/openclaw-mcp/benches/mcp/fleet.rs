@@ -20,7 +20,7 @@ use crate::sides::{Rmcp, client, config, local_entry, setup};
 
 pub(crate) const SERVERS: usize = 50;
 pub(crate) const TOOLS: usize = 20;
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 25;
 const READY: Budget = Budget::at_most(1.1);
 
 /// A server with tools as people write them: a few described parameters of several types.
