@@ -51,7 +51,8 @@ enum Way {
 
 impl Way {
     /// The ways to be tried, in this order. One that is remembered comes first and, should it take too
-    /// long then, a second time in its usual place.
+    /// long then, a second time in its usual place. A modern server that is slow to answer its first
+    /// question, and can do nothing with the others, is asked again at last.
     fn all(plan: &RemotePlan) -> &'static [Self] {
         match (plan.config.flavour, plan.known) {
             (HttpFlavour::Sse, _) => &[Self::Sse],
@@ -62,7 +63,7 @@ impl Way {
                 &[Self::Streamable, Self::Modern, Self::Streamable, Self::Sse]
             }
             (_, Some(Known { era: Era::Modern, .. }) | None) => {
-                &[Self::Modern, Self::Streamable, Self::Sse]
+                &[Self::Modern, Self::Streamable, Self::Sse, Self::Modern]
             }
         }
     }
@@ -107,7 +108,12 @@ pub(super) async fn meet(
         };
         *step = way.step();
         let tried = match way {
-            Way::Modern => discover(opening, plan).await,
+            Way::Modern => {
+                let is_last = ways[..place].contains(way);
+                // Of two clocks that stand alike, either may be first: the caller's is to be.
+                let patience = if is_last { 2 * plan.timeout } else { PROBE };
+                discover(opening, plan, patience).await
+            }
             Way::Streamable => within(patience, initialize(opening, plan)).await,
             Way::Sse => over_sse(opening, plan, patience, step).await,
         };
@@ -149,7 +155,7 @@ async fn within<T>(
 /// Whether a server that should speak the transport of 2024-11-05, and does not, speaks the newer one:
 /// for a good message only. Its entry is in force as it stands.
 async fn speaks_streamable(opening: &HttpSlowLane, plan: &RemotePlan) -> bool {
-    if discover(opening, plan).await.is_ok() {
+    if discover(opening, plan, PROBE).await.is_ok() {
         return true;
     }
     matches!(timeout(PROBE, initialize(opening, plan)).await, Ok(Ok(_)))
@@ -201,12 +207,13 @@ struct Supported {
 async fn discover(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
+    patience: Duration,
 ) -> Result<Option<Greeting>, CallError> {
     opening.wire().speak_modern();
     let is_modern = |versions: &[String]| {
         versions.iter().any(|version| version == ProtocolVersion::V_2026_07_28.as_str())
     };
-    let probe = Limits { timeout: PROBE, cap: PROBE };
+    let probe = Limits { timeout: patience, cap: patience };
     let asked = opening.fast_lane();
     match asked.request("server/discover", &era::question(&plan.client), probe).await {
         Ok(result) => match serde_json::from_str::<era::Discovered>(result.get()) {

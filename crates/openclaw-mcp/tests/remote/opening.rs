@@ -88,6 +88,15 @@ async fn silence_to_the_modern_question_is_taken_for_a_no() {
 }
 
 #[tokio::test]
+async fn a_modern_server_that_is_slow_to_answer_is_asked_again_when_nothing_else_works() {
+    let slow = Script::new().modern().discover(Discover::DelayMs(3_000));
+    let connection = Connection::open(slow).await;
+    assert_eq!(connection.opened.known, MODERN);
+    assert_eq!(connection.echo("x").await, "x");
+    connection.close().await;
+}
+
+#[tokio::test]
 async fn what_is_known_is_not_asked_again() {
     let known = |plan: &mut openclaw_mcp::remote::RemotePlan| plan.known = Some(STREAMABLE);
     let connection = Connection::open_with(Script::new().legacy(), known).await;
