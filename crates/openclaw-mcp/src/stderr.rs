@@ -16,6 +16,9 @@ const LONGEST_LINE: usize = 2_000;
 const MARGIN: usize = 64 * 1024;
 /// How many lines are kept.
 const KEPT_LINES: usize = 50;
+/// How many lines of one reading are kept and logged: nobody reads more, and to look at each would keep
+/// others waiting.
+const LINES_AT_ONCE: usize = 200;
 /// How many lines are logged; what a server says beyond that is counted. It may be 100 MB.
 const LOGGED_LINES: usize = 1_000;
 
@@ -90,7 +93,17 @@ async fn drain(
             Ok(0) | Err(_) => break,
             Ok(read) => read,
         };
-        for piece in buffer[..read].split_inclusive(|byte| *byte == b'\n') {
+        let breaks = memchr::memchr_iter(b'\n', &buffer[..read]).count();
+        let left_out = breaks.saturating_sub(LINES_AT_ONCE);
+        if left_out > 0 {
+            log.line(&format!("[openclaw] {left_out} lines are left out here"));
+        }
+        for (at, piece) in buffer[..read].split_inclusive(|byte| *byte == b'\n').enumerate() {
+            if at < left_out {
+                lines += 1;
+                line.clear();
+                continue;
+            }
             let room = (LONGEST_LINE + MARGIN).saturating_sub(line.len());
             line.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.ends_with(b"\n") {
@@ -98,6 +111,10 @@ async fn drain(
                 note(&server, &line, lines, &last, &log);
                 line.clear();
             }
+        }
+        // There is more: others have their turn first, however much a server writes.
+        if read == buffer.len() {
+            tokio::task::yield_now().await;
         }
     }
     if !line.is_empty() {
@@ -157,6 +174,21 @@ mod tests {
         let text = format!("key=hunter22-and-more\n{before}hunter22-and-more\n");
         let lines = kept_by(log, text.as_bytes()).await;
         assert_eq!(lines, ["key=[REDACTED]", &format!("{before}[REDA")]);
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_while_a_server_floods_its_standard_error() {
+        let drained = kept(b"y\n".repeat(1_000_000).leak());
+        let others = async {
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = drained => panic!("it was read to its end before anybody else had a turn"),
+            () = others => {}
+        }
     }
 
     #[tokio::test]

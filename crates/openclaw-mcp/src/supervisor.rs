@@ -187,8 +187,9 @@ impl<C: Live> Supervisor<C> {
         let (publisher, snapshots) = watch::channel(nothing);
         let (sender, commands) = mpsc::channel(COMMANDS);
         let (observer, last_error) = (Box::new(observer), None);
+        let logged = State::Idle;
         let machine =
-            Machine { name, dial, backoff, commands, publisher, log, observer, last_error };
+            Machine { name, dial, backoff, commands, publisher, log, logged, observer, last_error };
         // It ends when the commands do, and publishes nothing any more then.
         tokio::spawn(machine.run(first));
         Self { commands: sender, snapshots }
@@ -231,6 +232,8 @@ struct Machine<D: Dial> {
     commands: mpsc::Receiver<Command>,
     publisher: watch::Sender<Snapshot<D::Connection>>,
     log: ServerLog,
+    /// The state that was logged last.
+    logged: State,
     observer: Box<dyn Fn(Change<'_>) + Send>,
     last_error: Option<Trouble>,
 }
@@ -355,21 +358,21 @@ impl<D: Dial> Machine<D> {
         }
     }
 
-    fn publish(&self, state: State, connection: Option<Arc<D::Connection>>) {
+    fn publish(&mut self, state: State, connection: Option<Arc<D::Connection>>) {
         let restarts = self.backoff.tries();
         let server = &self.name;
         let is_in_trouble = matches!(state, State::Restarting | State::NeedsAuth | State::Failed);
         let trouble = self.last_error.as_ref().filter(|_| is_in_trouble);
-        let before = self.publisher.borrow().state;
-        let is_change = before != state;
-        if is_change {
+        let is_change = self.publisher.borrow().state != state;
+        let logged = std::mem::replace(&mut self.logged, state);
+        if logged != state {
             match trouble {
                 Some(Trouble { message, .. }) => {
                     tracing::warn!(%server, ?state, restarts, error = %message);
                     self.log.line(&format!("[openclaw] {state:?}: {message}"));
                 }
                 // What never ran has nothing to tell.
-                None if before == State::Idle && state == State::Closed => {}
+                None if logged == State::Idle && state == State::Closed => {}
                 None => {
                     tracing::info!(%server, ?state, restarts);
                     self.log.line(&format!("[openclaw] {state:?}"));

@@ -86,6 +86,10 @@ pub(super) fn peek(line: &[u8]) -> Line<'_> {
     if first == Some(&b'[') {
         return serde_json::from_slice(line).map_or(Line::Garbage, Line::Batch);
     }
+    // Whatever else it is: some servers print without end.
+    if memchr::memchr(b'{', line).is_none() {
+        return Line::Garbage;
+    }
     // Text is looked at once for being such; in bytes, each of its parts would be.
     let envelope: Result<Envelope<'_>, _> = match std::str::from_utf8(line) {
         Ok(text) => serde_json::from_str(text),

@@ -12,6 +12,9 @@ use super::{Closed, MAX_MESSAGE};
 /// A buffer that has grown beyond this is given back when it is empty.
 const KEPT: usize = 256 * 1024;
 
+/// So many lines are looked at without a pause.
+const LINES_AT_ONCE: usize = 128;
+
 /// Reads until the output ends or `rmcp` is gone.
 pub(super) async fn read(
     mut output: impl AsyncRead + Unpin,
@@ -27,12 +30,17 @@ pub(super) async fn read(
             Ok(_) => queue.heard.note(),
             Err(error) => break broken(&error),
         }
-        let mut start = 0;
+        let (mut start, mut lines) = (0, 0);
         while let Some(end) = memchr::memchr(b'\n', &buffer[searched..]).map(|at| searched + at) {
             let line = &buffer[start..end];
             (start, searched) = (end + 1, end + 1);
             if deliver(line, None, &*queue, &to_rmcp).await.is_err() {
                 return queue.close(Closed::ByUs);
+            }
+            lines += 1;
+            // Others have their turn, however much a server writes.
+            if lines % LINES_AT_ONCE == 0 {
+                tokio::task::yield_now().await;
             }
         }
         buffer.drain(..start);
