@@ -46,7 +46,15 @@ pub(super) fn beside(
         let version = env!("CARGO_PKG_VERSION");
         let options = Options::new(running.url, running.token, version);
         let options = Options { connect_timeout: CONNECT, request_timeout: ANSWER, ..options };
-        let client = Client::connect(&options).await.ok()?;
+        let client = match Client::connect(&options).await {
+            Ok(client) => client,
+            Err(error) => {
+                let pid = running.pid;
+                let words = format!("the gateway (process {pid}) is not asked: {error}");
+                output.warning(&words);
+                return None;
+            }
+        };
         if !has_read(&client, &paths) || !client.has_method(Method::McpServers.name()) {
             return None;
         }
