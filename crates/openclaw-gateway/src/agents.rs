@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use openclaw_agent::{Fallback, Limits};
 use openclaw_config::{AgentConfig, ApprovalFallback, Config, ToolPolicy};
 use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::guard::Guard;
 use openclaw_mcp::toolset::ServerTools;
 use openclaw_secrets::{Environment, Resolver};
 use openclaw_tools::address::AllowPrivate;
@@ -25,6 +26,8 @@ pub(crate) struct Ground {
     pub(crate) environment: Environment,
     pub(crate) state: PathBuf,
     pub(crate) native_approvals: native::Approvals,
+    /// Who ends what runs if this program is itself killed.
+    pub(crate) guard: Guard,
 }
 
 /// The configuration in force, and the agents that follow from it.
@@ -167,6 +170,8 @@ fn native_tools(
     };
     setup.exec.timeout = wanted.exec.timeout;
     setup.exec.environment = ground.environment.for_child([]).into_iter().collect();
+    let guard = ground.guard.clone();
+    setup.exec.watch = Some(Arc::new(move |group| Box::new(guard.watch_group(group))));
     setup.web.max_chars = wanted.web_fetch.max_chars;
     setup.web.timeout = wanted.web_fetch.timeout;
     setup.web.allow_private = AllowPrivate::new(private.iter().map(String::as_str))?;

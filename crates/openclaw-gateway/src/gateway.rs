@@ -80,6 +80,7 @@ impl Gateway {
             environment,
             state: state.clone(),
             native_approvals: openclaw_tools::native::Approvals::default(),
+            guard: fleet.surroundings.guard.clone(),
         };
         let logs = fleet.folders.logs.clone();
         let (callers, elicitations) = (Arc::<Callers>::default(), Arc::<Elicitations>::default());

@@ -51,6 +51,11 @@ impl Mark {
         Self(filled.map_or_else(|_| String::new(), |()| hex(&random)))
     }
 
+    /// Of a process that was started without one.
+    pub(crate) fn none() -> Self {
+        Self(String::new())
+    }
+
     /// The value of the variable, if there is one.
     pub(crate) fn value(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|value| !value.is_empty())

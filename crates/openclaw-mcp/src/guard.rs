@@ -1,4 +1,4 @@
-//! Kills the servers of a program that was itself killed (L5).
+//! Kills the servers of a program that was itself killed, and whatever else it has started (L5).
 //!
 //! A program that dies by SIGKILL cannot clean up. So it keeps a tiny process beside itself, in a
 //! group of its own, whose input is a pipe that only the program holds. While it lives, it writes
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[cfg(unix)]
-use crate::descendants::Lineage;
+use crate::descendants::{Lineage, Mark};
 
 /// What is over sooner needs no guard.
 #[cfg(unix)]
@@ -96,6 +96,14 @@ impl Guard {
         if let Some(shared) = &self.shared {
             prepare(shared);
         }
+    }
+
+    /// Has the group of a process that was just started watched, until what is returned is dropped.
+    pub fn watch_group(&self, leader: u32) -> impl Send + Sync + use<> {
+        #[cfg(unix)]
+        return self.watch(&Lineage::of(leader, Mark::none()));
+        #[cfg(not(unix))]
+        let _ = leader;
     }
 
     /// Has a process group watched.

@@ -112,7 +112,7 @@ impl Process {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut command = CommandWrap::from(command);
         #[cfg(unix)]
-        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+        set_apart(&mut command);
         #[cfg(windows)]
         command.wrap(process_wrap::tokio::JobObject);
         // Has the runtime reap the leader if we end before it does.
@@ -272,6 +272,19 @@ impl Strays {
     fn ask_to_end(&self) {}
 
     fn kill(&self) {}
+}
+
+/// Puts a command into a group of its own. Where this program has a terminal, it gets a session of its own
+/// as well: otherwise it could write over what people are asked, and wait for what they type. A session
+/// costs a copy of this process, which is cheap enough where somebody sits.
+#[cfg(unix)]
+fn set_apart(command: &mut CommandWrap) {
+    let has_terminal = std::fs::File::open("/dev/tty").is_ok();
+    if has_terminal {
+        command.wrap(process_wrap::tokio::ProcessSession);
+    } else {
+        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+    }
 }
 
 fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {

@@ -61,6 +61,43 @@ fn a_killed_program_leaves_no_server_behind() {
 }
 
 #[test]
+fn a_killed_program_leaves_no_command_behind() {
+    let place = Place::new(&[]);
+    let config = serde_json::json!({
+        "agents": { "defaults": { "approval": { "fallback": "allow" }, "model": "offline" } },
+    });
+    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    let began = place.path("began");
+    let command = format!("echo $$ > '{}'; sleep 600; true", began.display());
+    let call = format!("/call exec {}", serde_json::json!({ "command": command }));
+    let mut child = place
+        .command(&["agent", "--message", &call])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let group = || fs::read_to_string(&began).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    let runs = || if group().is_some() { Vec::new() } else { vec![0] };
+    assert!(processes::wait_until_none(LONG, runs).is_empty(), "it never ran");
+    // The guard starts a moment later, and waits for words: the command is the first of them.
+    let waits = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.contains(") S ")
+    };
+    let is_watched = || match processes::children_of(child.id()) {
+        children if children.len() > 1 && children.iter().all(waits) => Vec::new(),
+        _ => vec![0],
+    };
+    assert!(processes::wait_until_none(LONG, is_watched).is_empty(), "nobody watches");
+    let group = group().unwrap();
+    assert!(!processes::in_group(group).is_empty());
+    signal(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    let left = processes::wait_until_none(LONG, || processes::in_group(group));
+    assert_eq!(left, Vec::<u32>::new());
+}
+
+#[test]
 fn a_server_that_hangs_at_the_start_can_be_interrupted() {
     let place = Place::new(&[]);
     let script = record(place.folder.path()).start_delay_ms(600_000).stderr_line("warming up");

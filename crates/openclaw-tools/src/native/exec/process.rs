@@ -37,8 +37,9 @@ impl Process {
         shell.current_dir(folder);
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut shell = CommandWrap::from(shell);
+        // Without a terminal: it could write over what people are asked, and wait for what they type.
         #[cfg(unix)]
-        shell.wrap(process_wrap::tokio::ProcessGroup::leader());
+        shell.wrap(process_wrap::tokio::ProcessSession);
         #[cfg(windows)]
         shell.wrap(process_wrap::tokio::JobObject);
         // Has the runtime reap the leader if we end before it does.
