@@ -12,13 +12,13 @@ use clap::{Args, Subcommand, ValueEnum};
   openclaw chat --session agent:main:holidays
   echo 'what time is it' | openclaw chat
 
-Without a model or a key, a stand-in answers that needs no network and really uses tools: try `what time
+Without a model or a key, a stand-in answers that needs no network and really uses tools: try `what time \
 is it`, or `add 2 and 3`.
 
-Keys: Tab completes, Ctrl-R searches what was typed before, Alt-Enter begins a new line, Ctrl-C ends the
+Keys: Tab completes, Ctrl-R searches what was typed before, Alt-Enter begins a new line, Ctrl-C ends the \
 turn, Ctrl-D leaves. Without a terminal each line of stdin is a message.
 
-Exit codes: 0 left, 1 a turn failed (without a terminal), 2 wrong usage, 3 no gateway, 78 the
+Exit codes: 0 left, 1 a turn failed (without a terminal), 2 wrong usage, 3 no gateway, 78 the \
 configuration has errors, 130 interrupted.")]
 pub(crate) struct ChatArgs {
     /// The conversation to go on with [default: the agent's main one]
@@ -36,10 +36,10 @@ pub(crate) struct ChatArgs {
   openclaw agent --message 'and times four?' --session agent:main:sums
   openclaw agent --message 'what time is it' --json | jq -r .text
 
-The answer goes to stdout; tool calls and all else to stderr. A call that needs somebody's approval is
+The answer goes to stdout; tool calls and all else to stderr. A call that needs somebody's approval is \
 asked for at the terminal; where there is none, what is configured holds.
 
-Exit codes: 0 ok, 1 the turn failed, 2 wrong usage, 3 no gateway, 5 timed out, 78 the configuration has
+Exit codes: 0 ok, 1 the turn failed, 2 wrong usage, 3 no gateway, 5 timed out, 78 the configuration has \
 errors, 130 interrupted.")]
 pub(crate) struct TurnArgs {
     /// What to say; `-` reads it from stdin
@@ -132,10 +132,10 @@ pub(crate) enum ExportFormat {
   openclaw gateway status
   openclaw gateway stop
 
-It runs until it gets SIGTERM or Ctrl-C; then turns under way have a moment to end. A second signal ends
+It runs until it gets SIGTERM or Ctrl-C; then turns under way have a moment to end. A second signal ends \
 it at once. SIGHUP reads the configuration again.
 
-Exit codes of `run`: 0 stopped, 1 it could not start, 3 a gateway runs already, or the port is taken, 78
+Exit codes of `run`: 0 stopped, 1 it could not start, 3 a gateway runs already, or the port is taken, 78 \
 the configuration has errors."
 )]
 pub(crate) struct GatewayArgs {
@@ -153,7 +153,7 @@ pub(crate) enum GatewayCommand {
   openclaw gateway run --port 0
   openclaw gateway run --bind 0.0.0.0
 
-Clients on this machine find it by themselves. From other machines it can be reached only if `--bind` (or
+Clients on this machine find it by themselves. From other machines it can be reached only if `--bind` (or \
 `gateway.bind`) says so, and then with the token that lies in the state folder.")]
     Run(RunArgs),
     /// Tell whether a gateway runs, and how it is

@@ -37,11 +37,12 @@ pub(crate) enum McpCommand {
     List(ListArgs),
     /// Add a server to the configuration file
     #[command(after_help = "Examples:
-  openclaw mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/docs
-  openclaw mcp add github --url https://api.example.com/mcp --header 'Authorization: Bearer secret://env/GITHUB_TOKEN'
-  openclaw mcp add mail --env MAIL_PASSWORD=secret://keychain/mail -- mail-mcp --verbose
+  openclaw mcp add time -- uvx mcp-server-time
+  openclaw mcp add github --url https://api.example.com/mcp \\
+    --header 'Authorization: Bearer secret://env/GITHUB_TOKEN'
+  openclaw mcp add mail --env PASSWORD=secret://keychain/mail -- mail-mcp -v
 
-Comments, order and formatting of the file stay as they are. Nothing is written if the result would
+Comments, order and formatting of the file stay as they are. Nothing is written if the result would \
 have errors. Once it is written, the server is tried; the entry stays, however that goes.
 
 Exit codes: 0 added, 1 there is one of that name, 2 wrong usage, 78 the configuration has errors.")]
@@ -77,14 +78,14 @@ Exit codes: 0 added, 1 it is there already, 2 wrong usage, 78 the configuration 
     },
     /// Add servers that other programs on this machine use
     #[command(after_help = "Examples:
-  openclaw mcp import                      Show what is there, and ask what to add
+  openclaw mcp import                      What is there? Which to add?
   openclaw mcp import --from cursor --all  All that Cursor has
   openclaw mcp import github files         These two
   openclaw mcp import --dry-run --json     For programs
 
 Their files are only read. Looked at are the files of the user and those in the current folder.
 
-Exit codes: 0 all went well, 1 a server that was picked cannot be added, 2 wrong usage, 78 the
+Exit codes: 0 all went well, 1 a server that was picked cannot be added, 2 wrong usage, 78 the \
 configuration has errors. `--all` leaves out what cannot be added, and says so.")]
     Import(ImportArgs),
 }

@@ -30,20 +30,20 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "openclaw", version, styles = STYLES, arg_required_else_help = true)]
 #[command(after_help = "Examples:
-  openclaw chat                       Talk to an agent that uses the tools of MCP servers
+  openclaw chat                       Talk to an agent that uses MCP tools
   openclaw agent --message 'add 2 and 3'
-  openclaw gateway                    Keep agents and servers running, for all front ends
-  openclaw status                     How everything is, and what to do about it
-  openclaw mcp servers                Start all MCP servers, and show how they are
+  openclaw gateway                    Keep agents and servers running
+  openclaw status                     How everything is
+  openclaw mcp servers                Start all MCP servers; how are they?
   openclaw mcp call demo add a=5 b=7  Call a tool
   openclaw mcp import                 Add the servers that other programs use
   openclaw mcp add time -- uvx mcp-server-time
-  openclaw config validate            Check the configuration; all problems at once
-  openclaw config show                What is in force, and where each value comes from
+  openclaw config validate            Check the configuration
+  openclaw config show                What is in force, and why
   openclaw secrets check              Does every secret:// reference resolve?
   openclaw completions bash           Print completions for the shell
 
-Exit codes: 0 all went well, 1 it did not, 2 wrong usage, 78 the configuration has errors. Those of
+Exit codes: 0 all went well, 1 it did not, 2 wrong usage, 78 the configuration has errors. Those of \
 commands that talk to servers: `openclaw mcp --help`.")]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -149,7 +149,7 @@ Exit codes: 0 all is well, 1 something is not.")]
   openclaw mcp doctor
   openclaw mcp add time -- uvx mcp-server-time
 
-Exit codes: 0 ok, 1 it failed, 2 wrong usage, 3 a server is not available, 4 not allowed, 5 timed out,
+Exit codes: 0 ok, 1 it failed, 2 wrong usage, 3 a server is not available, 4 not allowed, 5 timed out, \
 78 the configuration has errors, 130 interrupted."
     )]
     Mcp(McpCommand),
@@ -171,12 +171,12 @@ Exit codes: 0 ok, 1 it failed, 2 wrong usage, 3 a server is not available, 4 not
     #[command(after_help = "Example:
   openclaw mcp add demo -- openclaw demo-server
 
-Its tools: echo, add, now, count. It also has a resource and a prompt, needs no network and changes
+Its tools: echo, add, now, count. It also has a resource and a prompt, needs no network and changes \
 nothing. Without a configuration file it is the server that there is. It ends when stdin closes.")]
     DemoServer,
     /// Print completions for a shell
     #[command(after_help = "Examples:
-  openclaw completions bash > ~/.local/share/bash-completion/completions/openclaw
+  source <(openclaw completions bash)
   openclaw completions zsh > ~/.zfunc/_openclaw
   openclaw completions fish > ~/.config/fish/completions/openclaw.fish")]
     Completions {
@@ -226,7 +226,7 @@ pub(crate) enum SecretsCommand {
     /// Try to resolve secrets; values are never shown
     #[command(after_help = "Examples:
   openclaw secrets check
-  openclaw secrets check secret://env/GITHUB_TOKEN secret://vault/kv/github#token
+  openclaw secrets check secret://env/TOKEN secret://vault/kv/github#token
 
 Exit codes: 0 all resolve, 1 some do not, 78 the configuration has errors.")]
     Check {
@@ -234,4 +234,42 @@ Exit codes: 0 all resolve, 1 some do not, 78 the configuration has errors.")]
         #[arg(value_name = "REF")]
         references: Vec<String>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// The narrowest terminal that help is written for.
+    const NARROW: usize = 80;
+
+    fn for_each(command: &clap::Command, look: &mut dyn FnMut(&str, &str)) {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        look(command.get_name(), &text);
+        command.get_subcommands().for_each(|inner| for_each(inner, look));
+    }
+
+    /// What is broken by hand is broken again for a narrow terminal, in the middle of a line.
+    #[test]
+    fn paragraphs_of_help_are_broken_by_the_terminal_alone() {
+        for_each(&Cli::command(), &mut |name, text| {
+            let lines: Vec<&str> = text.lines().collect();
+            for pair in lines.windows(2) {
+                let is_text = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                let is_broken = is_text(pair[0]) && is_text(pair[1]);
+                assert!(!is_broken, "{name}: {pair:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn examples_fit_a_narrow_terminal() {
+        for_each(&Cli::command(), &mut |name, text| {
+            for line in text.lines().filter(|line| line.starts_with(' ')) {
+                assert!(line.chars().count() <= NARROW, "{name}: {line}");
+            }
+        });
+    }
 }

@@ -53,7 +53,7 @@ pub(crate) struct ServersArgs {
   openclaw mcp tools
   openclaw mcp tools demo --schema
 
-Exit codes: 0 listed, 2 there is no such server, 3 no server is available, 78 the configuration has
+Exit codes: 0 listed, 2 there is no such server, 3 no server is available, 78 the configuration has \
 errors.")]
 pub(crate) struct ToolsArgs {
     /// Only the tools of this server
@@ -81,14 +81,14 @@ pub(crate) struct ToolsArgs {
   openclaw mcp call mcp_demo_echo text=@letter.txt
   openclaw mcp call files write path=a.json content:='\"[1, 2]\"'
 
-Arguments are key=value, with the type that the tool's schema asks for; key:=JSON is taken as JSON,
-key=@FILE is the text of a file. Or all of them are one JSON object, on the command line or, for `-`,
+Arguments are key=value, with the type that the tool's schema asks for; key:=JSON is taken as JSON, \
+key=@FILE is the text of a file. Or all of them are one JSON object, on the command line or, for `-`, \
 on stdin.
 
-The tool's text goes to stdout. It comes from outside; `--raw` shows it as a model would see it. All of
+The tool's text goes to stdout. It comes from outside; `--raw` shows it as a model would see it. All of \
 `--json` is untrusted, too; its `structuredContent` is as the server sent it.
 
-Exit codes: 0 ok, 1 the tool failed, 2 wrong usage, 3 the server is not available, 4 not allowed,
+Exit codes: 0 ok, 1 the tool failed, 2 wrong usage, 3 the server is not available, 4 not allowed, \
 5 timed out, 78 the configuration has errors."
 )]
 pub(crate) struct CallArgs {
@@ -275,7 +275,7 @@ pub(crate) struct LogsArgs {
   openclaw mcp doctor
   openclaw mcp doctor github
 
-Exit codes: 0 all is well, 1 something is not, 2 there is no such server, 78 the configuration has
+Exit codes: 0 all is well, 1 something is not, 2 there is no such server, 78 the configuration has \
 errors.")]
 pub(crate) struct DoctorArgs {
     /// Only this server
