@@ -252,15 +252,6 @@ pub(crate) fn cut_front(text: &str, room: usize) -> String {
     format!("…{kept}")
 }
 
-/// A line that fits, of which beginning and end say most.
-pub(crate) fn cut_middle(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    let front: String = text.chars().take(room / 3).collect();
-    format!("{front}{}", cut_front(text, room.saturating_sub(room / 3)))
-}
-
 /// A column of a table whose rows stay in their lines.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
@@ -343,9 +334,8 @@ mod tests {
     fn a_text_is_cut_where_it_says_least() {
         assert_eq!((cut("abcdef", 4), cut("abcd", 4)), ("abc…".to_owned(), "abcd".to_owned()));
         assert_eq!(cut_front("/a/b/openclaw.json:7", 8), "….json:7");
-        assert_eq!(cut_middle("demo://resource/notes.md", 12), "demo…otes.md");
         for room in 0..8 {
-            for cut in [cut, cut_front, cut_middle] {
+            for cut in [cut, cut_front] {
                 assert!(cut("0123456789", room).chars().count() <= room.max(1), "{room}");
             }
         }

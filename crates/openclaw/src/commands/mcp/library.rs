@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::{self, Gathered};
 use openclaw_protocol::Method;
@@ -23,14 +22,14 @@ use super::{answer, arguments};
 use crate::cli::{PromptArgs, PromptsArgs, ReadArgs, ResourcesArgs};
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{Column, Output, cut, cut_middle, fit, printable};
+use crate::output::{FAINT, Output, cut, printable};
 
-/// The server, what it has, and what that is.
-const COLUMNS: [Column; 3] = [
-    Column { widths: [16, 10], cut },
-    Column { widths: [40, 24], cut: cut_middle },
-    Column { widths: [20, 10], cut },
-];
+/// A description with less room than this says nothing.
+const LEAST_DESCRIPTION: usize = 12;
+/// So much room is kept for descriptions beside what is longer than most.
+const DESCRIPTION_ROOM: usize = 30;
+/// No address or name is longer. It is typed as it is shown, so it is not cut for the terminal's sake.
+const NAME_CHARS: usize = 8 * 1024;
 /// How much of a description is shown.
 const DESCRIPTION_CHARS: usize = 400;
 
@@ -157,16 +156,36 @@ fn show_rows(rows: &[[String; 3]], what: &str, output: &mut Output) -> Exit {
         output.line(format_args!("There are no {what}."));
         return Exit::Ok;
     }
-    let clean = |text: &str| clean_line(Untrusted::new(text), DESCRIPTION_CHARS);
-    let rows = rows.iter().map(|[server, it, about]| vec![server.clone(), clean(it), clean(about)]);
-    let rows = fit(&rows.collect::<Vec<_>>(), &COLUMNS, output.width());
-    output.table(rows.into_iter().map(|row| {
-        let mut cells: Vec<Cell> = row.iter().map(|text| Cell::new(printable(text))).collect();
-        let server = cells.remove(0);
-        cells.insert(0, server.add_attribute(Attribute::Dim));
-        cells
-    }));
+    let clean = |text: &str, most| printable(&clean_line(Untrusted::new(text), most)).into_owned();
+    let rows = rows.iter().map(|[server, it, about]| {
+        [server.clone(), clean(it, NAME_CHARS), clean(about, DESCRIPTION_CHARS)]
+    });
+    for [server, rest] in aligned(&rows.collect::<Vec<_>>(), output.width().into()) {
+        output.line(format_args!(" {FAINT}{server}{FAINT:#}{rest}"));
+    }
     Exit::Ok
+}
+
+/// Rows in columns: the server, and behind it what it has and what that is. Where it is narrow, the
+/// description gives way.
+fn aligned(rows: &[[String; 3]], width: usize) -> Vec<[String; 2]> {
+    let chars = |text: &str| text.chars().count();
+    let servers = rows.iter().map(|[server, ..]| chars(server)).max().unwrap_or(0);
+    let room = width.saturating_sub(servers + 3);
+    // One that is very long must not push away the descriptions of all others.
+    let lengths = || rows.iter().map(|[_, it, _]| chars(it));
+    let fitting = lengths().filter(|length| length + 2 + DESCRIPTION_ROOM <= room).max();
+    let column = fitting.unwrap_or(0);
+    let row = |[server, it, about]: &[String; 3]| {
+        let gap = " ".repeat(servers - chars(server) + 2);
+        let room = room.saturating_sub(chars(it).max(column) + 2);
+        let rest = match room {
+            ..LEAST_DESCRIPTION => it.clone(),
+            room => format!("{it:column$}  {}", cut(about, room)),
+        };
+        [server.clone(), format!("{gap}{}", rest.trim_end())]
+    };
+    rows.iter().map(row).collect()
 }
 
 fn in_ms(time: Duration) -> u64 {
@@ -242,4 +261,41 @@ pub(super) fn prompt(
             }
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: &str = "demo://resource/static/document/architecture-of-everything.md";
+
+    fn shown(width: usize) -> Vec<String> {
+        let row =
+            |it: &str| ["files", it, "What it is, in many words that go on"].map(str::to_owned);
+        let rows = aligned(&[row("demo://notes"), row(LONG)], width);
+        rows.into_iter().map(|row| row.concat()).collect()
+    }
+
+    #[test]
+    fn an_address_is_never_cut_and_the_description_gives_way() {
+        for width in 20..160 {
+            let rows = shown(width);
+            assert!(
+                rows[0].contains("demo://notes") && rows[1].contains(LONG),
+                "{width}: {rows:?}"
+            );
+            let is_longer = |row: &&String| row.chars().count() + 1 > width;
+            let too_long: Vec<&String> = rows.iter().filter(is_longer).collect();
+            assert!(too_long.iter().all(|row| row.ends_with("://notes") || row.ends_with(LONG)));
+        }
+        assert_eq!(shown(70)[1], format!("files  {LONG}"));
+    }
+
+    #[test]
+    fn one_long_address_leaves_the_descriptions_of_the_others() {
+        assert_eq!(shown(80)[0], "files  demo://notes  What it is, in many words that go on");
+        let column = |row: &str| row.find("What");
+        let rows = shown(140);
+        assert_eq!(column(&rows[0]), column(&rows[1]), "{rows:?}");
+    }
 }
