@@ -2,11 +2,12 @@
 //! that would command a terminal.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_mcp::supervisor::Trouble;
 use openclaw_protocol::mcp::{AuthResult, RefreshResult, Refreshed, Tool, ToolsResult};
 
 use super::Done;
+use crate::mcp::{auth as auth_kind, state, telling_line};
 
 /// How much of a line from outside is shown.
 const LINE: usize = 300;
@@ -75,35 +76,13 @@ fn server(status: &ServerStatus, column: usize) -> String {
 
 fn told(trouble: &Trouble, indent: &str) -> String {
     let mut text = format!("\n{indent}✗ {}", clean(&trouble.message, LINE));
-    if let Some(line) = trouble.last_lines.last() {
+    if let Some(line) = telling_line(&trouble.last_lines) {
         text.push_str(&format!("\n{indent}| {}", clean(line, LINE)));
     }
     if let Some(hint) = &trouble.hint {
         text.push_str(&format!("\n{indent}→ {}", clean(hint, LINE)));
     }
     text
-}
-
-fn state(status: &ServerStatus) -> String {
-    match (status.state, status.pid) {
-        (ServerState::Ready, Some(pid)) => format!("Running (PID {pid})"),
-        (ServerState::Ready, None) => "Connected".to_owned(),
-        (ServerState::Disabled, _) => "Disabled".to_owned(),
-        (ServerState::Idle, _) => "Idle (starts when it is used)".to_owned(),
-        (ServerState::Connecting, _) => "Connecting".to_owned(),
-        (ServerState::NeedsAuth, _) => "Needs a login".to_owned(),
-        (ServerState::Restarting, _) => "Failed (it is tried again)".to_owned(),
-        (ServerState::Failed, _) => "Failed".to_owned(),
-        (ServerState::Closed, _) => "Disconnected".to_owned(),
-    }
-}
-
-fn auth_kind(auth: AuthKind) -> &'static str {
-    match auth {
-        AuthKind::None => "None",
-        AuthKind::ApiKey => "API Key",
-        AuthKind::Header => "Header",
-    }
 }
 
 fn tools(result: &ToolsResult) -> String {

@@ -7,6 +7,7 @@ mod lists;
 mod outcome;
 mod problem;
 mod refresh;
+mod shown;
 
 pub use call::{Hand, call, changed, find, prompt, read};
 pub(crate) use gather::unknown;
@@ -16,3 +17,4 @@ pub(crate) use lists::{known_anywhere, servers_as};
 pub use outcome::outcome;
 pub use problem::{Problem, ProblemKind};
 pub use refresh::{not_refreshed, refreshed};
+pub use shown::{auth, state, telling_line, with_try};

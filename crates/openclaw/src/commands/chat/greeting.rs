@@ -7,7 +7,7 @@ use openclaw_protocol::{AskError, Method};
 use super::Chat;
 use crate::commands::link::look;
 use crate::commands::talk::Server;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG};
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING};
 
 /// How much of a path, a name or a reason is shown.
 const LINE_CHARS: usize = 200;
@@ -61,13 +61,16 @@ pub(super) fn server_line(server: &Server) -> String {
         ("✓", GOOD)
     } else if server.is_starting() || server.is_resting() {
         ("·", FAINT)
+    } else if server.is_restarting() {
+        ("↻", WARNING)
     } else {
         ("✗", BAD)
     };
     let (name, words) = (line(&server.name), line(&server.words()));
     let hint = server.last_error.as_ref().and_then(|trouble| trouble.hint.as_deref());
-    let hint =
-        hint.filter(|_| style == BAD).map(|hint| format!(" {FAINT}({}){FAINT:#}", line(hint)));
+    let hint = hint
+        .filter(|_| style == BAD || style == WARNING)
+        .map(|hint| format!(" {FAINT}({}){FAINT:#}", line(hint)));
     format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}  {words}{}", hint.unwrap_or_default())
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use openclaw_gateway::mcp;
-use openclaw_mcp::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use openclaw_gateway::mcp::{self, auth, state, telling_line};
+use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_protocol::Method;
 use openclaw_protocol::mcp::{ServersParams, ServersResult};
 use serde_json::json;
@@ -13,7 +13,7 @@ use super::host::{Need, with_session};
 use crate::cli::ServersArgs;
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, cut, lines_of, printable};
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING, cut, lines_of, printable};
 
 /// The names' column is at least as wide as this, and no wider than that.
 const NAME_COLUMN: (usize, usize) = (14, 30);
@@ -103,6 +103,7 @@ fn show_one(status: &ServerStatus, column: usize, output: &mut Output) {
     let style = match status.state {
         ServerState::Ready => GOOD,
         ServerState::Disabled | ServerState::Idle | ServerState::Connecting => FAINT,
+        ServerState::Restarting => WARNING,
         _ => BAD,
     };
     let beside = column > INDENT && !target.is_empty();
@@ -119,8 +120,9 @@ fn show_one(status: &ServerStatus, column: usize, output: &mut Output) {
             }
         }
     }
-    let rest = format!(" | Auth: {} | Tools: {}", auth(status.auth), status.tools);
-    let state = cut(&state(status), room.saturating_sub("Status: ".len() + rest.len()));
+    let room_after_label = room.saturating_sub("Status: ".len());
+    let state = cut(&state(status), room_after_label);
+    let rest = beside_state(status, room_after_label.saturating_sub(state.chars().count()));
     output.line(format_args!("  {:column$}Status: {style}{state}{style:#}{rest}", ""));
     let Some(trouble) = &status.last_error else { return };
     let mut tell = |mark: &str, text: &str| {
@@ -130,7 +132,7 @@ fn show_one(status: &ServerStatus, column: usize, output: &mut Output) {
         }
     };
     tell("✗", &trouble.message);
-    if let Some(line) = trouble.last_lines.last() {
+    if let Some(line) = telling_line(&trouble.last_lines) {
         tell("|", line);
     }
     if let Some(hint) = &trouble.hint {
@@ -138,24 +140,11 @@ fn show_one(status: &ServerStatus, column: usize, output: &mut Output) {
     }
 }
 
-/// A state in the words of a list.
-pub(super) fn state(status: &ServerStatus) -> String {
-    match (status.state, status.pid) {
-        (ServerState::Ready, Some(pid)) => format!("Running (PID {pid})"),
-        (ServerState::Ready, None) => "Connected".to_owned(),
-        (ServerState::Disabled, _) => "Disabled".to_owned(),
-        (ServerState::Idle, _) => "Idle (starts when it is used)".to_owned(),
-        (ServerState::Connecting, _) => "Connecting".to_owned(),
-        (ServerState::NeedsAuth, _) => "Needs a login".to_owned(),
-        (ServerState::Restarting | ServerState::Failed, _) => "Failed".to_owned(),
-        (ServerState::Closed, _) => "Closed".to_owned(),
-    }
-}
-
-pub(super) fn auth(auth: AuthKind) -> &'static str {
-    match auth {
-        AuthKind::None => "None",
-        AuthKind::ApiKey => "API Key",
-        AuthKind::Header => "Header",
-    }
+/// What follows upon the state: where it is narrow, how many tools there are counts for more than how we
+/// log in.
+fn beside_state(status: &ServerStatus, room: usize) -> String {
+    let (auth, tools) = (auth(status.auth), status.tools);
+    let all = format!(" | Auth: {auth} | Tools: {tools}");
+    let fewer = format!(" | Tools: {tools}");
+    [all, fewer].into_iter().find(|text| text.chars().count() <= room).unwrap_or_default()
 }

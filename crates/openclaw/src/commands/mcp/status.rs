@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_gateway::mcp::{auth, state};
 use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_protocol::Method;
 use openclaw_protocol::mcp::ServerParams;
@@ -12,7 +13,6 @@ use serde_json::json;
 
 use super::beside::beside;
 use super::host::{Need, Session, unknown_server, with_session};
-use super::servers::{auth, state};
 use crate::cli::StatusArgs;
 use crate::edge::Edge;
 use crate::exit::Exit;

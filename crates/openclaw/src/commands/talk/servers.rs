@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openclaw_gateway::mcp::with_try;
 use openclaw_protocol::mcp::{ServersParams, ServersResult};
 use openclaw_protocol::{AskError, Heard, Method, Surface, names};
 use serde::Deserialize;
@@ -17,6 +18,7 @@ pub(crate) struct Server {
     pub(crate) name: String,
     pub(crate) state: String,
     pub(crate) tools: usize,
+    pub(crate) restarts: u32,
     pub(crate) last_error: Option<Trouble>,
 }
 
@@ -37,6 +39,11 @@ impl Server {
         self.state == "ready"
     }
 
+    /// Whether it was lost, and is tried again.
+    pub(crate) fn is_restarting(&self) -> bool {
+        self.state == "restarting"
+    }
+
     /// Whether it rests, and that is as it should be.
     pub(crate) fn is_resting(&self) -> bool {
         matches!(self.state.as_str(), "idle" | "disabled" | "closed")
@@ -54,13 +61,17 @@ impl Server {
                 let hint = self.last_error.as_ref().and_then(|trouble| trouble.hint.as_deref());
                 hint.map_or("needs a login".to_owned(), |hint| format!("needs a login: {hint}"))
             }
-            state => {
-                let again = if state == "restarting" { "; it is tried again" } else { "" };
+            "restarting" => {
+                let words = with_try("restarting", self.restarts);
                 match &self.last_error {
-                    Some(trouble) => format!("{}{again}", trouble.message),
-                    None => format!("is not available{again}"),
+                    Some(trouble) => format!("{words}: {}", trouble.message),
+                    None => words,
                 }
             }
+            _ => match &self.last_error {
+                Some(trouble) => trouble.message.clone(),
+                None => "is not available".to_owned(),
+            },
         }
     }
 }
@@ -98,5 +109,22 @@ pub(crate) async fn settled(surface: &dyn Surface, agent: Option<&str>, limit: D
         if !timeout_at(deadline, changed).await.unwrap_or(false) {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_tried_again_is_said_to_restart_and_why() {
+        let message = "it ended with code 1".to_owned();
+        let last_error = Some(Trouble { message, hint: None });
+        let lost = Server { state: "restarting".to_owned(), last_error, ..Server::default() };
+        assert_eq!(lost.words(), "restarting: it ended with code 1");
+        let again = Server { restarts: 2, ..lost.clone() };
+        assert_eq!(again.words(), "restarting (try 2): it ended with code 1");
+        let given_up = Server { state: "failed".to_owned(), ..lost };
+        assert_eq!(given_up.words(), "it ended with code 1");
     }
 }

@@ -7,18 +7,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use openclaw_gateway::mcp::with_try;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::supervisor::State;
 use openclaw_mcp::wire::Progress;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::output::{BAD, FAINT, GOOD, STRONG, colour_wanted, plural, printable};
+use crate::output::{BAD, FAINT, GOOD, STRONG, WARNING, colour_wanted, cut, plural, printable};
 
 /// What takes less is not worth a line.
 const QUIET: Duration = Duration::from_millis(300);
 /// How often the lines are drawn.
 const EVERY: Duration = Duration::from_millis(100);
+/// Names take no wider a column.
+const NAME_COLUMN: usize = 30;
 const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// The lines below the cursor's place. A clone draws on the same.
@@ -131,8 +134,10 @@ impl Screen {
         }
         // More lines than the terminal has cannot be drawn over.
         let fitting = height.saturating_sub(2).max(1);
+        let column = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
+        let column = column.min(NAME_COLUMN);
         for line in lines.iter().take(fitting) {
-            let _ = writeln!(text, "\x1b[2K{}", line.shown(width, colour_wanted()));
+            let _ = writeln!(text, "\x1b[2K{}", line.shown(column, width, colour_wanted()));
         }
         text.push_str("\x1b[J");
         let mut stderr = std::io::stderr().lock();
@@ -207,7 +212,13 @@ impl Starting {
                 let tools = self.server.shelf().inventory().tools.len();
                 ('✓', GOOD, format!("{} ({took})", plural(tools, "tool")))
             }
-            State::NeedsAuth | State::Restarting | State::Failed | State::Closed => {
+            State::Restarting => {
+                let words = with_try("restarting", snapshot.restarts);
+                let why =
+                    snapshot.last_error.map(|trouble| format!("{words}: {}", trouble.message));
+                (wheel, WARNING, why.unwrap_or(words))
+            }
+            State::NeedsAuth | State::Failed | State::Closed => {
                 let why = snapshot.last_error.map(|trouble| trouble.message);
                 ('✗', BAD, why.unwrap_or_else(|| "not available".to_owned()))
             }
@@ -217,18 +228,45 @@ impl Starting {
 }
 
 impl Line {
-    /// Cut, so that it takes one line of the terminal.
-    fn shown(&self, width: usize, colour: bool) -> String {
+    /// Cut, so that it takes one line of the terminal; names take a column so wide.
+    fn shown(&self, column: usize, width: usize, colour: bool) -> String {
         let Self { mark, style, name, rest } = self;
         let room = width.saturating_sub(4);
-        let name: String = name.chars().take(room).collect();
-        let room = room.saturating_sub(name.chars().count() + 2);
-        let rest = printable(rest).replace('\n', " ");
-        let rest: String = rest.chars().take(room).collect();
+        let column = column.min(room / 2);
+        let name = cut(name, column);
+        let rest = cut(&printable(rest), room.saturating_sub(column + 2));
+        // What fills the column is not part of the name.
+        let gap = " ".repeat(column.saturating_sub(name.chars().count()) + 2);
         if colour {
-            format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}  {FAINT}{rest}{FAINT:#}")
+            format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}{gap}{FAINT}{rest}{FAINT:#}")
         } else {
-            format!("{mark} {name}  {rest}")
+            format!("{mark} {name}{gap}{rest}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str, rest: &str) -> Line {
+        Line { mark: '✓', style: GOOD, name: name.to_owned(), rest: rest.to_owned() }
+    }
+
+    #[test]
+    fn names_stand_in_a_column_and_what_does_not_fit_ends_with_an_ellipsis() {
+        assert_eq!(line("a", "4 tools").shown(5, 40, false), "✓ a      4 tools");
+        assert_eq!(line("files", "4 tools").shown(5, 40, false), "✓ files  4 tools");
+        assert_eq!(line("a", "a long reason").shown(5, 20, false), "✓ a      a long r…");
+        assert_eq!(line("a-long-name", "x").shown(5, 20, false), "✓ a-lo…  x");
+    }
+
+    #[test]
+    fn a_line_never_takes_more_than_one_line_of_the_terminal() {
+        for width in 8..60 {
+            let shown =
+                line("a-rather-long-name", "and a rather long reason").shown(18, width, false);
+            assert!(shown.chars().count() <= width, "{width}: {shown}");
         }
     }
 }
