@@ -289,8 +289,40 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// `Bearer ${TOKEN}` as `[REDACTED] ${TOKEN}`: references as they stand, nothing else.
+/// `Bearer ${TOKEN}` as `[REDACTED] ${TOKEN}`: references as they stand, nothing else. What one falls
+/// back on may be a credential.
 pub(crate) fn references_only(written: &str) -> String {
-    let shown = |word| if is_reference_word(word) || word.is_empty() { word } else { REDACTED };
+    let shown = |word: &str| match default_hidden(word) {
+        Some(reference) => reference,
+        None if is_reference_word(word) || word.is_empty() => word.to_owned(),
+        None => REDACTED.to_owned(),
+    };
     written.split(' ').map(shown).collect::<Vec<_>>().join(" ")
+}
+
+/// `${TOKEN:-hunter2}` as `${TOKEN:-…}`.
+fn default_hidden(word: &str) -> Option<String> {
+    let (name, default) = word.strip_prefix("${")?.strip_suffix('}')?.split_once(":-")?;
+    let reference = format!("${{{name}}}");
+    let is_hidden = !default.is_empty() && is_reference_word(&reference);
+    is_hidden.then(|| format!("${{{name}:-…}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_shown_and_what_it_falls_back_on_is_not() {
+        for (written, shown) in [
+            ("Bearer ${TOKEN}", "[REDACTED] ${TOKEN}"),
+            ("Bearer ${TOKEN:-hunter2}", "[REDACTED] ${TOKEN:-…}"),
+            ("${TOKEN:-}", "${TOKEN:-}"),
+            ("${A:-x}${B:-hunter2}", "${A:-…}"),
+            ("${to ken:-hunter2}", "[REDACTED] [REDACTED]"),
+            ("x${TOKEN:-hunter2}", "[REDACTED]"),
+        ] {
+            assert_eq!(references_only(written), shown, "{written}");
+        }
+    }
 }

@@ -81,6 +81,9 @@ fn run(
         let picked = pick::all(candidates, args.force);
         if !output.json {
             show::left_out(candidates, &picked, output);
+            if picked.is_empty() && !candidates.is_empty() && !args.dry_run {
+                output.line("\nNothing is new.");
+            }
         }
         picked
     } else if is_asked {

@@ -11,6 +11,8 @@ use crate::typed_ahead;
 
 /// Nobody types more than this.
 const MAX_ANSWER_BYTES: u64 = 4096;
+/// Who cannot be understood so often is asked no more.
+const MAX_QUESTIONS: usize = 5;
 
 /// All that can be added. Of those with one name the first counts.
 pub(super) fn all(candidates: &[Candidate], force: bool) -> Vec<&Candidate> {
@@ -77,21 +79,14 @@ pub(super) fn ask<'c>(
         output.line("\nNothing is new.");
         return Ok(Vec::new());
     }
-    let stdin = io::stdin();
-    if !stdin.is_terminal() {
+    if !io::stdin().is_terminal() {
         output.line("\nTo add some: `openclaw mcp import NAME…`; to add all: `--all`.");
         return Ok(Vec::new());
     }
     typed_ahead::forget();
-    output.prompt("\nWhich to add? (numbers, `all`, or Enter for none) ");
-    let mut answer = String::new();
-    if let Err(error) = stdin.lock().take(MAX_ANSWER_BYTES).read_line(&mut answer) {
-        output.problem(&format!("the answer cannot be read: {error}"), None);
-        return Err(Exit::Failed);
-    }
-    match numbers(&answer, candidates.len()) {
-        Ok(Answer::All) => Ok(all(candidates, force)),
-        Ok(Answer::These(numbers)) => {
+    match answer(candidates.len(), output)? {
+        Answer::All => Ok(all(candidates, force)),
+        Answer::These(numbers) => {
             let mut picked: Vec<&Candidate> = Vec::new();
             for candidate in numbers.iter().map(|number| &candidates[number - 1]) {
                 if picked.iter().any(|other| other.found.name == candidate.found.name) {
@@ -103,12 +98,27 @@ pub(super) fn ask<'c>(
             }
             Ok(picked)
         }
-        Err(word) => {
-            let hint = format!("numbers from 1 to {}, or `all`", candidates.len());
-            output.problem(&format!("`{word}` is not one of them"), Some(&hint));
-            Err(Exit::Usage)
+    }
+}
+
+/// Asks until the answer can be understood, a few times.
+fn answer(count: usize, output: &mut Output) -> Result<Answer, Exit> {
+    for _ in 0..MAX_QUESTIONS {
+        output.prompt("\nWhich to add? (numbers, `all`, or Enter for none) ");
+        let mut answer = String::new();
+        if let Err(error) = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer) {
+            output.problem(&format!("the answer cannot be read: {error}"), None);
+            return Err(Exit::Failed);
+        }
+        match numbers(&answer, count) {
+            Ok(answer) => return Ok(answer),
+            Err(word) => {
+                let hint = format!("numbers from 1 to {count}, or `all`");
+                output.problem(&format!("`{word}` is not one of them"), Some(&hint));
+            }
         }
     }
+    Err(Exit::Usage)
 }
 
 /// Two servers cannot have one name, though they may have been written differently elsewhere.

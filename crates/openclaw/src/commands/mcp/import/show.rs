@@ -7,7 +7,10 @@ use openclaw_config::import::{BrokenFile, Standing};
 use serde_json::{Map, Value, json};
 
 use super::Candidate;
-use crate::output::{FAINT, Output, printable};
+use crate::output::{FAINT, Output, lines_of, printable};
+
+/// How far remarks are moved in.
+const REMARK_INDENT: usize = 5;
 
 /// Files that could not be used, by name.
 pub(super) fn broken(broken: &[BrokenFile], output: &mut Output) {
@@ -25,19 +28,35 @@ pub(super) fn table(candidates: &[Candidate], output: &mut Output) {
     }
     let header = ["  #", "program", "name", "kind", "what"];
     let header = header.map(|title| Cell::new(title).add_attribute(Attribute::Dim)).to_vec();
-    let rows = candidates.iter().zip(1..).map(|(candidate, number)| row(candidate, number));
+    let rows = candidates.iter().zip(1..).map(|(candidate, number)| {
+        row(candidate, number, namesake(candidate, number, candidates).as_deref())
+    });
     output.table(std::iter::once(header).chain(rows));
     for (candidate, number) in candidates.iter().zip(1..) {
         for remark in remarks(candidate) {
-            let remark = printable(&remark).into_owned();
-            output.line(format_args!("{FAINT}{number:>3}  {remark}{FAINT:#}"));
+            let room = usize::from(output.width()).saturating_sub(REMARK_INDENT).max(20);
+            for (at, line) in lines_of(&printable(&remark), room).iter().enumerate() {
+                let number = if at == 0 { number.to_string() } else { String::new() };
+                output.line(format_args!("{FAINT}{number:>3}  {line}{FAINT:#}"));
+            }
         }
     }
 }
 
-fn row(candidate: &Candidate, number: usize) -> Vec<Cell> {
+/// What is to be said of one that would be new, were there not another of its name before it.
+fn namesake(candidate: &Candidate, number: usize, candidates: &[Candidate]) -> Option<String> {
+    let mut before = candidates.iter().zip(1..number).filter(|(other, _)| other.is_new());
+    let (other, first) = before.find(|(other, _)| other.found.name == candidate.found.name)?;
+    let words = if candidate.equals(other) { "the same as" } else { "differs from" };
+    candidate.is_new().then(|| format!("{words} {first}"))
+}
+
+fn row(candidate: &Candidate, number: usize, namesake: Option<&str>) -> Vec<Cell> {
     let (found, judgement) = (&candidate.found, &candidate.judgement);
     let (standing, colour) = match (candidate.is_addable(), judgement.standing) {
+        (true, Standing::New) if namesake.is_some() => {
+            (namesake.unwrap_or_default(), Color::Yellow)
+        }
         (false, _) => ("cannot be added", Color::Red),
         (true, Standing::New) => ("new", Color::Green),
         (true, Standing::Same) => ("already there", Color::Reset),
