@@ -4,7 +4,7 @@ use std::path::Path;
 
 use openclaw_protocol::mcp::{Details, Failure, Outcome, Part};
 
-use super::save::{Saved, save, save_as};
+use super::save::{Saved, is_whole, save, save_as};
 use crate::cli::ShowArgs;
 use crate::exit::Exit;
 use crate::output::{Output, plural};
@@ -93,7 +93,8 @@ fn tell_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
     if !saved.files.is_empty() {
         return;
     }
-    for Binary { mime_type, data } in binaries(outcome) {
+    // What cannot be written is not offered.
+    for Binary { mime_type, data } in binaries(outcome).filter(|it| is_whole(it.data)) {
         let bytes = data.len() / 4 * 3;
         let kind = if mime_type.is_empty() { "something binary" } else { mime_type };
         output.note(&format!(

@@ -12,6 +12,10 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// References to references are not followed further.
 const MAX_REFERENCES: usize = 16;
 
+/// Two ways to say something.
+const NOT_BOTH: &str =
+    "give either key=value pairs, or one JSON object (or `-` for one on stdin), and not both";
+
 /// Where text comes from that does not stand on the command line.
 #[derive(Clone, Copy)]
 pub(super) struct Sources<'a> {
@@ -24,6 +28,11 @@ pub(super) fn is_argument(word: &str) -> bool {
     word == "-" || word.starts_with('{') || word.contains('=')
 }
 
+/// Whether a word stands for all arguments.
+fn is_whole(word: &str) -> bool {
+    word == "-" || word.trim_start().starts_with('{')
+}
+
 /// What the words mean for a tool with this schema.
 ///
 /// # Errors
@@ -34,6 +43,7 @@ pub(super) fn read(
     sources: Sources<'_>,
 ) -> Result<Map<String, Value>, String> {
     match words {
+        [_, _, ..] if words.iter().any(|word| is_whole(word)) => Err(NOT_BOTH.to_owned()),
         [only] if only == "-" => object(sources.stdin, "stdin"),
         [only] if only.trim_start().starts_with('{') => object(only, "the argument"),
         _ => {
@@ -64,6 +74,9 @@ pub(super) fn texts(
                 other => (key, other.to_string()),
             })
             .collect());
+    }
+    if words.iter().any(|word| is_whole(word)) {
+        return Err("give either key=value pairs, or one JSON object, and not both".to_owned());
     }
     let mut arguments = std::collections::BTreeMap::new();
     for word in words {

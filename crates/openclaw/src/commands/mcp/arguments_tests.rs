@@ -110,3 +110,13 @@ fn arguments_of_prompts_are_texts_also_in_an_object() {
     assert!(read(&["x"]).unwrap_err().ends_with("write key=value, or one JSON object"));
     assert!(read(&["a=1", "a=2"]).unwrap_err().contains("twice"));
 }
+
+#[test]
+fn pairs_and_an_object_are_not_mixed() {
+    for words in [&["{\"text\": \"x\"}", "extra"][..], &["-", "text=1"], &["text=1", "-"]] {
+        let refused = read_words(words, "{}").unwrap_err();
+        assert!(refused.contains("either key=value pairs, or one JSON object"), "{refused}");
+    }
+    let words = ["{}", "language=French"].map(str::to_owned);
+    assert!(texts(&words).unwrap_err().contains("not both"));
+}

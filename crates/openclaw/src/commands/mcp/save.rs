@@ -50,6 +50,11 @@ pub(super) fn save_as(file: &Path, mime_type: &str, data: &str) -> Result<Saved,
         .map_err(|error| format!("{} cannot be written: {error}", file.display()))
 }
 
+/// Whether what is given in base64 can be written at all.
+pub(super) fn is_whole(data: &str) -> bool {
+    decoded(data).is_ok()
+}
+
 fn decoded(data: &str) -> Result<Vec<u8>, String> {
     STANDARD.decode(data).map_err(|error| format!("what the server sent is damaged: {error}"))
 }
