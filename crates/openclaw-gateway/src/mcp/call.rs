@@ -10,6 +10,7 @@ use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::bridge::{Approved, Call, Wishes};
 use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::LeftOut;
+use openclaw_mcp::listing::ListedPrompt;
 use openclaw_protocol::Scope;
 use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
 use openclaw_tools::{Approval, Standing};
@@ -241,7 +242,7 @@ pub async fn prompt(
     let PromptParams { agent_id: _, server, name, args, raw, timeout_ms } = params;
     let time = Time::of(*timeout_ms);
     let inventory = time.to_begin(ready(agent, server)).await?.shelf().inventory();
-    if !inventory.prompts.iter().any(|prompt| prompt.name == *name) {
+    let Some(prompt) = inventory.prompts.iter().find(|prompt| prompt.name == *name) else {
         let known: Vec<&str> = inventory.prompts.iter().map(|it| it.name.as_str()).collect();
         let hint = match openclaw_config::nearest(name, &known) {
             Some(similar) => format!("did you mean `{}`?", outside(similar)),
@@ -249,10 +250,35 @@ pub async fn prompt(
         };
         let message = format!("`{server}` has no prompt `{}`", outside(name));
         return Err(Problem::new(ProblemKind::UnknownTool, message).hint(hint));
-    }
+    };
     let none = BTreeMap::new();
     let args = args.as_ref().unwrap_or(&none);
+    check_arguments(prompt, args)?;
     let wishes = Wishes { within: time.left(), ..EVERYTHING };
     let answer = agent.prompt_with(server, name, args, who, wishes).await;
-    Ok(outcome(answer, raw.unwrap_or(false)))
+    let mut outcome = outcome(answer, raw.unwrap_or(false));
+    outcome.messages = outcome.structured_content.take();
+    Ok(outcome)
+}
+
+/// Whether a prompt takes these arguments, and gets what it needs. Servers say nothing of what they do
+/// not know.
+fn check_arguments(prompt: &ListedPrompt, args: &BTreeMap<String, String>) -> Result<(), Problem> {
+    let name = outside(&prompt.name);
+    let known = prompt.arguments.iter().map(|it| outside(&it.name)).collect::<Vec<_>>().join(", ");
+    let hint = match known.as_str() {
+        "" => "it takes no arguments".to_owned(),
+        known => format!("it takes: {known}"),
+    };
+    let is_known = |key: &str| prompt.arguments.iter().any(|it| it.name == key);
+    let message = if let Some(key) = args.keys().find(|key| !is_known(key)) {
+        format!("the prompt `{name}` takes no argument `{}`", outside(key))
+    } else if let Some(missing) =
+        prompt.arguments.iter().find(|it| it.required && !args.contains_key(&it.name))
+    {
+        format!("the prompt `{name}` needs the argument `{}`", outside(&missing.name))
+    } else {
+        return Ok(());
+    };
+    Err(Problem::new(ProblemKind::Invalid, message).hint(hint))
 }

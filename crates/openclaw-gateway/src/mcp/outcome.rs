@@ -41,6 +41,7 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
     Outcome {
         content: texts,
         structured_content: details.structured,
+        messages: None,
         is_error,
         details: Details {
             untrusted: details.untrusted,

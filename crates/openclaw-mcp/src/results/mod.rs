@@ -113,7 +113,21 @@ pub fn prompt_outcome(
 ) -> ToolOutcome {
     let source = Source::McpPrompt { server, prompt };
     let place = Place { source, origin: Origin { server, tool: prompt }, limits, spill, duration };
-    read(raw, &place, |raw, everything| Gathered::of_prompt(raw, everything))
+    // Programs want to know who says what; for a model it is one text.
+    let messages = if limits.everything { messages_of(&raw) } else { None };
+    let mut outcome = read(raw, &place, |raw, everything| Gathered::of_prompt(raw, everything));
+    if outcome.details.failure.is_none() {
+        outcome.details.structured = messages;
+    }
+    outcome
+}
+
+fn messages_of(raw: &RawValue) -> Option<Box<RawValue>> {
+    #[derive(serde::Deserialize)]
+    struct Messages {
+        messages: Box<RawValue>,
+    }
+    serde_json::from_str::<Messages>(raw.get()).ok().map(|it| it.messages)
 }
 
 /// Where an answer comes from, and where what is too long goes.

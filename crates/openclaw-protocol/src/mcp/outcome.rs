@@ -12,6 +12,9 @@ pub struct Outcome {
     /// Raw from the server, and untrusted: nobody has looked through it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Box<RawValue>>,
+    /// Of a prompt, its messages with their roles: raw from the server, and as untrusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Box<RawValue>>,
     /// Whether it failed.
     pub is_error: bool,
     /// Who answered, how long it took, what was suspicious.
