@@ -36,6 +36,11 @@ impl Network {
         }
     }
 
+    /// Whether there is a proxy on the way to an address.
+    pub fn has_proxy_to(&self, url: &Url) -> bool {
+        self.proxy_to(url).is_some()
+    }
+
     /// The proxy on the way to an address. What is on this machine needs none.
     pub(super) fn proxy_to(&self, url: &Url) -> Option<Intercept> {
         let is_here = match url.host()? {

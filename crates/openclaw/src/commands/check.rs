@@ -107,6 +107,11 @@ impl Finding {
         is_well(&self.checks)
     }
 
+    /// Whether nothing was tried, and nothing is wrong: it is switched off.
+    pub(crate) fn was_left_alone(&self) -> bool {
+        self.checks.iter().all(|check| check.verdict == Verdict::Note)
+    }
+
     pub(crate) fn show(&self, output: &mut Output) {
         if !self.servers.is_empty() {
             return show_servers(&self.servers, output);

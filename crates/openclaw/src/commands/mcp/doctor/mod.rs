@@ -169,6 +169,7 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
 
 fn show(findings: &[Finding], output: &mut Output) -> Exit {
     let well = findings.iter().filter(|finding| finding.is_well()).count();
+    let off = findings.iter().filter(|finding| finding.was_left_alone()).count();
     let exit = if well == findings.len() { Exit::Ok } else { Exit::Failed };
     if output.json {
         let servers: Vec<Value> = findings.iter().map(Finding::to_json).collect();
@@ -183,7 +184,30 @@ fn show(findings: &[Finding], output: &mut Output) -> Exit {
         finding.show(output);
         output.line("");
     }
-    let are = if findings.len() == 1 { "is" } else { "are" };
-    output.line(format_args!("{well} of {} {are} well", plural(findings.len(), "server")));
+    output.line(summary(well - off, findings.len() - off, off));
     exit
+}
+
+/// "3 of 4 servers are well, 1 is switched off": what is off was not looked at.
+fn summary(well: usize, tried: usize, off: usize) -> String {
+    let is_or_are = |count| if count == 1 { "is" } else { "are" };
+    let looked_at = format!("{well} of {} {} well", plural(tried, "server"), is_or_are(tried));
+    match (tried, off) {
+        (_, 0) => looked_at,
+        (0, off) => format!("{} {} switched off", plural(off, "server"), is_or_are(off)),
+        (_, off) => format!("{looked_at}, {off} {} switched off", is_or_are(off)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_are_switched_off_are_counted_apart() {
+        assert_eq!(summary(2, 2, 0), "2 of 2 servers are well");
+        assert_eq!(summary(3, 4, 2), "3 of 4 servers are well, 2 are switched off");
+        assert_eq!(summary(0, 1, 1), "0 of 1 server is well, 1 is switched off");
+        assert_eq!(summary(0, 0, 1), "1 server is switched off");
+    }
 }

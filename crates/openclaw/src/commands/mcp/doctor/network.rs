@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use openclaw_config::{HttpServer, ProxySetting};
+use openclaw_mcp::remote::Network;
 use openclaw_secrets::Environment;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
@@ -12,9 +13,6 @@ use crate::commands::check::Check;
 
 /// How long each step may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The variables that name a proxy.
-const PROXIES: [&str; 6] =
-    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
 /// Looks the machine up, and knocks; not where a proxy does that for us.
 pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Vec<Check> {
@@ -23,7 +21,7 @@ pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Ve
     if !server.tls.verify {
         checks.push(Check::note("certificates are not checked (`tls.verify: false`)"));
     }
-    if let Some(proxy) = proxy(&server.proxy, environment) {
+    if let Some(proxy) = proxy(server, environment) {
         checks.push(Check::note(proxy));
         return checks;
     }
@@ -60,17 +58,14 @@ pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Ve
     checks
 }
 
-/// Where the way goes, if not directly. A proxy's address may hold a password: its name will do.
-fn proxy(setting: &ProxySetting, environment: &Environment) -> Option<String> {
-    match setting {
+/// Where the way goes, if not directly.
+fn proxy(server: &HttpServer, environment: &Environment) -> Option<String> {
+    match &server.proxy {
         ProxySetting::Direct => None,
         ProxySetting::Url(proxy) => Some(format!("it is reached by the proxy {proxy}")),
-        ProxySetting::Environment => {
-            let set = environment.for_child(PROXIES);
-            let name = PROXIES.iter().find(|name| set.get(**name).is_some_and(|it| !it.is_empty()));
-            name.map(|name| {
-                format!("it is reached by the proxy in {name}, unless NO_PROXY says no")
-            })
-        }
+        // What is on this machine, and what NO_PROXY names, is reached directly.
+        ProxySetting::Environment => Network::of(environment)
+            .has_proxy_to(server.url.expose())
+            .then(|| "it is reached by the proxy that the environment names".to_owned()),
     }
 }
