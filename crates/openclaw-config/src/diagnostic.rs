@@ -84,6 +84,11 @@ impl Diagnostic {
         &self.message
     }
 
+    /// What to do about it.
+    pub fn advice(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
     /// The key it is about, as a path: `agents.list[0].mcp.servers.x.url`.
     pub fn key_path(&self) -> Option<&str> {
         self.path.as_deref()

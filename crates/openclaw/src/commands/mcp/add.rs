@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use openclaw_config::Document;
+use openclaw_config::{Document, Severity};
 use serde_json::{Map, Value, json};
 
 use super::check::{Check, check};
@@ -54,6 +54,9 @@ pub(super) fn add_one(
     output: &mut Output,
 ) -> Exit {
     let Added { server, replaced, is_tried } = *added;
+    if let Err(exit) = check_address(server, paths, edge, output) {
+        return exit;
+    }
     let written = match put(std::slice::from_ref(server), paths, edge, output) {
         Ok(written) => written,
         Err(exit) => return exit,
@@ -80,6 +83,28 @@ pub(super) fn add_one(
         check.show(&server.name, output);
     }
     exit
+}
+
+/// Refuses an address that cannot be one. It is an argument: no line of the file is to blame.
+fn check_address(
+    server: &NewServer,
+    paths: &openclaw_config::Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<(), Exit> {
+    if server.entry.get("url").is_none() {
+        return Ok(());
+    }
+    let alone = json!({ "mcp": { "servers": { server.name.as_str(): server.entry } } });
+    let report = edge.load_text(&paths.config, &alone.to_string()).report;
+    let about = report.about(&format!("{}.url", Document::server_path(&server.name)));
+    let mut found = about.diagnostics().iter();
+    let Some(error) = found.find(|found| found.severity() == Severity::Error) else {
+        return Ok(());
+    };
+    let hint = error.advice().unwrap_or("write it in full: `https://example.com/mcp`");
+    output.problem(&format!("this address cannot be used: {}", error.message()), Some(hint));
+    Err(Exit::Usage)
 }
 
 /// The entry as it will stand in the file. What cannot be right is said without the value: it may be a
