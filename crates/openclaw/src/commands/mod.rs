@@ -18,7 +18,7 @@ mod talk;
 use std::path::Path;
 
 use clap::CommandFactory as _;
-use openclaw_config::{ChosenBy, Config, Paths};
+use openclaw_config::{ChosenBy, Config, Paths, Report, Severity};
 
 use crate::cli::{Cli, Command, ConfigCommand, SecretsCommand};
 use crate::edge::Edge;
@@ -95,12 +95,22 @@ fn with_state(
     output: &mut Output,
     run: impl FnOnce(&Config, &Paths, &mut Output) -> Exit,
 ) -> Exit {
+    with_report(flag, edge, output, |config, _, paths, output| run(config, paths, output))
+}
+
+/// The same, for a command that logs what is doubtful.
+fn with_report(
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+    run: impl FnOnce(&Config, &Report, &Paths, &mut Output) -> Exit,
+) -> Exit {
     with_paths(flag, edge, output, |paths, output| {
         let loaded = edge.load(&paths.config);
         match &loaded.config {
             Some(config) => {
                 tell_if_missing(paths, config, output);
-                run(config, paths, output)
+                run(config, &loaded.report, paths, output)
             }
             None => {
                 output.refuse(&loaded.report);
@@ -108,6 +118,15 @@ fn with_state(
             }
         }
     })
+}
+
+/// Logs what is doubtful about a configuration that is used.
+fn log_warnings(report: &Report) {
+    let found = report.diagnostics().iter();
+    for warning in found.filter(|found| found.severity() == Severity::Warning) {
+        let key = warning.key_path().unwrap_or_default();
+        tracing::warn!(key, "{}", warning.message());
+    }
 }
 
 /// A missing file is no error, but whoever named one wants to know.

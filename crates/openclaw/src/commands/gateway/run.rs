@@ -15,14 +15,15 @@ use serde_json::json;
 
 use crate::cli::RunArgs;
 use crate::commands::link::{cannot_start, look, ourselves, setup, tell_start};
-use crate::commands::with_state;
+use crate::commands::{log_warnings, with_report};
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, STRONG};
 use crate::signals::{Signals, Wish};
 
 pub(super) fn run(args: &RunArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_state(flag, edge, output, |config, paths, output| {
+    with_report(flag, edge, output, |config, report, paths, output| {
+        log_warnings(report);
         // Many callers at once: this is what the cores are for.
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = match runtime {

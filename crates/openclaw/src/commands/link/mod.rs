@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::{tell_if_missing, with_paths};
+use super::{log_warnings, tell_if_missing, with_paths};
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -175,6 +175,7 @@ async fn attend(
         return Exit::Config;
     };
     tell_if_missing(paths, &config, output);
+    log_warnings(&loaded.report);
     let local = match Local::start(reduced(config, need), need.role(), paths, edge, output).await {
         Ok(local) => local,
         Err(exit) => return exit,

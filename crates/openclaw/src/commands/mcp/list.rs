@@ -10,7 +10,7 @@ use serde_json::json;
 use super::host::agent;
 use super::standing;
 use crate::cli::ListArgs;
-use crate::commands::with_config;
+use crate::commands::{log_warnings, with_report};
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{Column, Output, cut, cut_front, fit, printable};
@@ -38,7 +38,8 @@ struct Entry {
 }
 
 pub(super) fn list(args: &ListArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_config(flag, edge, output, |config, output| {
+    with_report(flag, edge, output, |config, report, _, output| {
+        log_warnings(report);
         let agent = match agent(config, args.whose.agent.as_deref(), output) {
             Ok(agent) => agent,
             Err(exit) => return exit,

@@ -24,7 +24,7 @@ use openclaw_mcp::guard::Guard;
 use openclaw_secrets::Resolver;
 
 use crate::cli::AgentArgs;
-use crate::commands::with_state;
+use crate::commands::{log_warnings, with_report};
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -82,7 +82,8 @@ pub(super) fn with_session(
     output: &mut Output,
     work: impl AsyncFnOnce(&Session, &mut Output) -> Exit,
 ) -> Exit {
-    with_state(flag, edge, output, |config, paths, output| {
+    with_report(flag, edge, output, |config, report, paths, output| {
+        log_warnings(report);
         run(config, paths, need, edge, output, work)
     })
 }
