@@ -134,6 +134,24 @@ fn logs_are_json_objects_on_stderr_and_hold_no_secret() {
 }
 
 #[test]
+fn a_credential_in_the_file_is_logged_once_by_those_who_want_to_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openclaw.json");
+    let entry = r#"{ "command": "x", "lazy": true, "env": { "API_TOKEN": "hunter2hunter2" } }"#;
+    fs::write(&file, format!(r#"{{ "mcp": {{ "servers": {{ "x": {entry} }} }} }}"#)).unwrap();
+    let file = file.to_str().unwrap();
+    for verb in ["servers", "list"] {
+        for (level, times) in [(&["--log-level", "warn"][..], 1), (&[], 0)] {
+            let args = [&["--config", file, "mcp", verb], level].concat();
+            let output = openclaw(&args).env("OPENCLAW_STATE_DIR", folder.path()).output().unwrap();
+            let logs = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(logs.matches("plaintext credentials").count(), times, "{args:?}: {logs}");
+            assert!(!logs.contains("hunter2"), "{logs}");
+        }
+    }
+}
+
+#[test]
 fn the_demo_server_answers_and_ends_with_its_input() {
     use std::io::{BufRead as _, BufReader, Write as _};
     let mut child = openclaw(&["demo-server"])

@@ -48,6 +48,23 @@ fn what_is_binary_can_be_saved_in_a_folder_or_under_a_name() {
 }
 
 #[test]
+fn what_is_damaged_is_not_offered_as_a_file() {
+    let image = json!({ "type": "image", "mimeType": "image/png", "data": "%%%not base64" });
+    let resource = json!({ "uri": "test://a", "mimeType": "application/zip", "blob": "%%%" });
+    let blob = json!({ "type": "resource", "resource": resource });
+    let script = Script::new().tools([
+        Tool::new("image").result(&json!({ "content": [image] })),
+        Tool::new("blob").result(&json!({ "content": [blob] })),
+    ]);
+    let place = Place::new(&[("test", &script)]);
+    for tool in ["image", "blob"] {
+        let (_, stdout, stderr) = place.said(&["mcp", "call", "test", tool]);
+        assert!(!stderr.contains("-o FILE"), "{tool}: {stderr}");
+        assert!(format!("{stdout}{stderr}").contains("damaged"), "{tool}: {stdout}{stderr}");
+    }
+}
+
+#[test]
 fn a_resource_that_is_binary_can_be_saved() {
     let place = Place::new(&[("test", &Script::new())]);
     let (_, stdout, _) = place.said(&["mcp", "resources", "test", "--json"]);
@@ -85,4 +102,23 @@ fn what_servers_say_about_their_tools_is_bounded() {
     let (exit, all, _) = place.said(&["mcp", "tools", "--json", "--raw"]);
     assert!(exit == 0 && all.len() > 1_000_000, "{}", all.len());
     assert_eq!(place.said(&["mcp", "tools", "--raw"]).0, 2);
+}
+
+#[test]
+fn a_prompt_gets_what_it_needs_and_nothing_else() {
+    let place = Place::new(&[("test", &Script::new())]);
+    for (words, said) in [
+        (&[][..], "needs the argument `name`"),
+        (&["name=Ada", "bad=1"], "takes no argument `bad`"),
+    ] {
+        let args = [&["mcp", "prompt", "test", "greet"], words].concat();
+        let (exit, _, stderr) = place.said(&args);
+        assert_eq!(exit, 2, "{stderr}");
+        assert!(stderr.contains(said) && stderr.contains("it takes: name"), "{stderr}");
+    }
+    let (exit, stdout, _) = place.said(&["mcp", "prompt", "test", "greet", "name=Ada", "--json"]);
+    assert_eq!(exit, 0, "{stdout}");
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(answer["messages"][0]["role"], "user", "{answer}");
+    assert!(answer["messages"][0]["content"].to_string().contains("Ada"), "{answer}");
 }

@@ -3,7 +3,7 @@
 use openclaw_testkit::{Ask, Script, TestServer, Tool};
 use serde_json::json;
 
-use crate::support::{Place, at_a_terminal, typed_ahead};
+use crate::support::{Place, at_a_terminal, conversation, typed_ahead};
 
 #[test]
 fn what_servers_print_commands_no_terminal() {
@@ -128,4 +128,19 @@ fn whoever_agrees_to_a_call_sees_all_of_it() {
     let question = shown.split("[n] no ").next().unwrap();
     assert!(question.contains("\\u{202e}   THE END\""), "{shown}");
     assert!(!shown.contains('\u{202e}'), "{shown}");
+}
+
+#[test]
+fn a_wrong_number_is_no_reason_to_begin_again() {
+    let place = Place::new(&[]);
+    std::fs::create_dir(place.path(".cursor")).unwrap();
+    let found = r#"{ "mcpServers": { "found": { "command": "found-mcp" } } }"#;
+    std::fs::write(place.path(".cursor/mcp.json"), found).unwrap();
+    let config = place.path("openclaw.json");
+    let args = ["--config", config.to_str().unwrap(), "mcp", "import", "--from", "cursor"];
+    let steps = [("for none) ", "9\n"), ("for none) ", "1\n")];
+    let (exit, shown) = conversation(&place, &steps, &args);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("`9` is not one of them"), "{shown}");
+    assert!(std::fs::read_to_string(config).unwrap().contains("found-mcp"), "{shown}");
 }

@@ -93,13 +93,16 @@ fn tell_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
     if !saved.files.is_empty() {
         return;
     }
-    // What cannot be written is not offered.
-    for Binary { mime_type, data } in binaries(outcome).filter(|it| is_whole(it.data)) {
+    for Binary { mime_type, data } in binaries(outcome) {
         let bytes = data.len() / 4 * 3;
         let kind = if mime_type.is_empty() { "something binary" } else { mime_type };
-        output.note(&format!(
-            "{kind}, about {bytes} bytes, is not shown; `-o FILE` or `--save FOLDER` writes it"
-        ));
+        // What cannot be written is not offered.
+        output.note(&match is_whole(data) {
+            true => format!(
+                "{kind}, about {bytes} bytes, is not shown; `-o FILE` or `--save FOLDER` writes it"
+            ),
+            false => format!("{kind} cannot be written to a file: its data is damaged"),
+        });
     }
 }
 
