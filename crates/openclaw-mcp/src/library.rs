@@ -10,7 +10,7 @@ use crate::agent::AgentTools;
 use crate::bridge::{Call, LARGE, Wishes, elsewhere};
 use crate::listing::{ListedPrompt, ListedResource, ListedTemplate};
 use crate::naming::{RawTool, names};
-use crate::record::{Recorder, nothing};
+use crate::record::Recorder;
 use crate::results::{self, Origin};
 use crate::server::Server;
 
@@ -80,8 +80,9 @@ impl AgentTools {
         wishes: Wishes<'_>,
     ) -> ToolOutcome {
         let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
+        let given = to_raw_value(&params).unwrap_or_default();
         let asked = Asked { method: "resources/read", what: uri, params };
-        self.ask(server, asked, who, wishes).await
+        self.ask(server, asked, &given, who, wishes).await
     }
 
     /// Gets a prompt for somebody, with its arguments filled in.
@@ -104,23 +105,26 @@ impl AgentTools {
         who: &str,
         wishes: Wishes<'_>,
     ) -> ToolOutcome {
+        let given = to_raw_value(arguments).unwrap_or_default();
         let params = BTreeMap::from([
             ("name", to_raw_value(prompt).unwrap_or_default()),
-            ("arguments", to_raw_value(arguments).unwrap_or_default()),
+            ("arguments", given.clone()),
         ]);
         let asked = Asked { method: "prompts/get", what: prompt, params };
-        self.ask(server, asked, who, wishes).await
+        self.ask(server, asked, &given, who, wishes).await
     }
 
+    /// Asks, and writes down with what.
     async fn ask(
         &self,
         server: &str,
         asked: Asked<'_>,
+        given: &RawValue,
         who: &str,
         wishes: Wishes<'_>,
     ) -> ToolOutcome {
         let call =
-            Call { name: asked.method, arguments: nothing(), who, session: None, approved: None };
+            Call { name: asked.method, arguments: given, who, session: None, approved: None };
         let record = Recorder::new(self, call, server, asked.what);
         record.write(self.carry_out_request(server, asked, wishes).await)
     }

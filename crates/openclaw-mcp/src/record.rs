@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use openclaw_tools::ToolOutcome;
-use serde_json::value::RawValue;
 
 use crate::agent::AgentTools;
 use crate::audit::{AuditOutcome, CallRecord};
@@ -74,9 +73,4 @@ impl Drop for Recorder<'_> {
             self.record(AuditOutcome::Cancelled, self.started.elapsed(), 0);
         }
     }
-}
-
-/// No arguments.
-pub(crate) fn nothing() -> &'static RawValue {
-    RawValue::NULL
 }

@@ -16,6 +16,7 @@ use openclaw_tools::schema::Dialect;
 use openclaw_tools::{Approval, Content, Failure};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::support::{
     assert_nothing_left, call, config, entry, entry_with, servers, setup, start, tools,
@@ -175,6 +176,49 @@ async fn every_call_leaves_a_line_in_the_audit_log() {
     assert_eq!(outcomes, ["ok", "error", "invalid-arguments", "cancelled"]);
     assert_eq!((&lines[0]["server"], &lines[0]["rawTool"]), (&json!("x"), &json!("echo")));
     assert!(!text.contains("sesame"), "arguments only as a hash");
+}
+
+#[tokio::test]
+async fn the_hash_in_the_audit_log_is_of_the_arguments_as_they_were_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let options = AuditOptions { with_arguments: true, ..AuditOptions::default() };
+    let mut setup = setup();
+    let audit = Audit::to_file(&file, options).unwrap();
+    setup.office = Office { audit, ..Office::none() };
+    let entry = entry_with(&Script::new(), json!({ "tools": { "deny": ["sleep"] } }));
+    let fleet = Fleet::start(&servers(json!({ "x": entry })), setup);
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    let resource = tools.resources().into_iter().next().unwrap().entry.uri;
+    tools.read("x", &resource, "test").await;
+    let prompt = tools.prompts().into_iter().next().unwrap().prompt.entry.name;
+    let cities = ["Oslo", "Bergen"].map(|city| json!({ "city": city }));
+    for city in &cities {
+        let arguments = serde_json::from_value(city.clone()).unwrap();
+        tools.prompt("x", &prompt, &arguments, "test").await;
+    }
+    tools.prompt("gone", &prompt, &std::collections::BTreeMap::new(), "test").await;
+    call(&tools, "mcp_x_sleep", json!({ "ms": 10 })).await;
+    call(&tools, "mcp_x_nothing", json!({ "a": 1 })).await;
+    fleet.stop().await;
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [oslo, bergen] = cities;
+    let given = [
+        json!({ "uri": resource }),
+        oslo,
+        bergen,
+        json!({}),
+        json!({ "ms": 10 }),
+        json!({ "a": 1 }),
+    ];
+    assert_eq!(lines.len(), given.len(), "{text}");
+    for (line, given) in lines.iter().zip(&given) {
+        let hash: String =
+            Sha256::digest(given.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!((&line["arguments"], &line["argumentsSha256"]), (given, &json!(hash)), "{line}");
+    }
 }
 
 #[tokio::test]

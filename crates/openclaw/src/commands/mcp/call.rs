@@ -138,8 +138,7 @@ async fn carry_out(
     let server = tool.server().name().as_str();
     let arguments = match tool.is_allowed() {
         true => read_arguments(&tool.listed().input_schema, server, words, stdin, output)?,
-        // Whatever they are, it is not called with them.
-        false => RawValue::NULL.to_owned(),
+        false => denied_arguments(&tool.listed().input_schema, words, stdin),
     };
     approve(&tool, args.approve, session, output).await?;
     let approved = Some(Approved { fingerprint: *tool.fingerprint(), how: Approval::Once });
@@ -188,16 +187,28 @@ fn read_arguments(
     stdin: &str,
     output: &mut Output,
 ) -> Result<Box<RawValue>, Exit> {
-    let file = |path: &Path| arguments::read_text(std::fs::File::open(path)?);
-    let arguments = arguments::read(words, schema, Sources { stdin, file: &file });
-    let arguments = arguments.and_then(|arguments| {
-        to_raw_value(&arguments).map_err(|error| format!("the arguments cannot be sent: {error}"))
-    });
-    arguments.map_err(|problem| {
+    arguments_of(schema, words, stdin).map_err(|problem| {
         let hint = format!("`openclaw mcp tools {server} --schema` shows what tools take");
         output.problem(&problem, Some(&hint));
         Exit::Usage
     })
+}
+
+fn arguments_of(
+    schema: &Map<String, Value>,
+    words: &[String],
+    stdin: &str,
+) -> Result<Box<RawValue>, String> {
+    let file = |path: &Path| arguments::read_text(std::fs::File::open(path)?);
+    let arguments = arguments::read(words, schema, Sources { stdin, file: &file })?;
+    to_raw_value(&arguments).map_err(|error| format!("the arguments cannot be sent: {error}"))
+}
+
+/// Those of a tool that is not called with them: they are only written down. Where they make no sense,
+/// the words are: that the tool is denied matters more.
+fn denied_arguments(schema: &Map<String, Value>, words: &[String], stdin: &str) -> Box<RawValue> {
+    let given = arguments_of(schema, words, stdin);
+    given.or_else(|_| to_raw_value(words)).unwrap_or_default()
 }
 
 /// The tool that is meant, its server ready; and the words that are its arguments.
