@@ -210,8 +210,8 @@ impl Connection {
             Era::Legacy => ("ping", to_raw_value(&Map::new()).unwrap_or_default()),
         };
         match self.lane.request(method, &params, limits).await {
-            // A server that does not know the question lives, too.
-            Ok(_) | Err(CallError::Rpc(_)) => Ok(()),
+            // A server that does not know the question lives, too, and so does one that answers nonsense.
+            Ok(_) | Err(CallError::Rpc(_) | CallError::Unreadable { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }

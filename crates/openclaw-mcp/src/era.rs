@@ -129,7 +129,7 @@ fn discovered(answer: Result<Box<RawValue>, CallError>) -> Result<Option<Greeted
         Err(CallError::Rpc(error)) if is_modern_error(&error) => {
             Ok(Some(Greeted { era: Era::Modern, greeting: None }))
         }
-        Err(CallError::Rpc(_)) => Ok(None),
+        Err(CallError::Rpc(_) | CallError::Unreadable { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }

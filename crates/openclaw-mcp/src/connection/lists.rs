@@ -17,7 +17,9 @@ impl Connection {
     pub async fn list_tools(&self, limits: Limits) -> Result<Listing<ListedTool>, CallError> {
         let mut listing = match listing::tools(&self.lane, self.meta_object(), limits).await {
             // It never said that it has any.
-            Err(CallError::Rpc(_)) if !self.about.offers.tools => return Ok(Listing::default()),
+            Err(CallError::Rpc(_) | CallError::Unreadable { .. }) if !self.about.offers.tools => {
+                return Ok(Listing::default());
+            }
             listed => listed?,
         };
         let tells_headers = matches!(self.far_end, FarEnd::Remote { .. }) && self.meta.is_some();
@@ -50,7 +52,7 @@ impl Connection {
         limits: Limits,
     ) -> Result<Listing<ListedTemplate>, CallError> {
         match listing::templates(&self.lane, self.meta_object(), limits).await {
-            Err(CallError::Rpc(_)) => Ok(Listing::default()),
+            Err(CallError::Rpc(_) | CallError::Unreadable { .. }) => Ok(Listing::default()),
             listed => listed,
         }
     }

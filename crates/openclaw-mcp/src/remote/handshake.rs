@@ -166,6 +166,7 @@ fn may_be_otherwise(error: &CallError) -> bool {
     match error {
         CallError::Rpc(_)
         | CallError::Http { .. }
+        | CallError::Unreadable { .. }
         | CallError::Protocol(_)
         | CallError::TimedOut(_) => true,
         // Some hang up on what they do not understand.

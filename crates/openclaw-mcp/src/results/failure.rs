@@ -119,6 +119,10 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
             let words = format!("{server} answered with HTTP status {status}.");
             return failure_with(Failure::Protocol, words, Untrusted::new(&body), origin);
         }
+        CallError::Unreadable { body } => {
+            let words = format!("{server} sent an invalid response: it is not valid JSON.");
+            return failure_with(Failure::InvalidResponse, words, Untrusted::new(&body), origin);
+        }
         // What was wrong may quote the server.
         CallError::Protocol(how) => {
             let words = format!("{server} sent an invalid response.");

@@ -47,6 +47,12 @@ pub enum CallError {
         /// The beginning of what it said, made printable. From outside.
         body: String,
     },
+    /// The server's answer is no JSON.
+    #[error("the server's answer cannot be read, it is not valid JSON{}", quoted(.body))]
+    Unreadable {
+        /// Its beginning, made printable, if that says something. From outside.
+        body: String,
+    },
     /// What the server sent does not make sense.
     #[error("{0}")]
     Protocol(String),

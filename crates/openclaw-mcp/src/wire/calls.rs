@@ -5,6 +5,7 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use super::call_error::CallError;
 use super::peek::number;
 use super::progress::Watcher;
 
@@ -38,8 +39,26 @@ impl CallId {
     }
 }
 
-/// What a server answered: its result, or its error, as raw JSON.
-pub(super) type Answer = Result<Box<RawValue>, Box<RawValue>>;
+/// What a server answered: its result, as raw JSON, or none.
+pub(super) type Answer = Result<Box<RawValue>, Fault>;
+
+/// What a server answered in the place of a result.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// An error, as raw JSON.
+    Error(Box<RawValue>),
+    /// Something that is no JSON.
+    Unreadable,
+}
+
+impl From<Fault> for CallError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Error(error) => Self::Rpc(error),
+            Fault::Unreadable => Self::Unreadable { body: String::new() },
+        }
+    }
+}
 
 struct Waiting {
     id: CallId,

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::codec::Decoder as _;
 
-use super::calls::{Answer, CallId, Calls};
+use super::calls::{Answer, CallId, Calls, Fault};
 use super::peek::{Line, peek};
 use super::progress;
 use super::skipped::Skipped;
@@ -44,9 +44,14 @@ pub(super) async fn deliver(
     match peek(line) {
         Line::Answer(id, answer) if Some(id.number()) == wanted => Ok(Some(owned(answer))),
         Line::ToRmcp(id, answer) if Some(id) == wanted => Ok(Some(owned(answer))),
-        Line::Nameless(error) if wanted.is_some() => Ok(Some(Err(error.to_owned()))),
+        Line::Unreadable(id) if Some(id.number()) == wanted => Ok(Some(Err(Fault::Unreadable))),
+        Line::Nameless(error) if wanted.is_some() => Ok(Some(Err(Fault::Error(error.to_owned())))),
         Line::Answer(id, answer) => {
-            hand_to_waiter(id, answer, waiters);
+            hand_to_waiter(id, || owned(answer), waiters);
+            Ok(None)
+        }
+        Line::Unreadable(id) => {
+            hand_to_waiter(id, || Err(Fault::Unreadable), waiters);
             Ok(None)
         }
         Line::Progress(id) => {
@@ -86,13 +91,13 @@ pub(super) async fn deliver(
 }
 
 fn owned(answer: Result<&RawValue, &RawValue>) -> Answer {
-    answer.map(ToOwned::to_owned).map_err(ToOwned::to_owned)
+    answer.map(ToOwned::to_owned).map_err(|error| Fault::Error(error.to_owned()))
 }
 
-fn hand_to_waiter(id: CallId, answer: Result<&RawValue, &RawValue>, waiters: &impl Waiters) {
+fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> Answer, waiters: &impl Waiters) {
     // Nobody may wait any more: the call timed out, or the server answers twice.
     if let Some(waiter) = waiters.with_calls(|calls| calls.close(id)) {
-        let _ = waiter.send(owned(answer));
+        let _ = waiter.send(answer());
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) async fn send(
                 call.is_over = true;
                 return match answer {
                     Ok(Ok(result)) => Ok(result),
-                    Ok(Err(error)) => Err(CallError::Rpc(error)),
+                    Ok(Err(fault)) => Err(fault.into()),
                     Err(_) => Err(queue.closed().cloned().unwrap_or(Closed::ByUs).into()),
                 };
             }

@@ -1,7 +1,7 @@
 //! Whatever a server sends: a clear word, bounded memory, and the others unharmed.
 
 use openclaw_mcp::status::ServerState;
-use openclaw_testkit::{Cursor, Junk, Script, Tool};
+use openclaw_testkit::{Cursor, Junk, Script, TestServer, Tool};
 use openclaw_tools::{Content, Failure};
 use serde_json::json;
 
@@ -48,6 +48,27 @@ async fn servers_whose_names_collide_keep_their_tools_apart() {
         assert!(outcome.text().contains(answer), "{server}: {outcome:?}");
     }
     fleet.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_not_taken_for_an_error_of_the_server() {
+    for script in [Script::new().legacy(), Script::new().modern()] {
+        let nan = r#"{"content":[],"structuredContent":{"n":NaN}}"#;
+        let script = script.tools([Tool::new("nan").raw_result(nan)]);
+        let server = TestServer::http(&script);
+        let remote = json!({ "url": server.url(), "timeout": 60_000 });
+        let fleet = start(&servers(json!({ "x": entry(&script), "y": remote })));
+        fleet.tried().await;
+        let tools = tools(&fleet);
+        for server in ["x", "y"] {
+            let outcome = call(&tools, &format!("mcp_{server}_nan"), json!({})).await;
+            let said = "sent an invalid response: it is not valid JSON.";
+            let said = format!("MCP server '{server}' {said}");
+            assert!(outcome.text().starts_with(&said), "{}", outcome.text());
+            assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse));
+        }
+        fleet.stop().await;
+    }
 }
 
 #[tokio::test]

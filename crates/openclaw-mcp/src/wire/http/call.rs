@@ -11,7 +11,7 @@ use super::HttpWire;
 use super::headers::{Object, Subject};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
-use crate::wire::calls::{Answer, CallId};
+use crate::wire::calls::CallId;
 use crate::wire::fast_lane::{Limits, ToolCall};
 use crate::wire::{Closed, Watcher, frame};
 
@@ -89,11 +89,7 @@ async fn send(
         }
     };
     call.is_over = true;
-    result(outcome?)
-}
-
-fn result(answer: Answer) -> Result<Box<RawValue>, CallError> {
-    answer.map_err(CallError::Rpc)
+    Ok(outcome??)
 }
 
 /// A call that waits. Unless it is over when this is dropped, the server is told to stop: since

@@ -93,7 +93,7 @@ impl HttpWire {
         let begun = Begun { wire: Arc::clone(self), session };
         match self.answer(id.number(), &outside, response).await? {
             Some(Ok(result)) => Ok((result, begun)),
-            Some(Err(error)) => Err(CallError::Rpc(error)),
+            Some(Err(fault)) => Err(fault.into()),
             None => Err(CallError::Protocol("the server took note and did not answer".to_owned())),
         }
     }

@@ -23,7 +23,7 @@ use super::body::{MAX_FAILURE, beginning};
 use super::headers::{Object, Subject};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
-use crate::wire::calls::Answer;
+use crate::wire::calls::{Answer, Fault};
 use crate::wire::deliver::{Message, hand_over};
 use crate::wire::greeting::Greeting;
 use crate::wire::peek::number;
@@ -192,7 +192,7 @@ impl HttpWire {
                 Ok(Some(answer)) => wire.answer_rmcp(id, answer).await,
                 // It comes on the stream that is open.
                 Ok(None) => {}
-                Err(error) => wire.answer_rmcp(id, Err(as_rpc(error))).await,
+                Err(error) => wire.answer_rmcp(id, Err(Fault::Error(as_rpc(error)))).await,
             }
             wire.requests().remove(&id);
         });
@@ -209,9 +209,9 @@ impl HttpWire {
     }
 
     async fn answer_rmcp(&self, id: u64, answer: Answer) {
-        let (member, content) = match &answer {
+        let (member, content) = match answer {
             Ok(result) => ("result", result),
-            Err(error) => ("error", error),
+            Err(fault) => ("error", as_rpc(fault.into())),
         };
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":{content}}}"#);
         // If it is gone, so is its question.
