@@ -254,8 +254,8 @@ impl AgentTools {
         error: &CallError,
     ) {
         match error {
-            CallError::RateLimited { retry_after } => {
-                server.limiter.back_off(retry_after.unwrap_or(PAUSE));
+            CallError::RateLimited { .. } | CallError::OutOfService { .. } => {
+                server.limiter.back_off(error.retry_after().unwrap_or(PAUSE));
             }
             CallError::NeedsAuth { challenge } => {
                 server.wants_login(attached, challenge.as_deref()).await;
@@ -350,11 +350,11 @@ fn check(validator: &Validator, arguments: &RawValue) -> Result<(), Violations> 
 /// Too many calls, in words.
 pub(crate) fn limited(server: &str, wait: RetryAfter) -> String {
     let seconds = wait.after.as_secs() + u64::from(wait.after.subsec_nanos() > 0);
-    let who = match wait.asked_by {
-        AskedBy::Us => "There were too many calls to",
-        AskedBy::Server => "Fewer calls are wanted by",
+    let server = match wait.asked_by {
+        AskedBy::Us => format!("There were too many calls to MCP server '{server}'."),
+        AskedBy::Server => format!("MCP server '{server}' wants no calls for now."),
     };
-    format!("{who} MCP server '{server}'. Try again in {seconds} s.")
+    format!("{server} Try again in {seconds} s.")
 }
 
 /// The outcome of a call of a tool that is not there.

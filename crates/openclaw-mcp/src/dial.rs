@@ -229,6 +229,7 @@ impl From<RemoteError> for Trouble {
             RemoteError::NeedsAuth { .. } => "it needs a login",
             RemoteError::Forbidden { .. } => "it refuses access",
             RemoteError::RateLimited(_) => "it takes no more requests for now",
+            RemoteError::OutOfService(_) => "it is out of service for now",
             RemoteError::Redirected { .. } => "it is somewhere else now",
             RemoteError::Setting { .. } => "a setting of it is wrong",
             RemoteError::OtherTransport => "it speaks another transport than its entry says",

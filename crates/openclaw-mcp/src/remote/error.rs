@@ -77,6 +77,9 @@ pub enum RemoteError {
     /// There were too many requests of late.
     #[error(transparent)]
     RateLimited(CallError),
+    /// It is out of service, and says until when.
+    #[error(transparent)]
+    OutOfService(CallError),
     /// The server is somewhere else.
     #[error("the server redirects to {to}")]
     Redirected {
@@ -129,6 +132,7 @@ impl RemoteError {
             }
             CallError::Forbidden { challenge } => Self::Forbidden { challenge },
             CallError::RateLimited { .. } => Self::RateLimited(error),
+            CallError::OutOfService { .. } => Self::OutOfService(error),
             CallError::Redirected { to } => Self::Redirected { to: clean(&to) },
             CallError::Unreachable(unreachable) => Self::Unreachable(unreachable),
             CallError::TimedOut(after) => Self::TimedOut { step, after },
@@ -193,6 +197,7 @@ impl RemoteError {
             }
             Self::Forbidden { .. } => "check what the key or token of this server may do",
             Self::RateLimited(_) => "wait, or call less often",
+            Self::OutOfService(_) => "if it lasts, ask whoever runs the server",
             Self::OtherTransport => {
                 "leave `transport` out of its entry, or write `transport: \"http\"`"
             }

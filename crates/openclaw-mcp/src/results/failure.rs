@@ -115,6 +115,10 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
                 retry_after.map_or("later".to_owned(), |after| format!("in {}", seconds(after)));
             (Failure::RateLimited, format!("{server} wants fewer calls. Try again {again}."))
         }
+        CallError::OutOfService { retry_after } => {
+            let words = "is not available for now (HTTP status 503). Try again in";
+            (Failure::Unavailable, format!("{server} {words} {}.", seconds(retry_after)))
+        }
         CallError::Http { status, body } => {
             let words = format!("{server} answered with HTTP status {status}.");
             return failure_with(Failure::Protocol, words, Untrusted::new(&body), origin);

@@ -33,11 +33,17 @@ pub enum CallError {
         /// Its `WWW-Authenticate`. From outside.
         challenge: Option<String>,
     },
-    /// There were too many calls of late (429, or 503 with a time to come back).
+    /// There were too many calls of late (429).
     #[error("the server is being called too often{}", again(.retry_after))]
     RateLimited {
         /// When to try again.
         retry_after: Option<Duration>,
+    },
+    /// The server is out of service, and says until when (503).
+    #[error("the server is not available for now (503){}", again(&Some(*.retry_after)))]
+    OutOfService {
+        /// When to try again.
+        retry_after: Duration,
     },
     /// The server answered with another status that means failure.
     #[error("the server answered with HTTP status {status}{}", quoted(.body))]
@@ -68,6 +74,17 @@ pub enum CallError {
     /// The server cannot be reached.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
+}
+
+impl CallError {
+    /// When to try again, if the server says so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after } => *retry_after,
+            Self::OutOfService { retry_after } => Some(*retry_after),
+            _ => None,
+        }
+    }
 }
 
 fn again(retry_after: &Option<Duration>) -> String {

@@ -38,7 +38,11 @@ async fn statuses_are_told_apart() {
     let error = failure(Fault::status(429)).await;
     assert!(matches!(error, CallError::RateLimited { retry_after: None }), "{error:?}");
     let error = failure(Fault::status(503).header("retry-after", "1")).await;
-    assert!(matches!(error, CallError::RateLimited { .. }), "{error:?}");
+    let second = Duration::from_secs(1);
+    assert!(
+        matches!(error, CallError::OutOfService { retry_after } if retry_after == second),
+        "{error:?}"
+    );
 
     let long = format!("no \u{1b}[31mway{}", "x".repeat(100_000));
     let error = failure(Fault::status(500).body(long)).await;
@@ -49,6 +53,15 @@ async fn statuses_are_told_apart() {
     let rpc = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32020,"message":"header mismatch"}}"#;
     let error = failure(Fault::status(400).body(rpc)).await;
     assert!(matches!(&error, CallError::Rpc(raw) if raw.get().contains("-32020")), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_outage_is_not_taken_for_too_many_calls() {
+    let outage = Fault::status(503).header("retry-after", "1");
+    let error = refused(&Script::new().legacy().fault(outage)).await;
+    let said = error.to_string();
+    assert_eq!(said, "the server is not available for now (503); try again in 1 s");
+    assert!(!error.hint().unwrap_or_default().contains("less often"), "{:?}", error.hint());
 }
 
 #[tokio::test]

@@ -85,7 +85,8 @@ impl HttpWire {
                         return self.close(Closed::Lost(cause.to_string()));
                     }
                 }
-                Err(CallError::RateLimited { retry_after }) => {
+                Err(error @ (CallError::RateLimited { .. } | CallError::OutOfService { .. })) => {
+                    let retry_after = error.retry_after();
                     sleep(pause(retry_after, fruitless)).await;
                     fruitless += 1;
                     continue;

@@ -190,8 +190,8 @@ impl HttpWire {
             StatusCode::UNAUTHORIZED => CallError::NeedsAuth { challenge },
             StatusCode::FORBIDDEN => CallError::Forbidden { challenge },
             StatusCode::TOO_MANY_REQUESTS => CallError::RateLimited { retry_after },
-            StatusCode::SERVICE_UNAVAILABLE if retry_after.is_some() => {
-                CallError::RateLimited { retry_after }
+            StatusCode::SERVICE_UNAVAILABLE if let Some(retry_after) = retry_after => {
+                CallError::OutOfService { retry_after }
             }
             _ => {
                 let body = beginning(response, body::MAX_FAILURE).await;
