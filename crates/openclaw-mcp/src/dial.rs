@@ -234,6 +234,8 @@ impl From<RemoteError> for Trouble {
             RemoteError::Setting { .. } => "a setting of it is wrong",
             RemoteError::OtherTransport => "it speaks another transport than its entry says",
             RemoteError::WebPage { .. }
+            | RemoteError::NoJson { .. }
+            | RemoteError::Unfit(_)
             | RemoteError::NotMcp { .. }
             | RemoteError::UnknownVersion { .. }
             | RemoteError::Refused { .. } => "it does not answer as an MCP server should",

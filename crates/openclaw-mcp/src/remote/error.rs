@@ -9,7 +9,7 @@ use url::{Host, Url};
 
 use super::RemotePlan;
 use crate::local;
-use crate::wire::{CallError, ReachProblem, Unreachable};
+use crate::wire::{CallError, ReachProblem, Unfit, Unreachable};
 
 /// The steps of connecting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +95,18 @@ pub enum RemoteError {
         /// With which status.
         status: u16,
     },
+    /// The answer is no JSON.
+    #[error("the server's answer is no JSON{}", match .body.as_str() {
+        "" => String::new(),
+        body => format!(": {body}"),
+    })]
+    NoJson {
+        /// Its beginning: one clean line. From outside.
+        body: String,
+    },
+    /// The answer cannot be used, whatever is in it.
+    #[error("this is not how an MCP server answers: {}", clean(&.0.to_string()))]
+    Unfit(Unfit),
     /// Whoever answers is no MCP server.
     #[error("this is not how an MCP server answers: {cause}")]
     NotMcp {
@@ -136,6 +148,8 @@ impl RemoteError {
             CallError::Redirected { to } => Self::Redirected { to: clean(&to) },
             CallError::Unreachable(unreachable) => Self::Unreachable(unreachable),
             CallError::TimedOut(after) => Self::TimedOut { step, after },
+            CallError::Unreadable { body } => Self::NoJson { body: clean(&body) },
+            CallError::Unfit(unfit) => Self::Unfit(unfit),
             CallError::Protocol(cause) => Self::NotMcp { cause: clean(&cause) },
             // Whatever JSON begins with, it is not this.
             CallError::Http { status, body } if body.trim_start().starts_with('<') => {
@@ -201,6 +215,21 @@ impl RemoteError {
             Self::OtherTransport => {
                 "leave `transport` out of its entry, or write `transport: \"http\"`"
             }
+            Self::NoJson { .. } => {
+                "look at the log of the server, and whether something else answers in its place"
+            }
+            Self::Unfit(unfit) => match unfit {
+                Unfit::Compressed { .. } => {
+                    "the server, or a proxy in front of it, must not compress its answers unasked"
+                }
+                Unfit::RedirectedTooOften { .. } => {
+                    "check whether a proxy or a login page answers in the server's place"
+                }
+                Unfit::Empty => "check the path in `url`, and the log of the server",
+                Unfit::TooLarge { .. } | Unfit::EventTooLarge { .. } | Unfit::Endless => {
+                    return None;
+                }
+            },
             Self::NotMcp { .. } | Self::WebPage { .. } => {
                 "check the path in `url`: many servers want `/mcp` or `/sse`"
             }

@@ -167,6 +167,7 @@ fn may_be_otherwise(error: &CallError) -> bool {
         CallError::Rpc(_)
         | CallError::Http { .. }
         | CallError::Unreadable { .. }
+        | CallError::Unfit(_)
         | CallError::Protocol(_)
         | CallError::TimedOut(_) => true,
         // Some hang up on what they do not understand.

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::text::{Token, without_needless_escapes};
 use super::{Origin, SOURCE};
-use crate::wire::{CallError, Closed};
+use crate::wire::{CallError, Closed, Unfit};
 
 /// How much of what a server says about a failure is shown.
 const MAX_THEIRS: usize = 4_000;
@@ -126,6 +126,15 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
         CallError::Unreadable { body } => {
             let words = format!("{server} sent an invalid response: it is not valid JSON.");
             return failure_with(Failure::InvalidResponse, words, Untrusted::new(&body), origin);
+        }
+        // How it is compressed is in the server's words.
+        CallError::Unfit(unfit @ Unfit::Compressed { .. }) => {
+            let words = format!("{server} sent an invalid response.");
+            let how = unfit.to_string();
+            return failure_with(Failure::InvalidResponse, words, Untrusted::new(&how), origin);
+        }
+        CallError::Unfit(unfit) => {
+            (Failure::InvalidResponse, format!("{server} sent an invalid response: {unfit}."))
         }
         // What was wrong may quote the server.
         CallError::Protocol(how) => {

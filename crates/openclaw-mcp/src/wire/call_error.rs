@@ -59,6 +59,9 @@ pub enum CallError {
         /// Its beginning, made printable, if that says something. From outside.
         body: String,
     },
+    /// The server answers in a way that cannot be used, whatever it says.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
     /// What the server sent does not make sense.
     #[error("{0}")]
     Protocol(String),
@@ -93,6 +96,41 @@ fn again(retry_after: &Option<Duration>) -> String {
 
 fn quoted(body: &str) -> String {
     if body.is_empty() { String::new() } else { format!(": {body}") }
+}
+
+/// Why an answer cannot be used, whatever is in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Nobody asked for that, and nobody unpacks it.
+    #[error("the server compressed its answer ({encoding}), which it was not asked to")]
+    Compressed {
+        /// How. From outside.
+        encoding: String,
+    },
+    /// The answer is too large.
+    #[error("the answer has more than {mib} MiB")]
+    TooLarge {
+        /// What is allowed.
+        mib: usize,
+    },
+    /// One event of a stream is too large.
+    #[error("the server sent an event of more than {mib} MiB")]
+    EventTooLarge {
+        /// What is allowed.
+        mib: usize,
+    },
+    /// There is no answer among all that came.
+    #[error("the server sends and sends, but no answer")]
+    Endless,
+    /// There is nothing in the answer.
+    #[error("the server's answer is empty")]
+    Empty,
+    /// The server sends us on and on, within its origin.
+    #[error("the server redirects more than {times} times")]
+    RedirectedTooOften {
+        /// What is allowed.
+        times: usize,
+    },
 }
 
 /// A server that cannot be reached.

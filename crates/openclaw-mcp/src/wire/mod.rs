@@ -25,7 +25,7 @@ mod reader;
 mod skipped;
 mod slow_lane;
 
-pub use call_error::{CallError, ReachProblem, Unreachable};
+pub use call_error::{CallError, ReachProblem, Unfit, Unreachable};
 pub(crate) use fast_lane::WeakLane;
 pub use fast_lane::{FastLane, Limits, ToolCall};
 pub(crate) use greeting::Greeting;

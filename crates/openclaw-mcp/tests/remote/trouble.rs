@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_config::HttpFlavour;
 use openclaw_mcp::remote::RemoteError;
-use openclaw_mcp::wire::{CallError, Limits};
+use openclaw_mcp::wire::{CallError, Limits, Unfit};
 use openclaw_testkit::{Fault, On, Script, TestServer};
 
 use crate::support::{Connection, LIMITS, open, plan, refused};
@@ -87,10 +87,14 @@ async fn answers_that_make_no_sense_fail_their_call_and_no_other() {
         "{error:?}"
     );
     let json = "application/json";
-    for body in ["{", "42", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#] {
+    for body in ["42", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#] {
         let error = failure(Fault::status(200).header("content-type", json).body(body)).await;
         assert!(matches!(error, CallError::Protocol(_)), "{body}: {error:?}");
     }
+    let error = failure(Fault::status(200).header("content-type", json).body("{ oops")).await;
+    assert!(matches!(&error, CallError::Unreadable { body } if body == "{ oops"), "{error:?}");
+    let error = failure(Fault::status(200).header("content-type", json).body("")).await;
+    assert!(matches!(error, CallError::Unfit(Unfit::Empty)), "{error:?}");
     let stream = Fault::status(200).header("content-type", "text/event-stream");
     let error = failure(stream.body(": hello\n\ndata: {\n\n")).await;
     assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
@@ -102,7 +106,8 @@ async fn answers_that_make_no_sense_fail_their_call_and_no_other() {
 async fn a_bomb_is_not_unpacked() {
     let connection = Connection::open(Script::new().legacy().gzip_bomb_mb(10_000)).await;
     let error = connection.failure().await;
-    assert!(matches!(&error, CallError::Protocol(cause) if cause.contains("gzip")), "{error:?}");
+    let CallError::Unfit(Unfit::Compressed { encoding }) = &error else { panic!("{error:?}") };
+    assert_eq!(encoding, "gzip");
     connection.close().await;
 }
 
@@ -113,7 +118,7 @@ async fn a_stream_without_end_ends_by_its_bytes_or_by_the_clock() {
     let hour = Duration::from_secs(3_600);
     let patient = Limits { timeout: hour, cap: hour };
     let error = connection.call("echo", r#"{"text":"x"}"#, patient).await.unwrap_err();
-    assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
+    assert!(matches!(error, CallError::Unfit(Unfit::Endless)), "{error:?}");
     let hurry = Duration::from_millis(20);
     let hurry = Limits { timeout: hurry, cap: hurry };
     let error = connection.call("echo", r#"{"text":"x"}"#, hurry).await.unwrap_err();
@@ -159,6 +164,7 @@ async fn a_redirect_within_the_origin_is_followed_and_a_circle_ends() {
 
     let error = refused(&Script::new().redirect("/mcp")).await;
     assert!(error.to_string().contains("redirects more than"), "{error:?}");
+    assert!(!error.hint().unwrap().contains("path"), "{:?}", error.hint());
 }
 
 #[tokio::test]
@@ -185,6 +191,27 @@ async fn a_server_of_another_transport_is_told_as_such() {
         assert!(matches!(error, RemoteError::OtherTransport), "{error:?}");
         assert!(error.hint().unwrap().contains(r#"`transport: "http"`"#));
     }
+}
+
+#[tokio::test]
+async fn what_is_no_json_is_said_to_be_none_and_its_beginning_is_quoted() {
+    let answered = async |body: &str| {
+        let fault = Fault::status(200).header("content-type", "application/json").body(body);
+        refused(&Script::new().fault(fault)).await
+    };
+    let error = answered("{\"jsonrpc\": \"2.0\",\n \u{1b}[31moops").await;
+    let said = error.to_string();
+    assert!(said.starts_with(r#"the server's answer is no JSON: {"jsonrpc": "2.0", "#), "{said}");
+    assert!(said.ends_with("oops") && !said.contains(char::is_control), "{said}");
+    assert!(!error.hint().unwrap().contains("path"), "{:?}", error.hint());
+    let error = answered("").await;
+    assert_eq!(
+        error.to_string(),
+        "this is not how an MCP server answers: the server's answer is empty"
+    );
+    let packed = Fault::status(200).header("content-encoding", "gzip").body("x");
+    let error = refused(&Script::new().fault(packed)).await;
+    assert!(error.hint().unwrap().contains("compress"), "{:?}", error.hint());
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use openclaw_secrets::Redactor;
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
-use crate::wire::call_error::CallError;
+use crate::wire::call_error::{CallError, Unfit};
 
 /// How much of a failure is read: enough for a JSON-RPC error.
 pub(super) const MAX_FAILURE: usize = 64 * 1024;
@@ -39,9 +39,7 @@ pub(super) fn refuse_compressed(response: &Response) -> Result<(), CallError> {
     match response.headers().get(CONTENT_ENCODING) {
         Some(encoding) if encoding != "identity" => {
             let encoding = printable(encoding.as_bytes());
-            Err(CallError::Protocol(format!(
-                "the server compressed its answer ({encoding}), which it was not asked to"
-            )))
+            Err(Unfit::Compressed { encoding }.into())
         }
         _ => Ok(()),
     }
@@ -57,8 +55,7 @@ pub(super) async fn whole(
     let mut pieces = BytesMut::new();
     while let Some(piece) = response.chunk().await.map_err(|error| broken(&error))? {
         if body.len() + pieces.len() + piece.len() > bound {
-            let bound = bound / 1024 / 1024;
-            return Err(CallError::Protocol(format!("the answer has more than {bound} MiB")));
+            return Err(Unfit::TooLarge { mib: bound / 1024 / 1024 }.into());
         }
         // Most bodies are one piece, which need not be copied.
         if body.is_empty() && pieces.is_empty() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Response, StatusCode};
+use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};
 
 use super::HttpWire;
@@ -11,8 +12,8 @@ use super::body::{self, Form, shown, whole};
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
 use super::stream::{End, Events};
-use crate::wire::call_error::{CallError, ReachProblem};
-use crate::wire::calls::Answer;
+use crate::wire::call_error::{CallError, ReachProblem, Unfit};
+use crate::wire::calls::{Answer, Fault};
 use crate::wire::{Closed, MAX_MESSAGE};
 
 /// How much else may come on a stream before the answer.
@@ -99,19 +100,29 @@ impl HttpWire {
             Form::Events => self.streamed(id, route, Events::new(response)).await.map(Some),
             Form::Json => {
                 let body = whole(response, MAX_MESSAGE, self.broken()).await?;
-                let answer = self.deliver(&body, Some(id)).await?;
-                let answer = answer.ok_or_else(|| {
-                    let shown = shown(&body, self.redactor());
-                    CallError::Protocol(format!(
-                        "the server gave no answer to the question: {shown}"
-                    ))
-                });
-                answer.map(Some)
+                match self.deliver(&body, Some(id)).await? {
+                    Some(Err(Fault::Unreadable)) | None => Err(self.no_answer(&body)),
+                    answer => Ok(answer),
+                }
             }
             Form::Other(kind) => {
                 let kind = if kind.is_empty() { "something".to_owned() } else { kind };
                 Err(CallError::Protocol(format!("the server answered with {kind}, not with JSON")))
             }
+        }
+    }
+
+    /// What is wrong with what came in the place of an answer.
+    fn no_answer(&self, body: &[u8]) -> CallError {
+        if body.iter().all(u8::is_ascii_whitespace) {
+            return Unfit::Empty.into();
+        }
+        let shown = shown(body, self.redactor());
+        match serde_json::from_slice::<&RawValue>(body) {
+            Ok(_) => {
+                CallError::Protocol(format!("the server gave no answer to the question: {shown}"))
+            }
+            Err(_) => CallError::Unreadable { body: shown },
         }
     }
 
@@ -136,9 +147,7 @@ impl HttpWire {
                     }
                     beside += event.data.len();
                     if beside > MAX_BESIDE {
-                        return Err(CallError::Protocol(
-                            "the server sends and sends, but no answer".to_owned(),
-                        ));
+                        return Err(Unfit::Endless.into());
                     }
                 }
                 Err(end @ End::Over(_)) if !route.is_modern() && events.last_id().is_some() => {

@@ -13,7 +13,7 @@ use super::body::{self, beginning, refuse_compressed, shown};
 use super::headers::{self, Object, Subject};
 use super::route::{Protocol, Route};
 use super::{HttpWire, reach};
-use crate::wire::call_error::CallError;
+use crate::wire::call_error::{CallError, Unfit};
 use crate::wire::peek::{Line, peek};
 
 /// How often a request may be sent on within its origin.
@@ -148,7 +148,7 @@ impl HttpWire {
                 None => return Ok(response),
             }
         }
-        Err(CallError::Protocol(format!("the server redirects more than {MAX_REDIRECTS} times")))
+        Err(Unfit::RedirectedTooOften { times: MAX_REDIRECTS }.into())
     }
 
     /// Where the server sends a request on to, if it does.

@@ -4,7 +4,7 @@ use reqwest::Response;
 
 use super::sse::{Event, Parser};
 use crate::wire::MAX_MESSAGE;
-use crate::wire::call_error::CallError;
+use crate::wire::call_error::{CallError, Unfit};
 
 /// An open stream of events.
 #[derive(Debug)]
@@ -77,12 +77,11 @@ impl Events {
 
 impl From<End> for CallError {
     fn from(end: End) -> Self {
-        Self::Protocol(match end {
-            End::Over(None) => "the server closed the stream before it answered".to_owned(),
-            End::Over(Some(_)) => "the stream broke before the server answered".to_owned(),
-            End::TooLong => {
-                format!("the server sent an event of more than {} MiB", MAX_MESSAGE / 1024 / 1024)
-            }
-        })
+        let protocol = |how: &str| Self::Protocol(how.to_owned());
+        match end {
+            End::Over(None) => protocol("the server closed the stream before it answered"),
+            End::Over(Some(_)) => protocol("the stream broke before the server answered"),
+            End::TooLong => Unfit::EventTooLarge { mib: MAX_MESSAGE / 1024 / 1024 }.into(),
+        }
     }
 }
