@@ -10,7 +10,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Certificate, Client, ClientBuilder, Identity, Proxy, redirect};
 
 use super::{RemoteError, RemotePlan};
-use crate::wire::http::{NoSuchHost, RESERVED};
+use crate::wire::http::{NoSuchHost, RESERVED, tls_words};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -185,11 +185,11 @@ fn bad(setting: &str, cause: impl Into<String>) -> RemoteError {
 /// credentials.
 fn innermost(error: reqwest::Error) -> String {
     let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
+    let mut cause: &(dyn std::error::Error + 'static) = &error;
     while let Some(source) = cause.source() {
         cause = source;
     }
-    cause.to_string()
+    cause.downcast_ref().map_or_else(|| cause.to_string(), tls_words)
 }
 
 /// Looks up host names as the system does, and says so if one is not known.

@@ -201,6 +201,11 @@ impl RemoteError {
                     "check the clock of this machine; otherwise the server needs a new certificate"
                 }
                 ReachProblem::WrongName => "check the host name in `url`",
+                ReachProblem::CaAsServer => {
+                    "give the server one with `basicConstraints=CA:FALSE` (`openssl req -x509 … -addext \
+                     basicConstraints=CA:FALSE`), and set `tls.caFile` to it"
+                }
+                ReachProblem::Certificate => "the server needs another certificate",
                 ReachProblem::Tls => {
                     "check whether the port in `url` is one for https, and `tls.clientCert`"
                 }

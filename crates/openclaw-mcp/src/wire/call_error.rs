@@ -164,6 +164,12 @@ pub enum ReachProblem {
     /// The certificate is for another host.
     #[error("the certificate is for another host")]
     WrongName,
+    /// The certificate is that of an authority, which no server may use.
+    #[error("the certificate is that of an authority (CA)")]
+    CaAsServer,
+    /// Something else is wrong with the certificate.
+    #[error("the certificate is not accepted")]
+    Certificate,
     /// TLS failed in another way.
     #[error("no secure connection")]
     Tls,

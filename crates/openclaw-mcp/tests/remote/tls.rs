@@ -38,7 +38,15 @@ impl Secured {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new([host.to_owned()]).unwrap();
         adjust(&mut params);
-        let certificate = params.signed_by(&key, &issuer).unwrap();
+        let (certificate, ca_pem) = match params.is_ca {
+            IsCa::NoCa => (params.signed_by(&key, &issuer).unwrap(), ca_pem),
+            // One that says what it is speaks for itself.
+            _ => {
+                let own = params.self_signed(&key).unwrap();
+                let pem = own.pem();
+                (own, pem)
+            }
+        };
         let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
@@ -117,6 +125,25 @@ async fn a_certificate_for_another_host_or_another_time_is_refused_and_said_to_b
         params.not_after = rcgen::date_time_ymd(2002, 1, 1);
     });
     assert_eq!(problem(old.await.trusted()).await, ReachProblem::Expired);
+}
+
+#[tokio::test]
+async fn a_certificate_of_an_authority_is_said_to_be_none_for_a_server_and_the_way_out_works() {
+    let own = |is_ca| Secured::start("127.0.0.1", move |params| params.is_ca = is_ca);
+    let authority = own(IsCa::Ca(BasicConstraints::Unconstrained)).await;
+    for plan in [plan(&authority.url), authority.trusted()] {
+        let error = open(plan).await.unwrap_err();
+        let said = error.to_string();
+        let expected =
+            "the certificate is that of an authority (CA): a server cannot use that for itself";
+        assert_eq!(said, expected);
+        let hint = error.hint().unwrap();
+        assert!(
+            hint.contains("basicConstraints=CA:FALSE") && hint.contains("tls.caFile"),
+            "{hint}"
+        );
+    }
+    works(own(IsCa::ExplicitNoCa).await.trusted()).await;
 }
 
 #[tokio::test]

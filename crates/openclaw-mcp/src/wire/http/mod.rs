@@ -19,12 +19,14 @@ mod slow_lane;
 mod sse;
 mod stream;
 mod tasks;
+mod tls;
 
 pub(super) use call::{call_tool, request};
 pub(crate) use headers::RESERVED;
 pub(crate) use reach::NoSuchHost;
 pub(crate) use session::agreed_version;
 pub(crate) use slow_lane::HttpSlowLane;
+pub(crate) use tls::words as tls_words;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

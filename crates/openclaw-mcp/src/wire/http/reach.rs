@@ -4,8 +4,8 @@ use std::error::Error;
 use std::io;
 
 use openclaw_content::{Untrusted, clean_line};
-use rustls::CertificateError;
 
+use super::tls;
 use crate::wire::call_error::{ReachProblem, Unreachable};
 
 /// A host name that nobody knows.
@@ -41,6 +41,9 @@ pub(super) fn unreachable(error: &reqwest::Error, is_proxied: bool) -> Unreachab
 
 /// What an error says, without the address that the HTTP client adds: it may hold credentials.
 fn told(error: &(dyn Error + 'static)) -> String {
+    if let Some(error) = error.downcast_ref::<rustls::Error>() {
+        return tls::words(error);
+    }
     let text = error.to_string();
     match error.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::url) {
         Some(url) => text.replace(&format!(" for url ({url})"), "").replace(url.as_str(), "…"),
@@ -52,20 +55,7 @@ fn of_link(error: &(dyn Error + 'static)) -> Option<ReachProblem> {
     if error.is::<NoSuchHost>() {
         return Some(ReachProblem::Dns);
     }
-    Some(match error.downcast_ref::<rustls::Error>()? {
-        rustls::Error::InvalidCertificate(problem) => match problem {
-            CertificateError::UnknownIssuer => ReachProblem::UnknownIssuer,
-            CertificateError::Expired
-            | CertificateError::ExpiredContext { .. }
-            | CertificateError::NotValidYet
-            | CertificateError::NotValidYetContext { .. } => ReachProblem::Expired,
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                ReachProblem::WrongName
-            }
-            _ => ReachProblem::Tls,
-        },
-        _ => ReachProblem::Tls,
-    })
+    error.downcast_ref::<rustls::Error>().map(tls::problem)
 }
 
 #[cfg(test)]
