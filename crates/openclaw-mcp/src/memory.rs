@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::era::Era;
 use crate::inventory::Inventory;
-use crate::remote::Flavour;
+use crate::remote::{Flavour, userinfo};
 
 /// The version of the files.
 const FORMAT: u32 = 2;
@@ -69,7 +69,8 @@ impl Memory {
                 add(stdio.command.as_str());
                 stdio.args.iter().for_each(&mut add);
             }
-            Transport::Http(http) => add(http.url.expose().as_str()),
+            // A password could be guessed from its hash.
+            Transport::Http(http) => add(userinfo::without(http.url.expose()).as_str()),
         }
         let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }

@@ -361,7 +361,8 @@ pub(crate) fn auth(config: &ServerConfig) -> AuthKind {
         Transport::Http(http) if http.api_key.is_some() => AuthKind::ApiKey,
         Transport::Http(http) => {
             let is_login = |name: &String| name.eq_ignore_ascii_case("authorization");
-            if http.headers.keys().any(is_login) { AuthKind::Header } else { AuthKind::None }
+            let has_header = http.headers.keys().any(is_login) || remote::userinfo::counts(http);
+            if has_header { AuthKind::Header } else { AuthKind::None }
         }
     }
 }

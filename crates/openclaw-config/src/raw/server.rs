@@ -27,7 +27,8 @@ section! {
         cwd: Text = "cwd" | "workingDirectory" => schema::filled,
         /// Names of variables of this program that the process gets, too.
         inherit_env: Words = "inheritEnv" => schema::variable_names,
-        /// The address of the service: https, or http on this machine.
+        /// The address of the service: https, or http on this machine. User and password in it are sent
+        /// as `Authorization: Basic …`, unless `apiKey` or `headers` say who is calling.
         url: Text = "url" => schema::address,
         /// HTTP headers of every request. Values may hold `secret://…` references.
         headers: Table<Text> = "headers" => schema::headers,

@@ -7,7 +7,7 @@ use openclaw_config::HttpServer;
 use openclaw_content::{Untrusted, clean_line};
 use url::{Host, Url};
 
-use super::RemotePlan;
+use super::{RemotePlan, userinfo};
 use crate::local;
 use crate::wire::{CallError, ReachProblem, Unfit, Unreachable};
 
@@ -285,7 +285,8 @@ fn key_setting(config: &HttpServer) -> Option<String> {
         let references: Vec<String> = template.references().map(ToString::to_string).collect();
         if references.is_empty() { name } else { format!("{name} ({})", references.join(", ")) }
     });
-    let settings: Vec<String> = settings.collect();
+    let in_address = userinfo::counts(config).then(|| "`url` (user and password)".to_owned());
+    let settings: Vec<String> = settings.chain(in_address).collect();
     (!settings.is_empty()).then(|| settings.join(" and "))
 }
 

@@ -6,8 +6,10 @@ use futures_util::future::try_join_all;
 use openclaw_config::HttpServer;
 use openclaw_secrets::{ResolveError, Resolver, SecretString};
 
+use super::userinfo;
+
 /// Resolves the headers of a server, side by side. Its key becomes `Authorization`; that both are
-/// given is refused by the configuration.
+/// given is refused by the configuration. Without either, user and password in its address do.
 ///
 /// # Errors
 /// The first secret that cannot be had. The server must not be spoken to then.
@@ -25,6 +27,11 @@ pub async fn headers(
         let key = resolver.resolve_credential(key).await?;
         let bearer = SecretString::from(format!("Bearer {}", key.expose()));
         headers.insert("Authorization".to_owned(), bearer);
+    }
+    let url = server.url.expose();
+    userinfo::hide(url, resolver.redactor());
+    if userinfo::counts(server) {
+        headers.insert("Authorization".to_owned(), userinfo::basic(url));
     }
     Ok(headers)
 }
@@ -61,6 +68,22 @@ mod tests {
             "{ url: 'https://a.example/mcp', apiKey: 'secret://env/TOKEN', headers: { X: 'y' } }";
         let expected = pairs(&[("Authorization", "Bearer sesame-open"), ("X", "y")]);
         assert_eq!(resolved(entry).await.unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn user_and_password_in_the_address_become_a_header_unless_there_is_one() {
+        let basic = |value| pairs(&[("Authorization", value)]);
+        for (entry, expected) in [
+            ("{ url: 'https://u:p%40ss@a.example/mcp' }", basic("Basic dTpwQHNz")),
+            ("{ url: 'https://u@a.example/mcp' }", basic("Basic dTo=")),
+            ("{ url: 'https://u:p@a.example/', apiKey: 'k1' }", basic("Bearer k1")),
+            (
+                "{ url: 'https://u:p@a.example/', headers: { authorization: 'x' } }",
+                pairs(&[("authorization", "x")]),
+            ),
+        ] {
+            assert_eq!(resolved(entry).await.unwrap(), expected, "{entry}");
+        }
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ mod error;
 mod handshake;
 mod headers;
 mod network;
+pub(crate) mod userinfo;
 
 pub(crate) use error::key_is_kept_elsewhere;
 pub use error::{RemoteError, Step};
@@ -91,7 +92,7 @@ pub async fn open<H: ClientHandler>(
 ) -> Result<Opened<H>, RemoteError> {
     let deadline = Instant::now() + plan.timeout;
     let made = Box::pin(client::make(&plan)).await?;
-    let url = plan.config.url.expose().clone();
+    let url = userinfo::without(plan.config.url.expose());
     let opening =
         HttpSlowLane::open(&plan.server, plan.log.redactor(), made.client, url, made.is_proxied);
     let mut step = Step::Discovering;

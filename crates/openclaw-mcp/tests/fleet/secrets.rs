@@ -3,10 +3,12 @@
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::server_log::ServerLog;
+use openclaw_mcp::status::AuthKind;
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_testkit::{Fault, On, Recording, Script, TestServer};
 use serde_json::json;
 
-use crate::support::{servers, setup, tools};
+use crate::support::{call, servers, setup, tools};
 
 const SECRET: &str = "sesame-open-4711";
 
@@ -76,4 +78,38 @@ time.sleep(1000)
     fleet.stop().await;
     assert!(message.contains("answered with error 1: yyy"), "{message}");
     assert!(!message.contains("ses"), "{message}");
+}
+
+#[tokio::test]
+async fn user_and_password_in_an_address_are_sent_and_shown_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = Recording::at(folder.path().join("record"));
+    // It says what it was told.
+    let echo = Fault::status(500).body(format!("who is Basic dTpzZXNhbWUtb3Blbi00NzEx, {SECRET}?"));
+    let script = Script::new().legacy().record(recording.path()).fault(echo.on(On::Call));
+    let server = TestServer::http(&script);
+    let url = server.url().replace("http://", &format!("http://u:{SECRET}@"));
+    let state = folder.path().join("state");
+    let mut setup = setup();
+    setup.folders = Folders { catalogue: Some(state.clone()), logs: Some(state.clone()) };
+    let fleet = Fleet::start(&servers(json!({ "x": { "url": url, "timeout": 60_000 } })), setup);
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    let status = tools.statuses().remove(0);
+    assert_eq!(status.auth, AuthKind::Header);
+    let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
+    fleet.stop().await;
+
+    let sent = recording.http("POST").into_iter().find(|it| it["body"]["method"] == "tools/call");
+    let sent = sent.unwrap();
+    assert_eq!(sent["headers"]["authorization"], "Basic dTpzZXNhbWUtb3Blbi00NzEx", "{sent}");
+    let kept = std::fs::read_dir(&state).unwrap();
+    let kept = kept.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+    let kept: String = kept.collect();
+    assert!(!kept.is_empty());
+    let shown = serde_json::to_string(&status).unwrap();
+    for text in [&kept, &shown, &outcome.text()] {
+        assert!(!text.contains(SECRET) && !text.contains("dTpzZXNhbW"), "{text}");
+    }
+    assert!(outcome.text().contains("[REDACTED]"), "{}", outcome.text());
 }
