@@ -224,7 +224,7 @@ impl From<RemoteError> for DialError {
 impl From<RemoteError> for Trouble {
     fn from(error: RemoteError) -> Self {
         let gist = match error {
-            RemoteError::Unreachable(_) => "it cannot be reached",
+            RemoteError::Unreachable(_) | RemoteError::Wordless(_) => "it cannot be reached",
             RemoteError::TimedOut { .. } => "it does not answer in time",
             RemoteError::NeedsAuth { .. } => "it needs a login",
             RemoteError::Forbidden { .. } => "it refuses access",

@@ -1,7 +1,7 @@
 //! The process of a local server: in a group of its own, owned by one value, gone when that value is.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -35,6 +35,9 @@ pub enum SpawnError {
     /// There is no such program.
     #[error("there is no program `{0}`; is it installed, and on the PATH?")]
     NoProgram(String),
+    /// It is a folder.
+    #[error("`{0}` is a folder, and no program")]
+    IsFolder(String),
     /// There is no such folder to run it in.
     #[error("there is no folder {0} to run it in")]
     NoFolder(String),
@@ -287,6 +290,12 @@ fn set_apart(command: &mut CommandWrap) {
     }
 }
 
+/// A mere name is looked for on the PATH, where folders do not count.
+fn is_folder(launch: &Launch) -> bool {
+    let path = launch.cwd.as_deref().unwrap_or(Path::new("")).join(&launch.program);
+    launch.program.contains(std::path::is_separator) && path.is_dir()
+}
+
 fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {
     let program = launch.program.clone();
     match cause.kind() {
@@ -298,6 +307,7 @@ fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {
             let cwd = launch.cwd.as_ref().map(|cwd| cwd.display().to_string());
             SpawnError::NoFolder(cwd.unwrap_or_default())
         }
+        std::io::ErrorKind::PermissionDenied if is_folder(launch) => SpawnError::IsFolder(program),
         std::io::ErrorKind::PermissionDenied => SpawnError::Denied(program),
         _ => SpawnError::Other { program, cause },
     }

@@ -212,4 +212,6 @@ fn what_cannot_be_started_is_explained() {
     assert!(spawn(&launch).to_string().contains("is it installed, and on the PATH?"));
     launch.program = "/etc/passwd".to_owned();
     assert!(matches!(spawn(&launch), SpawnError::Denied(_)));
+    launch.program = "/etc".to_owned();
+    assert_eq!(spawn(&launch).to_string(), "`/etc` is a folder, and no program");
 }

@@ -207,9 +207,8 @@ pub fn changed(tool: &CatalogueTool) -> Problem {
         "`{name}` of `{server}` says something else about itself than when it was approved: its \
          description or its schema has changed"
     );
-    let hint = format!(
-        "look at it with `openclaw mcp tools {server} --schema`; `--approve` approves it, and in `mcp.call` `approve` with its `fingerprint`"
-    );
+    let hint =
+        format!("look at it with `openclaw mcp tools {server} --schema`; `--approve` approves it");
     Problem::new(ProblemKind::Changed, message).hint(hint)
 }
 

@@ -46,6 +46,9 @@ pub enum RemoteError {
     /// The server cannot be reached.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
+    /// Whoever is at an http address hangs up, or says what is no HTTP.
+    #[error(transparent)]
+    Wordless(Unreachable),
     /// It did not answer in time.
     #[error("no answer after {} ms while {step}", .after.as_millis())]
     TimedOut {
@@ -146,6 +149,12 @@ impl RemoteError {
             CallError::RateLimited { .. } => Self::RateLimited(error),
             CallError::OutOfService { .. } => Self::OutOfService(error),
             CallError::Redirected { to } => Self::Redirected { to: clean(&to) },
+            CallError::Unreachable(unreachable)
+                if unreachable.problem == ReachProblem::Broken
+                    && plan.config.url.expose().scheme() == "http" =>
+            {
+                Self::Wordless(unreachable)
+            }
             CallError::Unreachable(unreachable) => Self::Unreachable(unreachable),
             CallError::TimedOut(after) => Self::TimedOut { step, after },
             CallError::Unreadable { body } => Self::NoJson { body: clean(&body) },
@@ -211,6 +220,9 @@ impl RemoteError {
                 }
                 ReachProblem::Proxy => "check `proxy`, `HTTPS_PROXY` and `NO_PROXY`",
             },
+            Self::Wordless(_) => {
+                "check host and port in `url`, and whether the server runs; if it wants https, write `https://`"
+            }
             Self::TimedOut { .. } => {
                 "check whether the server is well; a longer `timeout` allows it more time"
             }

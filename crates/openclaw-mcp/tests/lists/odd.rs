@@ -76,3 +76,18 @@ async fn null_in_a_prompt_means_nothing_and_a_bad_one_is_named() {
     }
     connection.close(Patience::default()).await;
 }
+
+#[tokio::test]
+async fn an_entry_that_is_no_object_is_said_to_be_none() {
+    let entries =
+        json!(["a", 7, null, ["a", null, null, {}, {}], { "name": "a", "inputSchema": {} }]);
+    let answers = json!({ "tools/list": [{ "result": { "tools": entries } }] });
+    let connection = connect(answering(answers)).await;
+    let listing = connection.list_tools(LIMITS).await.unwrap();
+    assert_eq!(listing.entries.len(), 1);
+    assert_eq!(listing.dropped.len(), 4);
+    for dropped in &listing.dropped {
+        assert_eq!(dropped.reason, "its entry is no object");
+    }
+    connection.close(Patience::default()).await;
+}

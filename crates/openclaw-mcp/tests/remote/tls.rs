@@ -154,6 +154,13 @@ async fn a_port_without_tls_is_said_to_be_so() {
 }
 
 #[tokio::test]
+async fn a_port_that_wants_tls_and_does_not_get_it_is_said_to_be_so() {
+    let secured = Secured::start("127.0.0.1", |_| {}).await;
+    let error = open(plan(&secured.url.replace("https://", "http://"))).await.unwrap_err();
+    assert!(error.hint().unwrap().contains("https://"), "{error}: {:?}", error.hint());
+}
+
+#[tokio::test]
 async fn files_that_hold_no_certificates_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.pem");

@@ -35,6 +35,10 @@ fn is_path(command: &str) -> bool {
 
 fn program_at(path: &Path) -> Check {
     let shown = path.display();
+    if path.is_dir() {
+        let advice = "write the program in it as `command`".to_owned();
+        return Check::bad(format!("{shown} is a folder, and no program"), Some(advice));
+    }
     if !path.is_file() {
         let advice = "install it, or change `command` in its entry".to_owned();
         return Check::bad(format!("there is no program {shown}"), Some(advice));
