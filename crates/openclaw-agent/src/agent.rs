@@ -70,6 +70,8 @@ struct Course<'a> {
     found: BTreeSet<String>,
     /// Tools that a provider has refused.
     refused: BTreeSet<String>,
+    /// Models that have said that they cannot use tools.
+    without_tools: BTreeSet<usize>,
     usage: Usage,
     rounds: u32,
     calls: u32,
@@ -123,6 +125,7 @@ impl Agent {
             model: 0,
             found,
             refused: BTreeSet::new(),
+            without_tools: BTreeSet::new(),
             usage: Usage::default(),
             rounds: 0,
             calls: 0,
@@ -178,13 +181,17 @@ impl Course<'_> {
         let mut is_urgent = false;
         loop {
             let model = Arc::clone(&self.agent.models[self.model]);
-            let offers = Offers::of(
-                &*self.turn.tools,
-                model.dialect(),
-                self.agent.limits.search_threshold,
-                &self.found,
-                &self.refused,
-            );
+            let takes_tools = model.takes_tools() && !self.without_tools.contains(&self.model);
+            let offers = match takes_tools {
+                true => Offers::of(
+                    &*self.turn.tools,
+                    model.dialect(),
+                    self.agent.limits.search_threshold,
+                    &self.found,
+                    &self.refused,
+                ),
+                false => Offers::none(),
+            };
             let request = self.request(&*model, &offers, is_urgent).await?;
             let mut spoken = Spoken::default();
             let (observer, cancel) = (&*self.turn.observer, &self.turn.cancel);
@@ -210,6 +217,13 @@ impl Course<'_> {
                     );
                     observer.see(Event::Notice(words));
                     self.refused.insert(tool);
+                }
+                ModelError::NoTools { message, .. } if !offers.tools.is_empty() => {
+                    let name = model.name();
+                    tracing::warn!(model = name, reason = %message, "the model cannot use tools");
+                    let words = format!("`{name}` cannot use tools: it answers without them");
+                    observer.see(Event::Notice(words));
+                    self.without_tools.insert(self.model);
                 }
                 ModelError::ContextTooLong if !is_urgent => is_urgent = true,
                 error if hiding::may_mean_media(&error) && self.history.hide_media() => {

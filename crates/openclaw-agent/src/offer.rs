@@ -20,6 +20,11 @@ pub(crate) struct Offers {
 }
 
 impl Offers {
+    /// Nothing, for a model that cannot use tools.
+    pub(crate) fn none() -> Self {
+        Self { tools: Vec::new(), index: None, search: None }
+    }
+
     /// All tools, or, above a threshold, those that were found before and a way to find the others.
     /// `threshold` 0: always all. Tools that a provider refused are left out.
     pub(crate) fn of(

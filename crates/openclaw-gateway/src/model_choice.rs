@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use openclaw_config::{AgentConfig, Config, ModelApi, ProviderConfig};
-use openclaw_models::{ApiKind, Model, ModelError, ProviderSettings, ollama_models, open};
+use openclaw_models::{
+    ApiKind, LocalOllama, Model, ModelError, ProviderSettings, find_ollama, open,
+};
 use openclaw_secrets::{Environment, Resolver, SecretString};
 use tokio::sync::OnceCell;
 
@@ -39,6 +41,8 @@ pub enum ModelOrigin {
     KeyIn(&'static str),
     /// A local Ollama has it.
     Ollama,
+    /// There is a local Ollama, but none of its models can hold a conversation.
+    OllamaCannotChat,
     /// There is no other.
     BuiltIn,
 }
@@ -50,6 +54,10 @@ impl ModelOrigin {
             Self::Configured => "configured".to_owned(),
             Self::KeyIn(variable) => format!("a key is in {variable}"),
             Self::Ollama => "a local Ollama has it".to_owned(),
+            Self::OllamaCannotChat => {
+                "built in; the local Ollama has no model that can chat: `ollama pull` gets one"
+                    .to_owned()
+            }
             Self::BuiltIn => "built in; no other is configured".to_owned(),
         }
     }
@@ -98,13 +106,16 @@ impl Models {
         if let Some((variable, model)) = BY_KEY.into_iter().find(|(variable, _)| has(variable)) {
             return only(model.to_owned(), ModelOrigin::KeyIn(variable));
         }
-        if let Ok(http) = openclaw_models::http_client()
-            && let Some(first) =
-                ollama_models(OLLAMA, &http).await.and_then(|all| all.into_iter().next())
-        {
-            return only(format!("ollama/{first}"), ModelOrigin::Ollama);
+        let local = match openclaw_models::http_client() {
+            Ok(http) => find_ollama(OLLAMA, &http).await,
+            Err(_) => LocalOllama::Absent,
+        };
+        let offline = || "offline".to_owned();
+        match local {
+            LocalOllama::Has(model) => only(format!("ollama/{model}"), ModelOrigin::Ollama),
+            LocalOllama::CannotChat => only(offline(), ModelOrigin::OllamaCannotChat),
+            LocalOllama::Absent => only(offline(), ModelOrigin::BuiltIn),
         }
-        only("offline".to_owned(), ModelOrigin::BuiltIn)
     }
 
     /// The models, ready to be asked. One that cannot be opened is left out, unless there is no other.

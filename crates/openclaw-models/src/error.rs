@@ -84,6 +84,14 @@ pub enum ModelError {
         /// What the provider says.
         message: String,
     },
+    /// The model takes no tools at all. Without any it would answer.
+    #[error("the model `{model}` cannot use tools{}", quoted(message))]
+    NoTools {
+        /// The model's name.
+        model: String,
+        /// What the provider says.
+        message: String,
+    },
     /// The conversation does not fit into the model's window.
     #[error("the conversation is too long for the model: shorten it, or start a new one")]
     ContextTooLong,

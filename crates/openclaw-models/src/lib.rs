@@ -36,7 +36,7 @@ pub use error::ModelError;
 pub use message::{Message, Part, Reasoning, Thought, ToolResult, ToolUse};
 pub use model::{Chunk, Dialect, Model, Request, StopReason, ToolOffer, Usage};
 pub use offline::Offline;
-pub use ollama::ollama_models;
+pub use ollama::{LocalOllama, find_ollama};
 pub use open::open;
 pub use retry::Retrying;
 pub use settings::{ApiKind, ProviderSettings};

@@ -104,6 +104,11 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// How many tokens a conversation may have.
     fn context_tokens(&self) -> u64;
 
+    /// Whether it may be offered tools: false once its provider has said that it cannot use any.
+    fn takes_tools(&self) -> bool {
+        true
+    }
+
     /// Answers. Dropping the stream ends the work.
     fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>>;
 }

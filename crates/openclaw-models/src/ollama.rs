@@ -1,13 +1,32 @@
-//! Is there an Ollama on this machine, and what can it run?
+//! Is there an Ollama on this machine, and which of its models can hold a conversation?
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesOrdered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use serde::Deserialize;
+use serde_json::json;
 
 /// Nobody waits longer for a program that may not be there.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// More models are not listed.
+/// How long it may take to tell about its models. They are asked about side by side.
+const PATIENCE_FOR_DETAILS: Duration = Duration::from_millis(500);
+/// More models are not looked at.
 const MAX_MODELS: usize = 1_000;
+/// So many are asked about.
+const MAX_ASKED: usize = 8;
+
+/// What a local Ollama is good for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LocalOllama {
+    /// There is none, or it does not answer at once.
+    Absent,
+    /// It has no model that can hold a conversation.
+    CannotChat,
+    /// It has this one, which can.
+    Has(String),
+}
 
 #[derive(Deserialize)]
 struct Tags {
@@ -17,16 +36,92 @@ struct Tags {
 #[derive(Deserialize)]
 struct Tag {
     name: String,
+    #[serde(default)]
+    details: Option<Details>,
 }
 
-/// The models of the Ollama at this address (`http://localhost:11434`), or nothing if there is none, or
-/// it does not answer at once.
-pub async fn ollama_models(base: &str, http: &reqwest::Client) -> Option<Vec<String>> {
-    let address = format!("{}/api/tags", base.trim_end_matches('/'));
+#[derive(Default, Deserialize)]
+struct Details {
+    #[serde(default)]
+    family: Option<String>,
+    #[serde(default)]
+    families: Option<Vec<String>>,
+}
+
+/// Versions before 0.6.4 tell no capabilities.
+#[derive(Deserialize)]
+struct Shown {
+    #[serde(default)]
+    capabilities: Option<Vec<String>>,
+}
+
+/// What a model can do, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ability {
+    Tools,
+    Words,
+    /// Nobody says, and nothing speaks against it.
+    Unknown,
+    Nothing,
+}
+
+/// The model of the Ollama at this address (`http://localhost:11434`) that an agent would use: the first
+/// that takes tools, or else the first that answers in words. Those that make embeddings do neither.
+pub async fn find_ollama(base: &str, http: &reqwest::Client) -> LocalOllama {
+    let base = base.trim_end_matches('/');
+    let Some(listed) = list(base, http).await else { return LocalOllama::Absent };
+    let may_chat: Vec<&Tag> = listed.iter().filter(|tag| !tag.is_of_embeddings()).collect();
+    let asked = may_chat.iter().take(MAX_ASKED);
+    let mut told: FuturesOrdered<BoxFuture<'_, Option<Ability>>> =
+        asked.map(|tag| ability(base, http, &tag.name).boxed()).collect();
+    let mut best = None;
+    for tag in &may_chat {
+        // Those that are not asked about come after all that were.
+        let ability = told.next().await.flatten().unwrap_or_else(|| tag.guess());
+        if ability != Ability::Nothing && best.is_none_or(|(known, _)| ability < known) {
+            best = Some((ability, tag));
+        }
+        if ability == Ability::Tools {
+            break;
+        }
+    }
+    best.map_or(LocalOllama::CannotChat, |(_, tag)| LocalOllama::Has(tag.name.clone()))
+}
+
+async fn list(base: &str, http: &reqwest::Client) -> Option<Vec<Tag>> {
     let asked = async {
-        let answer = http.get(address).send().await.ok()?.error_for_status().ok()?;
-        let tags: Tags = answer.json().await.ok()?;
-        Some(tags.models.into_iter().take(MAX_MODELS).map(|tag| tag.name).collect())
+        let answer = http.get(format!("{base}/api/tags")).send().await.ok()?;
+        let mut tags: Tags = answer.error_for_status().ok()?.json().await.ok()?;
+        tags.models.truncate(MAX_MODELS);
+        Some(tags.models)
     };
     tokio::time::timeout(PATIENCE, asked).await.ok().flatten()
+}
+
+async fn ability(base: &str, http: &reqwest::Client, name: &str) -> Option<Ability> {
+    let asked = async {
+        let question = http.post(format!("{base}/api/show")).json(&json!({ "model": name }));
+        let answer = question.send().await.ok()?.error_for_status().ok()?;
+        let capabilities = answer.json::<Shown>().await.ok()?.capabilities?;
+        let has = |name: &str| capabilities.iter().any(|it| it == name);
+        Some(match (has("completion"), has("tools")) {
+            (true, true) => Ability::Tools,
+            (true, false) => Ability::Words,
+            (false, _) => Ability::Nothing,
+        })
+    };
+    tokio::time::timeout(PATIENCE_FOR_DETAILS, asked).await.ok().flatten()
+}
+
+impl Tag {
+    /// Models of the BERT kind (`bert`, `nomic-bert`, `xlm-roberta`) only make embeddings.
+    fn is_of_embeddings(&self) -> bool {
+        let Some(Details { family, families }) = &self.details else { return false };
+        family.iter().chain(families.iter().flatten()).any(|family| family.contains("bert"))
+    }
+
+    /// What it can do, where nobody tells: the name of most that make embeddings says so.
+    fn guess(&self) -> Ability {
+        if self.name.contains("embed") { Ability::Nothing } else { Ability::Unknown }
+    }
 }

@@ -77,6 +77,10 @@ impl Model for Retrying {
         self.inner.name()
     }
 
+    fn takes_tools(&self) -> bool {
+        self.inner.takes_tools()
+    }
+
     fn dialect(&self) -> Dialect {
         self.inner.dialect()
     }

@@ -34,6 +34,24 @@ async fn a_tool_that_the_provider_refuses_is_left_out_and_named_and_the_turn_goe
 }
 
 #[tokio::test]
+async fn a_model_that_cannot_use_tools_answers_without_them_and_that_is_said_once() {
+    let none = || {
+        let (model, message) = ("scripted".to_owned(), "does not support tools".to_owned());
+        Says::fails(ModelError::NoTools { model, message })
+    };
+    let bench = Bench::new([none(), Says::says("hello"), none(), none()]).await;
+    let bench = bench.tool(TestTool::saying("look", ""));
+    assert_eq!(bench.say("hello").await.text, "hello");
+    let offered: Vec<usize> = bench.model.requests().iter().map(|it| it.tools.len()).collect();
+    assert_eq!(offered, [1, 0]);
+    assert_eq!(bench.notices(), ["`scripted` cannot use tools: it answers without them"]);
+    // Whoever says so when it is offered none is not asked for ever.
+    let error = bench.agent.answer(&bench.turn("hello")).await.unwrap_err();
+    assert!(matches!(error, TurnError::Model(ModelError::NoTools { .. })), "{error}");
+    assert_eq!(bench.model.requests().len(), 4);
+}
+
+#[tokio::test]
 async fn a_provider_that_refuses_the_same_tool_for_ever_is_not_asked_for_ever() {
     let bench = Bench::new((0..100).map(|_| rejected("look"))).await;
     let error = bench.agent.answer(&bench.turn("hello")).await.unwrap_err();

@@ -1,7 +1,7 @@
 //! What a provider's error means.
 //!
-//! Wherever there is a status or a code, that decides. For the length of a conversation and for the
-//! schema of a tool most providers have none: there, words do.
+//! Wherever there is a status or a code, that decides. For the length of a conversation, for the schema
+//! of a tool and for models without tools most providers have none: there, words do.
 
 use std::time::Duration;
 
@@ -21,6 +21,25 @@ const TOO_LONG: [&str; 8] = [
     "exceeds the available context size",
     "exceeds the maximum number of tokens allowed",
     "exceeds the model's context",
+];
+
+/// How providers and servers say that a model cannot use tools at all.
+const NO_TOOLS: [&str; 14] = [
+    "does not support tools",
+    "does not support tool use",
+    "does not support tool call",
+    "does not support function call",
+    "doesnt support tool",
+    "support tool use",
+    "tools is not supported",
+    "tools are not supported",
+    "tool use is not supported",
+    "tool calling is not supported",
+    "function calling is not supported",
+    "function calling is not enabled",
+    // Servers that were started without them: llama.cpp and vLLM.
+    "tools param requires --jinja",
+    "tool choice requires --enable-auto-tool-choice",
 ];
 
 /// An error as a provider reports it.
@@ -95,6 +114,12 @@ pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
         || report.is(&["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"])
     {
         return ModelError::RateLimited { provider, retry_after };
+    }
+    // Some say it with the status of a missing model, or of a fault of their own.
+    let plain: String = lower.chars().filter(|c| !matches!(c, '`' | '\'' | '"')).collect();
+    let is_offered_tools = !explain.tools.is_empty();
+    if is_offered_tools && NO_TOOLS.iter().any(|words| plain.contains(words)) {
+        return ModelError::NoTools { model: explain.model.clone(), message };
     }
     if status == 413
         || report.is(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"])

@@ -29,6 +29,7 @@ mod request;
 mod senses;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -53,6 +54,8 @@ pub(crate) struct Provider {
     endpoint: Endpoint,
     client: genai::Client,
     redactor: Redactor,
+    /// Its provider has said that it cannot use tools.
+    has_no_tools: AtomicBool,
 }
 
 impl fmt::Debug for Provider {
@@ -85,7 +88,8 @@ impl Provider {
             ModelError::invalid("the library for models cannot be set up with these settings")
         })?;
         let (name, model) = (name.to_owned(), model.to_owned());
-        Ok(Self { name, model, settings, endpoint, client, redactor })
+        let has_no_tools = AtomicBool::new(false);
+        Ok(Self { name, model, settings, endpoint, client, redactor, has_no_tools })
     }
 
     async fn begin(&self, request: Request) -> Result<Incoming, ModelError> {
@@ -118,6 +122,10 @@ impl Model for Provider {
         self.settings.kind.dialect()
     }
 
+    fn takes_tools(&self) -> bool {
+        !self.has_no_tools.load(Ordering::Relaxed)
+    }
+
     fn context_tokens(&self) -> u64 {
         let known = || window::context_tokens(self.settings.kind, &self.model);
         self.settings.context_tokens.unwrap_or_else(known)
@@ -130,6 +138,12 @@ impl Model for Provider {
                 Err(error) => stream::iter([Err(error)]).right_stream(),
             }
         };
-        stream::once(begun).flatten().boxed()
+        let chunks = stream::once(begun).flatten();
+        let remembered = chunks.inspect(|chunk| {
+            if matches!(chunk, Err(ModelError::NoTools { .. })) {
+                self.has_no_tools.store(true, Ordering::Relaxed);
+            }
+        });
+        remembered.boxed()
     }
 }

@@ -87,6 +87,43 @@ async fn a_tool_that_is_refused_is_named() {
 }
 
 #[tokio::test]
+async fn a_model_that_cannot_use_tools_is_told_as_that_and_remembered() {
+    let ollama = json!({"error": "registry.ollama.ai/library/gemma:latest does not support tools"});
+    let openai =
+        |words: &str| json!({"error": {"message": words, "type": "invalid_request_error"}});
+    for (kind, status, body) in [
+        (ApiKind::Ollama, 400, ollama.clone()),
+        (
+            ApiKind::OpenAi,
+            400,
+            openai("registry.ollama.ai/library/gemma:latest does not support tools"),
+        ),
+        (ApiKind::OpenAi, 400, openai("`tool calling` is not supported with this model")),
+        (ApiKind::OpenAi, 404, openai("No endpoints found that support tool use.")),
+        (ApiKind::OpenAi, 500, openai("tools param requires --jinja flag")),
+        (ApiKind::OpenAi, 400, openai("\"auto\" tool choice requires --enable-auto-tool-choice")),
+        (ApiKind::Gemini, 400, openai("Function calling is not enabled for models/gemma-3-27b-it")),
+    ] {
+        let server = Server::start(vec![Reply::error(status, "", &body)]).await;
+        let model = model(&server, kind, "m");
+        assert!(model.takes_tools());
+        let (_, error) = collect(&*model, asking(vec![Message::user("hi")])).await;
+        assert!(
+            matches!(&error, Some(ModelError::NoTools { model, .. }) if model == "mine/m"),
+            "{error:?}"
+        );
+        assert!(!model.takes_tools());
+    }
+    // Whoever was offered none has another reason.
+    let server = Server::start(vec![Reply::error(400, "", &ollama)]).await;
+    let model = model(&server, ApiKind::Ollama, "m");
+    let mut request = asking(vec![Message::user("hi")]);
+    request.tools.clear();
+    assert!(matches!(collect(&*model, request).await.1, Some(ModelError::Rejected { .. })));
+    assert!(model.takes_tools());
+}
+
+#[tokio::test]
 async fn other_errors_say_what_can_be_done() {
     let says = |words: &str| json!({"error": {"message": words}});
     let quota = json!({"error": {"message": "You exceeded your current quota",

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use openclaw_models::{ApiKind, ModelError, StopReason, Usage, http_client, ollama_models};
+use openclaw_models::{
+    ApiKind, LocalOllama, ModelError, StopReason, Usage, find_ollama, http_client,
+};
 use serde_json::{Value, json};
 
 use crate::server::{Ending, Reply, Server};
@@ -107,25 +109,99 @@ async fn the_request_is_as_the_api_wants_it() {
     assert_eq!(body, expected);
 }
 
-#[tokio::test]
-async fn a_local_one_is_found_or_not_within_a_moment() {
+/// A local Ollama with these models: their names, their families, and what it tells of each, if anything.
+async fn local(models: Vec<(&'static str, &str, Option<&[&str]>)>) -> Server {
+    let tag = |(name, family, _): &(&str, &str, Option<&[&str]>)| {
+        json!({"name": name, "size": 1,
+        "details": {"family": family, "families": [family]}})
+    };
+    let tags = json!({"models": models.iter().map(tag).collect::<Vec<_>>()}).to_string();
+    let shown: Vec<(&str, Value)> = models
+        .iter()
+        .filter_map(|(name, _, told)| {
+            Some((*name, json!({"capabilities": (*told)?, "license": "…"})))
+        })
+        .collect();
+    Server::answering(move |sent| {
+        if sent.head.starts_with("get /api/tags ") {
+            return Reply::stream(&tags, 9, Ending::Clean);
+        }
+        assert!(sent.head.starts_with("post /api/show "), "{}", sent.head);
+        match shown.iter().find(|(name, _)| sent.body["model"] == *name) {
+            Some((_, told)) => Reply::stream(&told.to_string(), 100, Ending::Clean),
+            None => Reply::error(404, "", &json!({"error": "no such path"})),
+        }
+    })
+    .await
+}
+
+/// The time to answer is short, and the machine may be busy: one of many is quick enough.
+async fn found(
+    models: &[(&'static str, &str, Option<&[&str]>)],
+    is_expected: impl Fn(&LocalOllama) -> bool,
+) -> (LocalOllama, usize) {
     let http = http_client().unwrap();
-    let tags = json!({"models": [{"name": NAME, "size": 1}, {"name": "llama3:latest"}]});
-    // The time is short, and the machine may be busy: one of many is quick enough.
-    let mut found = None;
+    let mut last = (LocalOllama::Absent, 0);
     for _ in 0..50 {
-        let server = Server::start(vec![Reply::stream(&tags.to_string(), 9, Ending::Clean)]).await;
-        found = ollama_models(&server.address, &http).await;
-        if found.is_some() {
+        let server = local(models.to_vec()).await;
+        last = (find_ollama(&server.address, &http).await, server.sent().len());
+        if is_expected(&last.0) {
             break;
         }
     }
-    assert_eq!(found.unwrap(), [NAME, "llama3:latest"]);
+    last
+}
 
+const EMBEDDING: Option<&[&str]> = Some(&["embedding"]);
+const WORDS_ONLY: Option<&[&str]> = Some(&["completion"]);
+const TOOLS: Option<&[&str]> = Some(&["completion", "tools", "thinking"]);
+
+#[tokio::test]
+async fn the_model_that_is_used_can_chat_and_best_use_tools() {
+    for (models, expected) in [
+        (vec![("nomic-embed-text:latest", "nomic-bert", EMBEDDING), (NAME, "qwen3", TOOLS)], NAME),
+        (vec![("qwen3-embedding:8b", "qwen3", EMBEDDING), (NAME, "qwen3", TOOLS)], NAME),
+        (vec![("gemma:2b", "gemma", WORDS_ONLY), (NAME, "qwen3", TOOLS)], NAME),
+        (vec![("all-minilm", "bert", None), ("gemma:2b", "gemma", WORDS_ONLY)], "gemma:2b"),
+        // An old version tells nothing.
+        (vec![("embeddinggemma", "gemma3", None), ("llama3", "llama", None)], "llama3"),
+        (vec![("old", "llama", None), ("gemma:2b", "gemma", WORDS_ONLY)], "gemma:2b"),
+    ] {
+        let expected = LocalOllama::Has(expected.to_owned());
+        assert_eq!(found(&models, |it| *it == expected).await.0, expected);
+    }
+}
+
+#[tokio::test]
+async fn an_ollama_without_a_model_that_can_chat_is_told_as_that() {
+    for models in [
+        vec![],
+        vec![("nomic-embed-text", "nomic-bert", None)],
+        vec![("qwen3-embedding:8b", "qwen3", EMBEDDING)],
+    ] {
+        let is_expected = |it: &LocalOllama| *it == LocalOllama::CannotChat;
+        assert_eq!(found(&models, is_expected).await.0, LocalOllama::CannotChat);
+    }
+}
+
+#[tokio::test]
+async fn only_some_of_many_models_are_asked_about() {
+    let names: [&'static str; 30] =
+        std::array::from_fn(|nth| if nth == 0 { "first" } else { "more" });
+    let models: Vec<_> = names.map(|name| (name, "llama", WORDS_ONLY)).into();
+    let (found, asked) = found(&models, |it| *it == LocalOllama::Has("first".to_owned())).await;
+    assert_eq!(found, LocalOllama::Has("first".to_owned()));
+    assert!(asked <= 9, "the list, and {} models", asked - 1);
+}
+
+#[tokio::test]
+async fn one_that_does_not_answer_in_a_moment_is_not_there() {
+    let http = http_client().unwrap();
     let hung = Server::start(vec![Reply::stream("{", 1, Ending::Silent)]).await;
-    let asked = ollama_models(&hung.address, &http);
-    assert_eq!(tokio::time::timeout(Duration::from_secs(60), asked).await.unwrap(), None);
+    let asked = find_ollama(&hung.address, &http);
+    let found = tokio::time::timeout(Duration::from_secs(60), asked).await.unwrap();
+    assert_eq!(found, LocalOllama::Absent);
     let other = Server::start(vec![Reply::stream("<html>", 9, Ending::Clean)]).await;
-    assert_eq!(ollama_models(&other.address, &http).await, None);
-    assert_eq!(ollama_models("no address", &http).await, None);
+    assert_eq!(find_ollama(&other.address, &http).await, LocalOllama::Absent);
+    assert_eq!(find_ollama("no address", &http).await, LocalOllama::Absent);
 }

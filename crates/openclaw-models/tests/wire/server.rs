@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// How an answer ends.
 #[derive(Clone, Copy, PartialEq)]
@@ -85,6 +85,29 @@ impl Server {
             }
         });
         Self { address, sent, left, task }
+    }
+
+    /// A server that looks at what it is sent and answers that, connections side by side.
+    pub(crate) async fn answering(answer: impl Fn(&Sent) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let sent = Arc::<Mutex<Vec<Sent>>>::default();
+        let record = sent.clone();
+        let answer = Arc::new(answer);
+        let task = tokio::spawn(async move {
+            let mut serving = JoinSet::new();
+            loop {
+                let (mut connection, _) = listener.accept().await.unwrap();
+                let (record, answer) = (record.clone(), answer.clone());
+                serving.spawn(async move {
+                    let request = read(&mut connection).await;
+                    let reply = answer(&request);
+                    record.lock().unwrap().push(request);
+                    write(&mut connection, &reply).await;
+                });
+            }
+        });
+        Self { address, sent, left: Arc::default(), task }
     }
 
     /// Waits until a connection is over.
