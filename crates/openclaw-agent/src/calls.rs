@@ -4,6 +4,7 @@
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use openclaw_models::{Part, ToolResult, ToolUse};
+use openclaw_tools::schema::misfit;
 use openclaw_tools::{
     Answer, Approval, Content, Failure, Question, Standing, Tool, ToolCall, ToolOutcome, Why,
 };
@@ -155,6 +156,13 @@ async fn approved(
     let approval = match tool.standing_for(arguments) {
         Standing::Free => None,
         Standing::Ask(why) => {
+            // Nobody is bothered with a call that will not be made.
+            if let Some(violations) = misfit(&tool.spec().input_schema, arguments) {
+                let words = format!(
+                    "The arguments do not fit this tool. Nothing was called.\n{violations}"
+                );
+                return fail(Failure::InvalidArguments, words);
+            }
             let question = Question { tool: tool.spec(), arguments, why, session };
             match (turn.approver.ask(question).await, fallback) {
                 (Answer::Yes(Approval::Always), _) if !why.can_last() => Some(Approval::Once),

@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 use openclaw_agent::Fallback;
 use openclaw_models::scripted::Turn as Says;
 use openclaw_tools::{Answer, Approval, Approver, Question, Standing, Why};
+use serde_json::json;
 
 use crate::support::{Bench, TestTool, from_outside, text};
 
@@ -95,4 +96,28 @@ async fn a_tool_that_has_changed_is_never_called_without_somebodys_word() {
     let always = Answer::Yes(Approval::Always);
     let (made, _bench) = called(Why::Changed, always, Fallback::Deny).await;
     assert_eq!(made, Some(Approval::Always), "it is approved as it is now");
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_arguments_that_do_not_fit() {
+    let schema = json!({"type": "object", "properties": {"to": {"type": "string"},
+        "hard": {"type": "boolean"}}, "required": ["to"]});
+    for (arguments, fits) in [
+        ("{}", false),
+        (r#"{"to":5}"#, false),
+        (r#"{"to":null}"#, false),
+        // What a model leaves out it may send as nothing.
+        (r#"{"to":"the sea","hard":null}"#, true),
+    ] {
+        let tool = TestTool::saying("push", "pushed").taking(schema.clone());
+        let says = [Says::calls(&[("push", arguments)]), Says::says("done")];
+        let mut bench = Bench::new(says).await.tool(tool.standing(Standing::Ask(Why::MayChange)));
+        bench.agent.limits.fallback = Fallback::Allow;
+        assert_eq!(bench.say("push it").await.text, "done");
+        let said = text(&bench.results()[0]);
+        assert_eq!(said.contains("pushed"), fits, "{arguments}: {said}");
+        assert_eq!(bench.notices().len(), usize::from(fits), "{:?}", bench.notices());
+        let failure = bench.kept().await[2].calls[0].failure.clone();
+        assert_eq!(failure.as_deref(), (!fits).then_some("invalid-arguments"));
+    }
 }

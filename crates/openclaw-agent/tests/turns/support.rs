@@ -52,6 +52,12 @@ impl TestTool {
         Self::new(name, move |_, _| Box::pin(std::future::ready(from_outside(&text))))
     }
 
+    /// One whose arguments fit this.
+    pub(crate) fn taking(mut self, schema: Value) -> Self {
+        self.spec.input_schema = ToolSpec::schema(schema);
+        self
+    }
+
     pub(crate) fn standing(mut self, standing: Standing) -> Self {
         self.standing = standing;
         self
