@@ -1,4 +1,4 @@
-//! The state folder: how large it is, and who may read it.
+//! The state folder: how large it is, how much room it has, and who may read it.
 
 use std::fs;
 use std::path::Path;
@@ -8,29 +8,71 @@ use crate::commands::check::Check;
 /// More files are not counted.
 const MAX_FILES: usize = 100_000;
 /// Parts of the folder that may grow, with what they are.
-const PARTS: [(&str, &str); 4] = [
-    ("sessions.db", "conversations"),
-    ("logs", "logs"),
-    ("spill", "large results"),
-    ("mcp", "what is known of servers"),
+const PARTS: [(&[&str], &str); 4] = [
+    (&["sessions.db", "sessions.db-wal", "sessions.db-shm"], "conversations"),
+    (&["logs"], "logs"),
+    (&["spill"], "large results"),
+    (&["mcp"], "what is known of servers"),
 ];
+/// With less room than this nothing can be kept: a database grows by more.
+const FULL: u64 = 1_000_000;
+/// With less than this it soon cannot.
+const LITTLE: u64 = 50_000_000;
 /// Files that are nobody else's business.
 const PRIVATE: [&str; 6] =
     ["gateway-token", "gateway.json", "sessions.db", "sessions.db-wal", "chat-history", "logs"];
 
-/// How large it is.
+/// How large it is, and whether there is room for more.
 pub(super) fn sizes(state: &Path) -> Vec<Check> {
-    if !state.exists() {
-        return vec![Check::note(format!("{} does not exist yet", state.display()))];
+    let checks = room_left(state).and_then(|left| room(left, state)).into_iter();
+    checks.chain([parts(state)]).collect()
+}
+
+/// What is to be said about the room that is left.
+fn room(left: u64, state: &Path) -> Option<Check> {
+    let (state, left_words) = (state.display(), words(left));
+    let advice = format!(
+        "make room on that disk; what lies in {state}/logs and {state}/spill may be removed"
+    );
+    match left {
+        0..FULL => {
+            let words =
+                format!("the disk of {state} is full ({left_words} left): nothing can be kept");
+            Some(Check::bad(words, Some(advice)))
+        }
+        FULL..LITTLE => {
+            let words = format!("the disk of {state} is almost full: {left_words} left");
+            Some(Check { advice: Some(advice), ..Check::note(words) })
+        }
+        LITTLE.. => None,
     }
-    let parts = PARTS.iter().filter_map(|(name, what)| {
-        let size = size(&state.join(name));
+}
+
+/// How many bytes may still be written there, or where the folder would be made.
+#[cfg(unix)]
+fn room_left(state: &Path) -> Option<u64> {
+    let there = state.ancestors().find(|folder| folder.exists())?;
+    let disk = rustix::fs::statvfs(there).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn room_left(_: &Path) -> Option<u64> {
+    None
+}
+
+fn parts(state: &Path) -> Check {
+    if !state.exists() {
+        return Check::note(format!("{} does not exist yet", state.display()));
+    }
+    let parts = PARTS.iter().filter_map(|(names, what)| {
+        let size: u64 = names.iter().map(|name| size(&state.join(name))).sum();
         (size > 0).then(|| format!("{what} {}", words(size)))
     });
     let parts: Vec<String> = parts.collect();
     let total = words(size(state));
     let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
-    vec![Check::good(format!("{}: {total}{parts}", state.display()))]
+    Check::good(format!("{}: {total}{parts}", state.display()))
 }
 
 /// The size of a file, or of all files in a folder. Links are not followed.
@@ -98,4 +140,39 @@ fn is_closed(folder: &Path) -> bool {
 #[cfg(not(unix))]
 pub(super) fn permissions(_: &Path) -> Vec<Check> {
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::check::Verdict;
+
+    #[test]
+    fn a_full_disk_is_a_problem_and_one_that_is_almost_full_is_told() {
+        let verdict = |left| room(left, Path::new("/state")).map(|check| check.verdict);
+        assert_eq!(verdict(0), Some(Verdict::Bad));
+        assert_eq!(verdict(20_000), Some(Verdict::Bad));
+        assert_eq!(verdict(30_000_000), Some(Verdict::Note));
+        assert_eq!(verdict(80_000_000), None);
+        let full = room(0, Path::new("/state")).unwrap();
+        assert!(full.what.contains("/state is full (0 bytes left)"), "{}", full.what);
+        assert!(full.advice.unwrap().contains("/state/logs"));
+    }
+
+    #[test]
+    fn all_files_of_the_database_are_counted_as_conversations() {
+        let state = tempfile::tempdir().unwrap();
+        for (name, size) in [("sessions.db", 32_000), ("sessions.db-wal", 241_000)] {
+            fs::write(state.path().join(name), vec![0; size]).unwrap();
+        }
+        let told = parts(state.path()).what;
+        assert!(told.ends_with(": 273 KB (conversations 273 KB)"), "{told}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_room_for_a_folder_that_is_yet_to_be_made_is_that_of_the_one_above() {
+        let state = tempfile::tempdir().unwrap();
+        assert!(room_left(&state.path().join("not/yet")).is_some());
+    }
 }
