@@ -2,16 +2,25 @@
 
 use openclaw_config::Config;
 use openclaw_models::ProviderSettings;
+use openclaw_secrets::{Checked, SecretRef};
 
 use crate::commands::check::Check;
 use crate::edge::Edge;
 
-/// Where the key of a model comes from.
-pub(super) fn source(model: &str, config: &Config, edge: &Edge) -> Check {
+/// Where the key of a model comes from, given what came of all the secrets.
+pub(super) fn source(model: &str, config: &Config, edge: &Edge, secrets: &[Checked]) -> Check {
     let Some((provider, _)) = model.split_once('/') else {
         return Check::good("it needs no key");
     };
     let written = config.models.iter().find(|(id, _)| id.as_str() == provider);
+    let credentials = written.map(|(_, settings)| settings.credentials()).unwrap_or_default();
+    let mut references = credentials.iter().flat_map(|(_, template)| template.references());
+    let is_missing =
+        |wanted: &SecretRef| secrets.iter().any(|it| it.reference == *wanted && it.error.is_some());
+    if let Some(missing) = references.find(|reference| is_missing(reference)) {
+        let advice = "see Secrets below".to_owned();
+        return Check::bad(format!("it needs {missing}, which cannot be had"), Some(advice));
+    }
     let template = written.and_then(|(_, settings)| settings.api_key.as_ref());
     if let Some(template) = template {
         let references: Vec<String> = template.references().map(ToString::to_string).collect();

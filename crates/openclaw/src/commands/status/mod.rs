@@ -10,6 +10,7 @@ mod servers;
 use std::path::Path;
 
 use openclaw_config::{Config, Loaded, Paths, Severity};
+use openclaw_secrets::Checked;
 use serde_json::{Value, json};
 
 use super::check::{Check, Finding};
@@ -37,11 +38,13 @@ pub(crate) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> E
 async fn look(paths: &Paths, loaded: &Loaded, standing: &Standing, edge: &Edge) -> Vec<Finding> {
     let mut findings = vec![configuration(paths, loaded), gateway(standing, paths)];
     if let Some(config) = &loaded.config {
-        findings.push(models(config, paths, standing, edge).await);
+        let resolver = secrets::resolver(config, edge);
+        let checked = resolver.check_all(config.secret_references().keys()).await;
+        findings.push(models(config, paths, standing, edge, &checked).await);
         let checks = servers::checks(config, standing);
         let table = servers::table(config, standing, &paths.state);
         findings.push(Finding::new("Servers", checks).with_servers(table));
-        findings.push(Finding::new("Secrets", secrets::checks(config, edge).await));
+        findings.push(Finding::new("Secrets", secrets::checks(&checked, &resolver).await));
     }
     findings.push(Finding::new("State", files::sizes(&paths.state)));
     findings
@@ -95,7 +98,13 @@ fn gateway(standing: &Standing, paths: &Paths) -> Finding {
 }
 
 /// The model of each agent, and where its key comes from.
-async fn models(config: &Config, paths: &Paths, standing: &Standing, edge: &Edge) -> Finding {
+async fn models(
+    config: &Config,
+    paths: &Paths,
+    standing: &Standing,
+    edge: &Edge,
+    secrets: &[Checked],
+) -> Finding {
     let agents = match standing {
         Standing::Well(well) => Ok(well.agents.clone()),
         _ => inside::agents(config, paths, edge).await,
@@ -103,7 +112,7 @@ async fn models(config: &Config, paths: &Paths, standing: &Standing, edge: &Edge
     let checks = match agents {
         Ok(agents) => {
             let checks = agents.iter().map(|agent| {
-                let key = keys::source(&agent.model, config, edge);
+                let key = keys::source(&agent.model, config, edge, secrets);
                 let Check { verdict, what, advice, last_lines } = key;
                 let what =
                     format!("{}: {} ({}); {what}", agent.id, agent.model, agent.model_origin);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_config::Config;
-use openclaw_secrets::{ResolveErrorKind, Resolver, SecretRef};
+use openclaw_secrets::{Checked, ResolveErrorKind, Resolver, SecretRef};
 use tokio::time::timeout;
 
 use crate::commands::check::Check;
@@ -15,14 +15,17 @@ const KEYCHAIN: Duration = Duration::from_secs(3);
 /// An entry that nobody has: whether there is a keychain shows in what it answers.
 const PROBE: &str = "secret://keychain/openclaw-probe";
 
-pub(super) async fn checks(config: &Config, edge: &Edge) -> Vec<Check> {
-    let resolver = Resolver::new(config.secrets.clone(), edge.environment(), edge.redactor.clone());
-    let references = config.secret_references();
+/// What gets the secrets of a configuration.
+pub(super) fn resolver(config: &Config, edge: &Edge) -> Resolver {
+    Resolver::new(config.secrets.clone(), edge.environment(), edge.redactor.clone())
+}
+
+/// What came of all the references, and the keychain.
+pub(super) async fn checks(checked: &[Checked], resolver: &Resolver) -> Vec<Check> {
     let mut checks = Vec::new();
-    if references.is_empty() {
+    if checked.is_empty() {
         checks.push(Check::note("the configuration refers to none"));
     } else {
-        let checked = resolver.check_all(references.keys()).await;
         let resolved = checked.iter().filter(|it| it.error.is_none()).count();
         if resolved > 0 {
             let words = plural(resolved, "secret");
@@ -33,7 +36,7 @@ pub(super) async fn checks(config: &Config, edge: &Edge) -> Vec<Check> {
             checks.push(Check::bad(error.to_string(), error.hint().map(str::to_owned)));
         }
     }
-    checks.push(keychain(&resolver).await);
+    checks.push(keychain(resolver).await);
     checks
 }
 
