@@ -51,8 +51,8 @@ impl Bind {
         self.ip().is_loopback()
     }
 
-    /// Reads what may stand in a configuration.
-    pub(crate) fn parse(word: &str) -> Option<Self> {
+    /// Reads what may stand in a configuration, or after `--bind`.
+    pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
             // The Node OpenClaw's `auto` prefers this machine, too.
             "loopback" | "auto" => Self::Loopback,

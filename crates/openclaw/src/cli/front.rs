@@ -1,9 +1,9 @@
 //! The command line of the front ends: chat, agent, sessions, the gateway, status, doctor.
 
-use std::net::IpAddr;
 use std::num::NonZeroU64;
 
 use clap::{Args, Subcommand, ValueEnum};
+use openclaw_config::Bind;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -177,6 +177,30 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
     /// The address to listen on [default: `gateway.bind`]
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) bind: Option<IpAddr>,
+    #[arg(long, value_name = "ADDRESS", value_parser = bind)]
+    pub(crate) bind: Option<Bind>,
+}
+
+/// The same words as in the configuration.
+fn bind(word: &str) -> Result<Bind, &'static str> {
+    Bind::parse(word).ok_or("expected `loopback`, `lan`, `all` or an IP address")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_gateway_listens_is_said_as_in_the_configuration() {
+        for (word, address) in [
+            ("loopback", "127.0.0.1"),
+            ("lan", "0.0.0.0"),
+            ("all", "0.0.0.0"),
+            ("192.0.2.7", "192.0.2.7"),
+            ("::1", "::1"),
+        ] {
+            assert_eq!(bind(word).map(|it| it.ip().to_string()), Ok(address.to_owned()), "{word}");
+        }
+        assert!(bind("everywhere").unwrap_err().contains("`lan`"));
+    }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use openclaw_config::{Config, Paths};
+use openclaw_config::{Bind, Config, Paths};
 use openclaw_gateway::Setup;
 use openclaw_gateway::serve::{ServeError, Served, serve};
 use openclaw_gateway::socket::ListenError;
@@ -51,7 +51,7 @@ async fn attend(
         Ok(setup) => Setup { people: true, ..setup },
         Err(exit) => return exit,
     };
-    let served = match serve(setup, args.bind, args.port).await {
+    let served = match serve(setup, args.bind.map(Bind::ip), args.port).await {
         Ok(served) => served,
         Err(error) => return refuse(&error, output),
     };
