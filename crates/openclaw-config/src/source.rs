@@ -1,5 +1,6 @@
 //! The text of the files that a configuration is made of, and positions in them.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,12 @@ pub struct Location {
     pub line: usize,
     /// Column in characters, counted from 1.
     pub column: usize,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
 }
 
 /// One file, or the built-in default.

@@ -128,13 +128,12 @@ fn lost(old: &Config, new: &Config) -> Vec<Issue> {
 /// What is wrong with a configuration.
 fn refused(report: &Report) -> Vec<Issue> {
     let errors = report.diagnostics().iter().filter(|it| it.severity() == Severity::Error);
-    let issues = errors.map(|it| Issue {
-        path: it.key_path().unwrap_or_default().to_owned(),
-        message: it.message().to_owned(),
+    let issues = errors.map(|it| {
+        let place = report.location(it).map(tracing::field::display);
+        let key = it.key_path().map(tracing::field::display);
+        tracing::error!(at = place, key, "the configuration is refused: {}", it.message());
+        let path = it.key_path().unwrap_or_default().to_owned();
+        Issue { path, message: it.message().to_owned() }
     });
-    let issues: Vec<Issue> = issues.collect();
-    for issue in &issues {
-        tracing::error!(key = %issue.path, "the configuration is refused: {}", issue.message);
-    }
-    issues
+    issues.collect()
 }
