@@ -151,11 +151,16 @@ impl Course<'_> {
                 return Ok(self.end(spoken, Ended::Cancelled));
             }
             if spoken.tool_uses.is_empty() {
-                let ended = match spoken.stop {
-                    Some(StopReason::Length) => Ended::CutOff,
-                    Some(StopReason::Refused) => Ended::Refused,
-                    _ => Ended::Done,
+                let (ended, reason) = match &spoken.stop {
+                    Some(StopReason::Length) => (Ended::CutOff, ""),
+                    Some(StopReason::Refused(reason)) => (Ended::Refused, reason.as_str()),
+                    Some(StopReason::Other(reason)) => (Ended::Done, reason.as_str()),
+                    Some(StopReason::Done | StopReason::ToolUse) | None => (Ended::Done, ""),
                 };
+                if !reason.is_empty() {
+                    let words = format!("the model's provider ended the answer: `{reason}`");
+                    self.turn.observer.see(Event::Notice(words));
+                }
                 return Ok(self.end(spoken, ended));
             }
             let uses = &spoken.tool_uses;

@@ -74,8 +74,8 @@ pub enum StopReason {
     ToolUse,
     /// It got too long. Its last call may be incomplete.
     Length,
-    /// The model or its provider does not want to answer.
-    Refused,
+    /// The model or its provider does not want to answer, in the provider's word for it.
+    Refused(String),
     /// Something else, in the provider's word for it.
     Other(String),
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use openclaw_agent::TurnError;
+use openclaw_agent::{Ended, TurnError};
 use openclaw_models::scripted::{Scripted, Turn as Says};
-use openclaw_models::{Chunk, Message, Model, ModelError, ToolUse};
+use openclaw_models::{Chunk, Message, Model, ModelError, StopReason, ToolUse};
 
 use crate::support::{Bench, TestTool, assert_acceptable};
 
@@ -119,4 +119,21 @@ async fn an_agent_without_a_model_says_so() {
     bench.agent.models.clear();
     let error = bench.agent.answer(&bench.turn("one")).await.unwrap_err();
     assert!(matches!(error, TurnError::NoModel));
+}
+
+#[tokio::test]
+async fn a_reason_to_stop_that_is_not_usual_is_told_in_the_providers_word_for_it() {
+    let ends = |reason| Says::from(vec![Chunk::End(reason)]);
+    let says = [
+        ends(StopReason::Other("MALFORMED_FUNCTION_CALL".to_owned())),
+        ends(StopReason::Refused("SAFETY".to_owned())),
+        ends(StopReason::Done),
+    ];
+    let bench = Bench::new(says).await;
+    assert_eq!(bench.say("one").await.ended, Ended::Done);
+    assert_eq!(bench.say("two").await.ended, Ended::Refused);
+    assert_eq!(bench.say("three").await.ended, Ended::Done);
+    let told = ["`MALFORMED_FUNCTION_CALL`", "`SAFETY`"]
+        .map(|reason| format!("the model's provider ended the answer: {reason}"));
+    assert_eq!(bench.notices(), told);
 }

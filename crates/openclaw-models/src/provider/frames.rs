@@ -22,8 +22,8 @@ pub(super) struct Seen {
     pub(super) parts: Vec<Part>,
     /// An error that the provider sent, as it would send it by itself.
     pub(super) failure: Option<Value>,
-    /// The provider does not want to answer.
-    pub(super) is_refused: bool,
+    /// The provider does not want to answer, and why.
+    pub(super) refusal: Option<String>,
     /// The calls of Chat Completions.
     pub(super) calls: Deltas,
     /// Thinking came in the field in which such providers want it back.
@@ -96,7 +96,9 @@ impl ChatFrameSink for Frames {
                 }
             }
             ApiKind::Gemini => {
-                seen.is_refused |= message.pointer("/promptFeedback/blockReason").is_some();
+                if let Some(reason) = message.pointer("/promptFeedback/blockReason") {
+                    seen.refusal = Some(reason.as_str().unwrap_or_default().to_owned());
+                }
                 let parts = message.pointer("/candidates/0/content/parts");
                 let parts = parts.and_then(Value::as_array).into_iter().flatten();
                 seen.parts.extend(parts.filter_map(inline));

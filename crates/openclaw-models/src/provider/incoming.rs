@@ -67,8 +67,11 @@ impl Incoming {
         self.take_parts();
         match event {
             Some(Ok(event)) => self.read(event),
-            Some(Err(_)) if self.frames.seen().is_refused => self.end(StopReason::Refused),
             Some(Err(error)) => {
+                let refusal = self.frames.seen().refusal.take();
+                if let Some(reason) = refusal {
+                    return self.end(StopReason::Refused(self.explain.short(&reason)));
+                }
                 let sent = self.frames.seen().failure.take();
                 let told = sent.map(|sent| self.explain.sent(&sent));
                 self.fail(told.unwrap_or_else(|| self.explain.error(&error)));
@@ -172,7 +175,7 @@ impl Incoming {
         }
         let reason = match reason {
             Reason::MaxTokens(_) => StopReason::Length,
-            Reason::ContentFilter(_) => StopReason::Refused,
+            Reason::ContentFilter(reason) => StopReason::Refused(self.explain.short(&reason)),
             Reason::Other(reason) => StopReason::Other(self.explain.short(&reason)),
             // Not every provider says that there are calls.
             _ if calls.is_empty() => StopReason::Done,

@@ -134,7 +134,7 @@ async fn an_error_in_the_middle_is_an_error() {
 async fn reasons_to_stop_are_told_apart() {
     for (reason, expected) in [
         ("max_tokens", StopReason::Length),
-        ("refusal", StopReason::Refused),
+        ("refusal", StopReason::Refused("refusal".into())),
         ("pause_turn", StopReason::Other("pause_turn".into())),
     ] {
         let stream = stream(vec![end(reason)]);

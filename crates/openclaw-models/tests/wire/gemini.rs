@@ -106,8 +106,19 @@ async fn a_refusal_is_told_as_one() {
         events(&[("", json!({"candidates": [{"finishReason": "SAFETY", "index": 0}]}))]),
     ] {
         let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
-        assert_eq!((error, answer.stop_reason), (None, Some(StopReason::Refused)));
+        let refused = StopReason::Refused("SAFETY".into());
+        assert_eq!((error, answer.stop_reason), (None, Some(refused)));
     }
+}
+
+#[tokio::test]
+async fn a_call_that_the_model_got_wrong_ends_with_the_providers_word_for_it() {
+    let wrong = json!({"candidates": [{"content": {}, "finishReason": "MALFORMED_FUNCTION_CALL",
+        "finishMessage": "Malformed function call: print(x)", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 3}});
+    let (answer, error) = answer_to(KIND, NAME, &events(&[("", wrong)]), Ending::Clean).await;
+    let reason = StopReason::Other("MALFORMED_FUNCTION_CALL".into());
+    assert_eq!((error, answer.stop_reason), (None, Some(reason)));
 }
 
 #[tokio::test]
