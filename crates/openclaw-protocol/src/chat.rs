@@ -4,6 +4,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::number;
+
+/// The longest message, in bytes: a longer one would fit into no model.
+pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+/// What is said of a longer one.
+pub const MESSAGE_TOO_LONG: &str = "the message is longer than 4096 KB; put it into a file";
+
 /// `chat.send`: a message for a session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -121,16 +128,16 @@ pub struct Attachment {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Box<RawValue>>,
     /// Its size.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub size_bytes: Option<f64>,
     /// How long it plays.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub duration_ms: Option<f64>,
     /// In pixels.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub width: Option<f64>,
     /// In pixels.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub height: Option<f64>,
 }
 

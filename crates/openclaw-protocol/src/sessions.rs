@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::number;
+
 /// `sessions.list`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -147,13 +149,13 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_main: Option<bool>,
     /// When it began, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub created_at: Option<f64>,
     /// When it changed last.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub updated_at: Option<f64>,
     /// When somebody spoke last.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub last_interaction_at: Option<f64>,
     /// Whether it was put away.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,16 +173,16 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<String>,
     /// Tokens that models read.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub input_tokens: Option<f64>,
     /// Tokens that models wrote.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub output_tokens: Option<f64>,
     /// Tokens that the next request begins with.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub total_tokens: Option<f64>,
     /// How much the model takes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub context_tokens: Option<f64>,
     /// Its model.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -273,7 +275,7 @@ pub struct DeleteParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_lifecycle_revision: Option<String>,
     /// The change that the caller knows of.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub expected_session_updated_at: Option<f64>,
     /// Whether others are told.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -284,3 +284,67 @@ fn status_shows_the_servers_as_a_table_and_programs_get_checks() {
     let ready = table(&said(&run(state.path(), &["status"])));
     assert!(ready.starts_with("Status: Running (PID "), "{ready}");
 }
+
+#[test]
+fn a_model_whose_key_is_not_there_is_no_model_that_is_well() {
+    let state = tempfile::tempdir().unwrap();
+    let config = r#"{ agents: { defaults: { model: "anthropic/some" } },
+        models: { providers: { anthropic: { apiKey: "secret://env/A_KEY_THAT_NOBODY_SETS" } } } }"#;
+    std::fs::write(state.path().join("openclaw.json"), config).unwrap();
+    let output = run(state.path(), &["status"]);
+    let text = said(&output);
+    assert!(text.contains("✗ main: anthropic/some"), "{text}");
+    assert_eq!(output.status.code(), Some(1));
+    let set =
+        openclaw(state.path(), &["status"]).env("A_KEY_THAT_NOBODY_SETS", "k3y-of-a-test").output();
+    let text = said(&set.unwrap());
+    assert!(text.contains("✓ main: anthropic/some"), "{text}");
+}
+
+#[test]
+fn a_message_has_one_limit_wherever_it_comes_from() {
+    let state = tempfile::tempdir().unwrap();
+    let limit = 4 * 1024 * 1024;
+    for size in [limit + 1, limit * 5] {
+        let mut child = openclaw(state.path(), &["agent", "--message", "-"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Who has read enough closes its end.
+        let _ = child.stdin.take().unwrap().write_all(&vec![b'x'; size]);
+        let output = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains("the message is longer than 4096 KB"), "{told}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
+
+#[test]
+fn times_of_conversations_are_whole_numbers() {
+    let state = tempfile::tempdir().unwrap();
+    assert_eq!(run(state.path(), &["agent", "--message", "add 2 and 3"]).status.code(), Some(0));
+    let listed = said(&run(state.path(), &["sessions", "list", "--json"]));
+    assert!(listed.contains("\"createdAt\":"), "{listed}");
+    let times = listed.lines().filter(|line| line.contains("At\":"));
+    times.for_each(|line| assert!(!line.contains('.'), "{line}"));
+}
+
+#[test]
+fn a_reload_that_is_refused_is_logged_with_its_place() {
+    let state = tempfile::tempdir().unwrap();
+    let file = state.path().join("openclaw.json");
+    std::fs::write(&file, "{}").unwrap();
+    let mut child =
+        openclaw(state.path(), &["gateway", "run", "--bind", "loopback", "--port", "0"])
+            .spawn()
+            .unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let gateway = Gateway(child);
+    std::fs::write(&file, "{\n  agents {} }").unwrap();
+    let mut lines = stderr.lines().map(Result::unwrap);
+    let told = lines.find(|line| line.contains("the configuration is refused")).unwrap();
+    assert!(told.contains("openclaw.json:2:") && !told.contains("key="), "{told}");
+    drop(gateway);
+}

@@ -8,8 +8,8 @@ use futures_util::FutureExt as _;
 use openclaw_agent::{Ended, Record};
 use openclaw_models::{Message, Part};
 use openclaw_protocol::chat::{
-    AbortParams, AbortResult, ErrorKind, InjectParams, InjectResult, SendParams, SendResult,
-    SendStatus,
+    AbortParams, AbortResult, ErrorKind, InjectParams, InjectResult, MAX_MESSAGE, MESSAGE_TOO_LONG,
+    SendParams, SendResult, SendStatus,
 };
 use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{EntryKind, NewEntry, SessionKey};
@@ -23,8 +23,6 @@ use crate::runs::{Begun, Run, Runs};
 use crate::teller::Teller;
 use crate::turns::{self, Wanted};
 
-/// A longer message is refused: it would fit into no model.
-const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 /// The id of a run.
 const MAX_ID: usize = 256;
 
@@ -37,10 +35,7 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
         return Err(ErrorShape::invalid("`idempotencyKey` has 1 to 256 plain characters"));
     }
     if params.message.len() > MAX_MESSAGE {
-        let (size, most) = (params.message.len() / 1024, MAX_MESSAGE / 1024);
-        let words =
-            format!("the message has {size} KB; at most {most} KB can be sent. Put it into a file");
-        return Err(ErrorShape::invalid(words));
+        return Err(ErrorShape::invalid(MESSAGE_TOO_LONG));
     }
     let files = attachments::read(params.attachments.as_deref().unwrap_or_default())?;
     if params.message.trim().is_empty() && files.is_empty() {

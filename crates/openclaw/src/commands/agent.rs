@@ -1,6 +1,6 @@
 //! `openclaw agent`: one message, one answer.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -43,6 +43,10 @@ pub(crate) fn agent(
             return Exit::Usage;
         }
         Ok(message) => message,
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            output.problem(&error.to_string(), None);
+            return Exit::Usage;
+        }
         Err(error) => {
             output.problem(&format!("stdin cannot be read: {error}"), None);
             return Exit::Usage;

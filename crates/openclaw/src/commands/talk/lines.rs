@@ -3,6 +3,7 @@
 use std::io::{self, BufRead as _, Read as _};
 use std::sync::mpsc as blocking;
 
+use openclaw_protocol::chat::{MAX_MESSAGE, MESSAGE_TOO_LONG};
 use tokio::sync::mpsc;
 
 use crate::typed_ahead;
@@ -68,13 +69,13 @@ fn read() -> io::Result<Option<String>> {
         .then(|| String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-/// All of stdin, as one text.
+/// All of stdin, as one message.
 pub(crate) fn whole_stdin() -> io::Result<String> {
     let mut bytes = Vec::new();
-    io::stdin().lock().take(MAX_LINE + 1).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_LINE {
-        let message = format!("stdin holds more than {} MiB", MAX_LINE / 1024 / 1024);
-        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    let most = u64::try_from(MAX_MESSAGE).unwrap_or(u64::MAX);
+    io::stdin().lock().take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_MESSAGE {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, MESSAGE_TOO_LONG));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
