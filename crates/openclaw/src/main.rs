@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod edge;
 mod exit;
+mod fold;
 mod logging;
 mod output;
 mod signals;

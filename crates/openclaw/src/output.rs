@@ -10,6 +10,8 @@ use openclaw_config::{Report, Severity};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::fold::{columns, fold, fold_under};
+
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
@@ -38,6 +40,38 @@ impl Output {
     pub(crate) fn line(&mut self, text: impl Display) {
         if self.failed.is_none() {
             self.failed = writeln!(self.stdout, "{text}").err();
+        }
+    }
+
+    /// A line for people that may be long: on a terminal, no word of it is broken.
+    pub(crate) fn folded(&mut self, text: impl Display) {
+        match self.columns() {
+            Some(width) => self.line(fold(&text.to_string(), width)),
+            None => self.line(text),
+        }
+    }
+
+    /// The same behind a label; all of it stands to the right of that.
+    pub(crate) fn beside(&mut self, label: &str, text: &str) {
+        let line = format!("{label}{text}");
+        match self.columns() {
+            Some(width) => self.line(fold_under(&line, &" ".repeat(columns(label)), width)),
+            None => self.line(line),
+        }
+    }
+
+    /// How wide the terminal is; none if stdout is none.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        let is_terminal = io::stdout().is_terminal();
+        is_terminal.then(|| usize::from(self.width()))
+    }
+
+    /// A command to the terminal. Where no colours are wanted, too, a line can be taken away.
+    pub(crate) fn command(&mut self, sequence: &str) {
+        self.flush();
+        if self.failed.is_none() {
+            let mut stdout = io::stdout();
+            self.failed = stdout.write_all(sequence.as_bytes()).and_then(|()| stdout.flush()).err();
         }
     }
 
@@ -112,8 +146,11 @@ impl Output {
         }
     }
 
-    /// A line of ours beside a result, as it is.
+    /// A line of ours beside a result.
     pub(crate) fn aside(&mut self, line: &str) {
+        let is_terminal = io::stderr().is_terminal();
+        let width = is_terminal.then(|| usize::from(self.width_beside()));
+        let line = width.map_or(line.into(), |width| Cow::Owned(fold(line, width)));
         let _ = writeln!(anstream::stderr().lock(), "{line}");
     }
 

@@ -137,7 +137,7 @@ impl Once<'_> {
                         return *answer;
                     }
                     Step::Called(_) => {}
-                    Step::Returned(call) => self.tell_call(&call),
+                    Step::Returned(call) => self.tell_call(&call, output),
                     Step::Notice(text) => output.note(&text),
                     Step::Asked(approval) => self.decide(&approval, turn, signals, output).await,
                     Step::Leaving(reason) => output.warning(&format!("the gateway ends: {reason}")),
@@ -169,12 +169,9 @@ impl Once<'_> {
         let _ = timeout(GOODBYE, turn.abort()).await;
     }
 
-    fn tell_call(&self, call: &Call) {
+    fn tell_call(&self, call: &Call, output: &mut Output) {
         if self.shows_calls {
-            let mut stderr = anstream::stderr().lock();
-            for line in Painter::call(call) {
-                let _ = writeln!(stderr, "{line}");
-            }
+            Painter::call(call).iter().for_each(|line| output.aside(line));
         }
     }
 
@@ -194,7 +191,7 @@ impl Once<'_> {
         }
         let request = Request::new(approval, output.width_beside());
         let decision = tokio::select! {
-            decision = ask(request, typed) => Some(decision),
+            decision = ask(request, typed, output) => Some(decision),
             _ = signals.next() => None,
             () = until(approval.expires_at_ms) => return,
         };
@@ -247,9 +244,9 @@ impl Once<'_> {
 }
 
 /// Asks on stderr until there is an answer. No answer means no.
-async fn ask(mut request: Request<'_>, typed: &mut Lines) -> Decision {
-    let show =
-        |request: &Request<'_>| request.lines().iter().for_each(|line| say(&format!("{line}\n")));
+async fn ask(mut request: Request<'_>, typed: &mut Lines, output: &mut Output) -> Decision {
+    let mut show =
+        |request: &Request<'_>| request.lines().iter().for_each(|line| output.aside(line));
     show(&request);
     for _ in 0..MAX_TRIES {
         typed.forget();

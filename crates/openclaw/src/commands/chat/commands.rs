@@ -161,7 +161,7 @@ async fn of_gateway(chat: &Chat<'_>) -> Result<Vec<Command>, AskError> {
 
 fn tell_session(chat: &Chat<'_>, words: &str, output: &mut Output) {
     let key = clean_line(Untrusted::new(&chat.session), LINE_CHARS);
-    output.line(format_args!("{FAINT}{words}:{FAINT:#} {key}"));
+    output.folded(format_args!("{FAINT}{words}:{FAINT:#} {key}"));
 }
 
 async fn list(chat: &Chat<'_>, output: &mut Output) {
@@ -177,18 +177,18 @@ async fn list(chat: &Chat<'_>, output: &mut Output) {
 
 fn model(chat: &Chat<'_>, output: &mut Output) {
     let line = |text: &str| clean_line(Untrusted::new(text), LINE_CHARS);
-    output.line(format_args!("{STRONG}{}{STRONG:#}", line(&chat.whom.model)));
+    output.folded(format_args!("{STRONG}{}{STRONG:#}", line(&chat.whom.model)));
     for fallback in &chat.whom.fallbacks {
-        output.line(format_args!("  {FAINT}then{FAINT:#} {}", line(fallback)));
+        output.folded(format_args!("  {FAINT}then{FAINT:#} {}", line(fallback)));
     }
     if chat.whom.is_offline() {
-        output.line(
-            "It is no language model: it follows simple words, such as `what time is it` or `add 2 and 3`,\n\
+        output.folded(
+            "It is no language model: it follows simple words, such as `what time is it` or `add 2 and 3`, \
              and `/call TOOL {JSON}`, and really uses tools.",
         );
     }
-    output.line(
-        "Another one: `agents.defaults.model` in the configuration, such as `anthropic/claude-sonnet-4-5`;\n\
+    output.folded(
+        "Another one: `agents.defaults.model` in the configuration, such as `anthropic/claude-sonnet-4-5`; \
          or a key in $ANTHROPIC_API_KEY, $OPENAI_API_KEY or $GEMINI_API_KEY; or a local Ollama.",
     );
 }
@@ -212,7 +212,7 @@ async fn help(chat: &Chat<'_>, output: &mut Output) {
         show(&format!("/{} {args}", command.name), &command.description, output);
     }
     show("//TEXT", "Says what begins with a slash to the model; so does a blank before it", output);
-    output.line(format_args!(
+    output.folded(format_args!(
         "{FAINT}Tab completes, Ctrl-R searches, Alt-Enter or a \\ at the end begins a new line.{FAINT:#}"
     ));
 }
@@ -220,7 +220,13 @@ async fn help(chat: &Chat<'_>, output: &mut Output) {
 fn show(usage: &str, about: &str, output: &mut Output) {
     let about = clean_line(Untrusted::new(about), LINE_CHARS);
     let usage = printable(usage.trim_end()).into_owned();
-    output.line(format_args!("  {STRONG}{usage:24}{STRONG:#} {about}"));
+    let label = format!("  {STRONG}{usage:24}{STRONG:#} ");
+    if usage.chars().count() <= 24 {
+        return output.beside(&label, &about);
+    }
+    // A long one has a line to itself, so that the others stand in columns.
+    output.folded(label.trim_end());
+    output.beside(&" ".repeat(27), &about);
 }
 
 #[cfg(test)]

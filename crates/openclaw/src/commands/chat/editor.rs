@@ -1,6 +1,7 @@
 //! The line that somebody types: with history, completion and several lines, on a thread of its own.
 
 use std::borrow::Cow;
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::complete::{Completion, Vocabulary};
+use crate::fold::fold;
 use crate::output::colour_wanted;
 use crate::typed_ahead;
 
@@ -29,6 +31,8 @@ const HISTORY: usize = 2_000;
 const PRINTED: usize = 64;
 /// More keys than that do not wait in a queue.
 const MAX_KEYS: usize = 100_000;
+/// So many columns are left for an answer behind its question.
+const ANSWER: usize = 8;
 /// How long the editor may take to let go of the terminal.
 const LET_GO: Duration = Duration::from_secs(2);
 
@@ -136,7 +140,7 @@ impl Editors {
                 let mut choice = Reedline::create()
                     .with_ansi_colors(colour_wanted())
                     .with_break_signal(Arc::clone(&self.give_up));
-                choice.read_line(&Mark(format!("  {words} ")))
+                choice.read_line(&Mark(show_all_but_the_last_line(&format!("  {words} "))))
             }
         };
         match signal {
@@ -147,6 +151,17 @@ impl Editors {
             Err(error) => Typed::Failed(error.to_string()),
         }
     }
+}
+
+/// The last line of a question, which the cursor stands behind. Those above it are shown here: in the editor words
+/// would be broken.
+fn show_all_but_the_last_line(question: &str) -> String {
+    let width = crossterm::terminal::size().map_or(80, |(width, _)| usize::from(width));
+    let folded = fold(question, width.saturating_sub(ANSWER));
+    let Some((above, last)) = folded.rsplit_once('\n') else { return folded };
+    // Where it cannot be shown, the editor fails as well, and says so.
+    let _ = writeln!(anstream::stdout().lock(), "{above}");
+    last.to_owned()
 }
 
 /// Forgets keys that were pressed before a question: at the terminal, and among those that the editor's library

@@ -16,22 +16,25 @@ const LINE_CHARS: usize = 200;
 pub(super) async fn show(chat: &Chat<'_>, servers: &[Server], output: &mut Output) {
     let place = if chat.is_remote { "through the running gateway" } else { "in this process" };
     let version = env!("CARGO_PKG_VERSION");
-    output.line(format_args!("{STRONG}OpenClaw {version}{STRONG:#} {FAINT}{place}{FAINT:#}"));
+    output.folded(format_args!("{STRONG}OpenClaw {version}{STRONG:#} {FAINT}{place}{FAINT:#}"));
     if let Some(words) = config(chat).await {
-        output.line(format_args!("  {FAINT}config{FAINT:#}   {words}"));
+        output.beside(&label("config"), &words);
     }
-    output.line(format_args!("  {FAINT}model{FAINT:#}    {}", model(chat)));
-    output.line(format_args!("  {FAINT}session{FAINT:#}  {}", line(&chat.session)));
+    output.beside(&label("model"), &model(chat));
+    output.beside(&label("session"), &line(&chat.session));
     for (at, server) in servers.iter().enumerate() {
-        let label = if at == 0 { "servers" } else { "" };
-        output.line(format_args!("  {FAINT}{label:7}{FAINT:#}  {}", server_line(server)));
+        let label = label(if at == 0 { "servers" } else { "" });
+        output.beside(&label, &server_line(server));
     }
     if servers.is_empty() {
-        let words = "none; `openclaw mcp add` adds one";
-        output.line(format_args!("  {FAINT}servers{FAINT:#}  {words}"));
+        output.beside(&label("servers"), "none; `openclaw mcp add` adds one");
     }
     let words = "/help lists commands; Ctrl-C ends a turn, Ctrl-D leaves.";
-    output.line(format_args!("{FAINT}{words}{FAINT:#}"));
+    output.folded(format_args!("{FAINT}{words}{FAINT:#}"));
+}
+
+fn label(word: &str) -> String {
+    format!("  {FAINT}{word:7}{FAINT:#}  ")
 }
 
 async fn config(chat: &Chat<'_>) -> Option<String> {

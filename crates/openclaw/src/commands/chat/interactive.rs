@@ -10,6 +10,7 @@ use super::speak::{Spoken, speak};
 use super::watch::{Change, Watch};
 use super::{Chat, greeting, invoke};
 use crate::exit::Exit;
+use crate::fold::fold;
 use crate::output::{FAINT, Output};
 use crate::signals::{Signals, Wish};
 
@@ -73,7 +74,10 @@ async fn next_line(
                 typed = editor.typed() => break typed,
                 change = watch.changed() => match change {
                     Change::Servers => {
-                        watch.news(chat).await.iter().for_each(|line| editor.print(line));
+                        for line in watch.news(chat).await {
+                            let line = fold(&line, usize::from(output.width()));
+                            line.lines().for_each(|line| editor.print(line));
+                        }
                     }
                     Change::Gone => {
                         editor.give_up().await;

@@ -7,6 +7,7 @@ use openclaw_content::{Untrusted, clean_line};
 use super::answer::{Answer, Ending};
 use super::call::{Call, Shown, cut_result};
 use super::parts::{Message, Part};
+use crate::fold::Flow;
 use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable};
 
 /// How much of one of our own notices is shown.
@@ -71,6 +72,9 @@ pub(crate) struct View {
     is_at_line_start: bool,
     /// What was said since the last call.
     said: String,
+    flow: Flow,
+    /// A word that has not ended: where it could not be taken away again, it is not shown yet.
+    held: String,
 }
 
 impl View {
@@ -81,6 +85,8 @@ impl View {
             has_draft: false,
             is_at_line_start: true,
             said: String::new(),
+            flow: Flow::default(),
+            held: String::new(),
         }
     }
 
@@ -109,7 +115,14 @@ impl View {
         if self.is_terminal {
             // What is left of a line break that was cut in two is harmless.
             let text = text.replace('\r', "").replace('\t', "    ");
-            output.prompt(&printable(&text));
+            self.held.push_str(&printable(&text));
+            let end = match self.can_draw {
+                true => self.held.len(),
+                false => self.held.rfind([' ', '\n']).map_or(0, |at| at + 1),
+            };
+            let rest = self.held.split_off(end);
+            let words = std::mem::replace(&mut self.held, rest);
+            self.words(&words, output);
         } else {
             output.prompt(text);
         }
@@ -118,17 +131,24 @@ impl View {
         }
     }
 
+    fn words(&mut self, words: &str, output: &mut Output) {
+        output.command(&self.flow.push(words, usize::from(output.width())));
+    }
+
     /// What was said before does not hold.
     pub(crate) fn replaced(&mut self, text: &str, output: &mut Output) {
         if !self.said.is_empty() {
             self.note(&format!("{FAINT}(said anew){FAINT:#}"), output);
             self.said.clear();
         }
+        self.flow = Flow::default();
         self.text(text, output);
     }
 
     pub(crate) fn called(&mut self, call: &Call, output: &mut Output) {
         self.said.clear();
+        self.new_line(output);
+        self.flow = Flow::default();
         self.draft(&format!("⚙ {} …", call.asked()), output);
     }
 
@@ -162,7 +182,7 @@ impl View {
     /// A line of its own.
     pub(crate) fn line(&mut self, line: &str, output: &mut Output) {
         self.new_line(output);
-        output.line(line);
+        output.folded(line);
         output.flush();
     }
 
@@ -201,15 +221,18 @@ impl View {
     /// Begins a new line unless one has just begun.
     pub(crate) fn new_line(&mut self, output: &mut Output) {
         self.clear_draft(output);
+        let held = std::mem::take(&mut self.held);
+        self.words(&held, output);
         if !self.is_at_line_start {
             output.line("");
             self.is_at_line_start = true;
         }
+        self.flow.begin_line();
     }
 
     fn clear_draft(&mut self, output: &mut Output) {
         if std::mem::take(&mut self.has_draft) {
-            output.prompt("\r\x1b[2K");
+            output.command("\r\x1b[2K");
         }
     }
 }
