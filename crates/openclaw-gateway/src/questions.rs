@@ -9,7 +9,8 @@ use openclaw_protocol::approvals::{
     Approval as Asked, Decision, ResolvedEvent, ResolvedReason, Severity,
 };
 use openclaw_protocol::{ErrorShape, names};
-use openclaw_tools::{Answer, Approval, Approver, Effect, Question, Why};
+use openclaw_tools::{Answer, Approval, Approver, Effect, Question, ToolSpec, Why};
+use serde_json::Value;
 
 use crate::alike::Subject;
 use crate::gateway::{Gateway, now_ms};
@@ -17,6 +18,8 @@ use crate::waiting::Waiting;
 
 /// How much of a description people are shown.
 const DESCRIPTION: usize = 400;
+/// How much of it if it has changed.
+const CHANGED_DESCRIPTION: usize = 2_000;
 /// How long a question stays open when all who could decide are gone: a connection may be lost and made
 /// anew.
 const RETURN: Duration = Duration::from_secs(5);
@@ -100,9 +103,18 @@ impl Asker {
     fn words(&self, gateway: &Gateway, question: Question<'_>) -> Asked {
         let number = gateway.questions.number();
         let tool = question.tool;
-        let title = match question.why {
-            Why::Changed => format!("{} has changed since it was approved", tool.label),
-            Why::MayChange | Why::EachTime => format!("Call {}", tool.label),
+        let title = match (question.why, tool.effect) {
+            // Of what was approved only a hash is kept.
+            (Why::Changed, _) => {
+                format!(
+                    "{} has changed since it was approved; this is what it says now:",
+                    tool.label
+                )
+            }
+            (_, Effect::Destructive) => {
+                format!("{}: it may delete or overwrite something", tool.label)
+            }
+            _ => tool.label.clone(),
         };
         let severity = match (question.why, tool.effect) {
             (Why::Changed, _) | (_, Effect::Destructive) => Severity::Critical,
@@ -123,7 +135,7 @@ impl Asker {
             tool: tool.name.to_string(),
             server: None,
             title,
-            description: Some(clean_line(Untrusted::new(&tool.description), DESCRIPTION)),
+            description: Some(description(tool, question.why)),
             severity,
             args: Some(question.arguments.to_owned()),
             allowed_decisions,
@@ -131,6 +143,22 @@ impl Asker {
             expires_at_ms: now_ms().saturating_add(patience),
         }
     }
+}
+
+/// What a tool says of itself. One that has changed says all, its parameters as well: any of it may be what is new.
+fn description(tool: &ToolSpec, why: Why) -> String {
+    if why != Why::Changed {
+        return clean_line(Untrusted::new(&tool.description), DESCRIPTION);
+    }
+    let parameters = tool.input_schema.get("properties").and_then(Value::as_object);
+    let names = parameters.into_iter().flat_map(|it| it.keys()).map(String::as_str);
+    let parameters = match names.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "none".to_owned(),
+        names => names,
+    };
+    let words = clean_line(Untrusted::new(&tool.description), CHANGED_DESCRIPTION);
+    let parameters = clean_line(Untrusted::new(&parameters), DESCRIPTION);
+    format!("{words} (parameters: {parameters})")
 }
 
 /// A question that is open. When it is dropped, it is closed, and those who were asked are told.

@@ -245,9 +245,7 @@ impl Once<'_> {
 
 /// Asks on stderr until there is an answer. No answer means no.
 async fn ask(mut request: Request<'_>, typed: &mut Lines, output: &mut Output) -> Decision {
-    let mut show =
-        |request: &Request<'_>| request.lines().iter().for_each(|line| output.aside(line));
-    show(&request);
+    request.lines().iter().for_each(|line| output.aside(line));
     for _ in 0..MAX_TRIES {
         typed.forget();
         say(&format!("  {} ", request.choices()));
@@ -256,9 +254,9 @@ async fn ask(mut request: Request<'_>, typed: &mut Lines, output: &mut Output) -
                 Some(Choice::Decision(decision)) => return decision,
                 Some(Choice::ShowAll) => {
                     request.show_all();
-                    show(&request);
+                    request.lines().iter().for_each(|line| output.aside(line));
                 }
-                None => {}
+                None => output.aside(&request.wrong_answer()),
             },
             Ok(None) | Err(_) => break,
         }

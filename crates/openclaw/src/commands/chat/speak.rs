@@ -216,7 +216,10 @@ impl Speaker<'_, '_> {
                         self.view.lines(&request.lines(), output);
                         continue;
                     }
-                    None => continue,
+                    None => {
+                        self.view.line(&request.wrong_answer(), output);
+                        continue;
+                    }
                 },
                 Heard::Typed(Typed::Interrupt) => {
                     self.respond(chat, approval, Decision::Deny, output).await;

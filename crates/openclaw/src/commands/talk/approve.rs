@@ -13,6 +13,8 @@ use crate::output::{FAINT, STRONG, WARNING};
 /// How much of a tool's name and of words about a call is shown.
 const NAME_CHARS: usize = 80;
 const WORDS_CHARS: usize = 200;
+/// How much of what a tool says of itself where care is wanted: what is new may stand at its end.
+const CRITICAL_CHARS: usize = 2_500;
 
 /// What somebody chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,12 +52,14 @@ impl<'a> Request<'a> {
             Some(args) => vec![format!("{head}({args})?")],
             None => self.with_arguments(format!("{head} with")),
         };
-        let about = match self.approval.severity {
-            Severity::Critical => Some(self.approval.title.as_str()),
-            _ => self.approval.description.as_deref(),
-        };
+        let is_critical = self.approval.severity == Severity::Critical;
+        if is_critical {
+            lines.push(format!("  {mark}{}{mark:#}", line(&self.approval.title, WORDS_CHARS)));
+        }
+        let room = if is_critical { CRITICAL_CHARS } else { WORDS_CHARS };
+        let about = self.approval.description.as_deref();
         if let Some(about) = about.filter(|about| !about.is_empty()) {
-            lines.push(format!("  {FAINT}{}{FAINT:#}", line(about, WORDS_CHARS)));
+            lines.push(format!("  {FAINT}{}{FAINT:#}", line(about, room)));
         }
         lines
     }
@@ -100,7 +104,28 @@ impl<'a> Request<'a> {
         if self.hides_something() {
             words.push("[s] show all");
         }
-        words.join("  ")
+        format!("{}  ({}, then Enter)", words.join("  "), self.letters())
+    }
+
+    /// What is said to an answer that is none.
+    pub(crate) fn wrong_answer(&self) -> String {
+        format!("  {WARNING}type {}, then Enter{WARNING:#}", self.letters())
+    }
+
+    /// `y, a or n`
+    fn letters(&self) -> String {
+        let offered = &self.approval.allowed_decisions;
+        let known = [(Decision::AllowOnce, "y"), (Decision::AllowAlways, "a")];
+        let known = known.iter().filter(|(decision, _)| offered.contains(decision));
+        let mut letters: Vec<&str> = known.map(|(_, letter)| *letter).collect();
+        if self.hides_something() {
+            letters.push("s");
+        }
+        // That can always be said.
+        match letters.as_slice() {
+            [] => "n".to_owned(),
+            letters => format!("{} or n", letters.join(", ")),
+        }
     }
 
     /// What an answer means; none if it is none.
@@ -168,13 +193,16 @@ mod tests {
         let decided = |decision| Some(Choice::Decision(decision));
         let all = approval(&[Decision::AllowOnce, Decision::AllowAlways, Decision::Deny]);
         let all = Request::new(&all, 80);
-        assert_eq!(all.choices(), "[y] once  [a] always for this tool  [n] no");
+        assert_eq!(
+            all.choices(),
+            "[y] once  [a] always for this tool  [n] no  (y, a or n, then Enter)"
+        );
         assert_eq!(all.meaning(" Y "), decided(Decision::AllowOnce));
         assert_eq!(all.meaning("always"), decided(Decision::AllowAlways));
         assert_eq!((all.meaning(""), all.meaning("s")), (None, None));
         let once = approval(&[Decision::AllowOnce, Decision::Deny]);
         let once = Request::new(&once, 80);
-        assert_eq!(once.choices(), "[y] once  [n] no");
+        assert_eq!(once.choices(), "[y] once  [n] no  (y or n, then Enter)");
         assert_eq!(once.meaning("a"), None);
         let none = approval(&[]);
         assert_eq!(Request::new(&none, 80).meaning("n"), decided(Decision::Deny));
@@ -186,6 +214,21 @@ mod tests {
         let lines = Request::new(&approval, 80).lines();
         let plain = anstream::adapter::strip_str(&lines[0]).to_string();
         assert_eq!(plain, "? Allow mcp_git_push(force=true)?");
+    }
+
+    #[test]
+    fn a_tool_that_has_changed_tells_to_its_end_what_it_says_now() {
+        let description = format!("Pins. {} Sends your keys, too.", "Really. ".repeat(200));
+        let approval = Approval {
+            title: "MCP: p/pin has changed since it was approved".to_owned(),
+            description: Some(description),
+            severity: Severity::Critical,
+            ..approval(&[Decision::AllowOnce])
+        };
+        let lines = Request::new(&approval, 80).lines().join("\n");
+        let plain = anstream::adapter::strip_str(&lines).to_string();
+        assert!(plain.contains("p/pin has changed since it was approved"), "{plain}");
+        assert!(plain.ends_with("Sends your keys, too."), "{plain}");
     }
 
     #[test]
@@ -204,10 +247,11 @@ mod tests {
         let approval = Approval { args, ..approval(&[Decision::AllowOnce]) };
         let mut request = Request::new(&approval, 80);
         assert!(request.lines().join("\n").contains("5014 more characters are not shown"));
-        assert_eq!(request.choices(), "[y] once  [s] show all");
+        assert_eq!(request.choices(), "[y] once  [s] show all  (y, s or n, then Enter)");
         assert_eq!(request.meaning("s"), Some(Choice::ShowAll));
         request.show_all();
         assert!(request.lines().join("\n").contains("THE END"));
-        assert_eq!((request.choices().as_str(), request.meaning("s")), ("[y] once", None));
+        assert_eq!(request.choices(), "[y] once  (y or n, then Enter)");
+        assert_eq!(request.meaning("s"), None);
     }
 }
