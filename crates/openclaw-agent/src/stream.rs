@@ -82,6 +82,23 @@ fn take(chunk: Chunk, observer: &dyn Observer, spoken: &mut Spoken) {
             spoken.usage = usage;
             observer.see(Event::Usage(usage));
         }
+        Chunk::Again { error, wait } => {
+            let (why, seconds) = (why_again(&error), wait.as_secs_f64().ceil());
+            observer.see(Event::Notice(format!("{why}; trying again in {seconds} s")));
+        }
         Chunk::End(stop) => spoken.stop = Some(stop),
+    }
+}
+
+/// Why a model is asked again, in short: the error itself would tell people to try again.
+fn why_again(error: &ModelError) -> String {
+    match error {
+        ModelError::RateLimited { provider, .. } | ModelError::Overloaded { provider, .. } => {
+            format!("the model provider `{provider}` is busy")
+        }
+        ModelError::Unreachable { provider, .. } => {
+            format!("the model provider `{provider}` cannot be reached")
+        }
+        other => other.to_string(),
     }
 }

@@ -43,6 +43,7 @@ impl Answer {
             Chunk::Part(part) => self.parts.push(part),
             Chunk::Echo(reasoning) => self.reasoning = Some(reasoning),
             Chunk::Usage(usage) => self.usage = Some(usage),
+            Chunk::Again { .. } => {}
             Chunk::End(reason) => self.stop_reason = Some(reason),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,13 @@ pub enum Chunk {
     Echo(Reasoning),
     /// What it took. If there are several, the last one counts.
     Usage(Usage),
+    /// Nothing of the answer: the provider could not answer now, and is asked again a little later.
+    Again {
+        /// Why it could not.
+        error: ModelError,
+        /// When it is asked again.
+        wait: Duration,
+    },
     /// The answer is complete.
     End(StopReason),
 }

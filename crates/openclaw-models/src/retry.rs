@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream, Stream};
-use tracing::debug;
+use tracing::info;
 
 use crate::error::ModelError;
 use crate::model::{Chunk, Dialect, Model, Request};
@@ -33,23 +33,25 @@ impl Retrying {
     /// The answer. Thoughts are passed on at once: whoever sees them begin anew misses nothing of it.
     fn answer(&self, request: Request) -> impl Stream<Item = Result<Chunk, ModelError>> + Send {
         let begun = self.inner.stream(request.clone());
-        let state = Trying { request, answer: begun, tries: 1, is_answering: false };
+        let state = Trying { request, answer: begun, tries: 1, wait: None, is_answering: false };
         stream::unfold(state, move |mut state| async move {
-            loop {
-                let next = state.answer.next().await?;
-                if let Err(error) = &next
-                    && !state.is_answering
-                    && let Some(wait) = wait_for(error, state.tries)
-                {
-                    debug!(model = self.inner.name(), %error, ?wait, "trying again");
-                    tokio::time::sleep(wait).await;
-                    state.tries += 1;
-                    state.answer = self.inner.stream(state.request.clone());
-                    continue;
-                }
-                state.is_answering |= !matches!(next, Ok(Chunk::Reasoning(_)));
-                return Some((next, state));
+            if let Some(wait) = state.wait.take() {
+                tokio::time::sleep(wait).await;
+                state.tries += 1;
+                state.answer = self.inner.stream(state.request.clone());
             }
+            let next = state.answer.next().await?;
+            if let Err(error) = &next
+                && !state.is_answering
+                && let Some(wait) = wait_for(error, state.tries)
+            {
+                info!(model = self.inner.name(), %error, ?wait, "trying again");
+                state.wait = Some(wait);
+                // Told first: the wait may be long.
+                return Some((Ok(Chunk::Again { error: error.clone(), wait }), state));
+            }
+            state.is_answering |= !matches!(next, Ok(Chunk::Reasoning(_)));
+            Some((next, state))
         })
     }
 }
@@ -59,6 +61,8 @@ struct Trying<'a> {
     request: Request,
     answer: BoxStream<'a, Result<Chunk, ModelError>>,
     tries: u32,
+    /// It is asked for again, after so long.
+    wait: Option<Duration>,
     /// Whether anything of the answer was passed on.
     is_answering: bool,
 }

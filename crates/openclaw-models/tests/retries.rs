@@ -23,7 +23,9 @@ async fn run(turns: Vec<Turn>) -> (Vec<Result<Chunk, ModelError>>, usize, u64) {
     let script = Arc::new(Scripted::new(turns));
     let model = Retrying::new(script.clone());
     let begun = Instant::now();
-    let chunks = model.stream(Request::default()).collect().await;
+    let chunks: Vec<_> = model.stream(Request::default()).collect().await;
+    let is_answer = |chunk: &Result<Chunk, _>| !matches!(chunk, Ok(Chunk::Again { .. }));
+    let chunks = chunks.into_iter().filter(is_answer).collect();
     (chunks, script.requests().len(), begun.elapsed().as_secs())
 }
 
@@ -90,10 +92,13 @@ async fn thoughts_are_nothing_of_the_answer_yet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_drops_the_answer_ends_the_tries() {
+async fn a_wait_is_told_of_and_who_drops_the_answer_ends_the_tries() {
     let script = Arc::new(Scripted::new([Turn::fails(limited(Some(30))), Turn::says("never")]));
     let model = Retrying::new(script.clone());
     let mut answer = model.stream(Request::default());
+    let (error, wait) = (limited(Some(30)), Duration::from_secs(30));
+    let told = answer.next().await;
+    assert_eq!(told, Some(Ok(Chunk::Again { error, wait })), "told before it is waited for");
     let within = tokio::time::timeout(Duration::from_secs(10), answer.next()).await;
     assert!(within.is_err(), "it is still waiting");
     drop(answer);
