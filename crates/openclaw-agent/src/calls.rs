@@ -1,6 +1,9 @@
 //! The calls that a model asks for in one round: side by side within a bound, their results in its order,
 //! approved where somebody must agree (B9).
 
+use std::sync::OnceLock;
+use std::time::Instant;
+
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use openclaw_models::{Part, ToolResult, ToolUse};
@@ -16,6 +19,7 @@ use crate::budget::Budget;
 use crate::event::{CallEnded, CallStarted, Event};
 use crate::history::CallNote;
 use crate::limits::Fallback;
+use crate::near::did_you_mean;
 use crate::offer::Offers;
 use crate::repetition::{Again, Repetition};
 use crate::turn::Turn;
@@ -54,16 +58,18 @@ pub(crate) async fn carry_out(
     let is_stuck = again.contains(&Again::Stop);
     let places = Semaphore::new(manner.parallel.max(1));
     let mut done: Vec<Option<ToolOutcome>> = uses.iter().map(|_| None).collect();
+    let begun: Vec<OnceLock<Instant>> = uses.iter().map(|_| OnceLock::new()).collect();
     let mut running: FuturesUnordered<_> = uses
         .iter()
         .zip(again)
+        .zip(&begun)
         .enumerate()
-        .map(|(nth, (call, again))| {
+        .map(|(nth, ((call, again), begun))| {
             let places = &places;
             async move {
                 let _place = places.acquire().await;
                 let outcome = match nth < MOST {
-                    true => one(turn, offers, call, again, manner.fallback).await,
+                    true => one(turn, offers, call, again, manner.fallback, begun).await,
                     false => too_many(turn, call),
                 };
                 (nth, outcome)
@@ -87,9 +93,10 @@ pub(crate) async fn carry_out(
     drop(running);
     let (mut results, mut notes) = (Vec::with_capacity(uses.len()), Vec::new());
     let mut budget = Budget::new();
-    for (call, outcome) in uses.iter().zip(done) {
+    for ((call, outcome), begun) in uses.iter().zip(done).zip(begun) {
         let outcome = outcome.unwrap_or_else(|| {
-            let outcome = ToolOutcome::failure("The call was cancelled by the user.");
+            let mut outcome = ToolOutcome::failure("The call was cancelled by the user.");
+            outcome.details.duration = begun.get().map(Instant::elapsed).unwrap_or_default();
             see_end(turn, call, &outcome);
             outcome
         });
@@ -107,6 +114,7 @@ async fn one(
     call: &ToolUse,
     again: Again,
     fallback: Fallback,
+    begun: &OnceLock<Instant>,
 ) -> ToolOutcome {
     let found = offers.find(&*turn.tools, &call.name);
     turn.observer.see(Event::CallStarted(CallStarted {
@@ -125,12 +133,12 @@ async fn one(
         ),
         (_, Again::Stop) => fail(Failure::Denied, "This call was made too often.".to_owned()),
         (None, Again::Go) => {
-            let words =
-                format!("There is no tool '{}'. Use those that you are offered.", shown(call));
-            fail(Failure::Denied, words)
+            let near = did_you_mean(&*turn.tools, &call.name);
+            let near = if near.is_empty() { " Use those that you are offered." } else { &near };
+            fail(Failure::Denied, format!("There is no tool '{}'.{near}", shown(call)))
         }
         (Some(found), Again::Go) => match object(&call.arguments) {
-            Ok(arguments) => approved(turn, found.tool(), &arguments, fallback).await,
+            Ok(arguments) => approved(turn, found.tool(), &arguments, fallback, begun).await,
             Err(words) => fail(Failure::InvalidArguments, words),
         },
     };
@@ -145,12 +153,13 @@ fn too_many(turn: &Turn, call: &ToolUse) -> ToolOutcome {
     outcome
 }
 
-/// Calls a tool, once whoever must agree does.
+/// Calls a tool, once whoever must agree does. When that is, is noted.
 async fn approved(
     turn: &Turn,
     tool: &dyn Tool,
     arguments: &RawValue,
     fallback: Fallback,
+    begun: &OnceLock<Instant>,
 ) -> ToolOutcome {
     let session = Some(turn.session.as_str());
     let approval = match tool.standing_for(arguments) {
@@ -186,6 +195,7 @@ async fn approved(
             }
         }
     };
+    begun.get_or_init(Instant::now);
     tool.call(ToolCall { arguments, who: &turn.who, session, approval }).await
 }
 

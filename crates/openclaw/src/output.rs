@@ -10,7 +10,7 @@ use openclaw_config::{Report, Severity};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::fold::{columns, fold, fold_under};
+use crate::fold::{Flow, columns, fold, fold_under};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -108,6 +108,20 @@ impl Output {
             self.raw(printable(&text).as_bytes());
         } else {
             self.raw(text.as_bytes());
+        }
+        if !text.ends_with('\n') {
+            self.raw(b"\n");
+        }
+    }
+
+    /// What a model says, whole. On a terminal, no word of it is broken.
+    pub(crate) fn answer(&mut self, text: &str) {
+        let text = said(text);
+        match self.columns() {
+            Some(width) => {
+                self.raw(Flow::default().push(&text.replace('\t', "    "), width).as_bytes())
+            }
+            None => self.raw(text.as_bytes()),
         }
         if !text.ends_with('\n') {
             self.raw(b"\n");
@@ -239,6 +253,13 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(escape).collect::<String>().into()
 }
 
+/// What a model says, or a piece of it: whoever reads it, it commands nothing. Tabs are kept.
+pub(crate) fn said(text: &str) -> String {
+    // What is left of a line break that was cut in two is harmless.
+    let text = text.replace('\r', "");
+    text.split('\t').map(printable).collect::<Vec<_>>().join("\t")
+}
+
 /// What is said on stderr after a prefix. On a terminal, words are not broken at the end of a line.
 fn wrapped(prefix: &str, text: &str) -> String {
     let text = printable(text);
@@ -365,6 +386,11 @@ mod tests {
             assert_eq!(rows[0][0], "name", "{width}: {rows:?}");
             assert_eq!(rows[0][1].chars().count() == 30, width >= 60, "{width}: {rows:?}");
         }
+    }
+
+    #[test]
+    fn what_a_model_says_commands_nothing_whoever_reads_it() {
+        assert_eq!(said("a\r\n\tb\u{202e}c\u{1b}[2J"), "a\n\tb\\u{202e}c\\u{1b}[2J");
     }
 
     #[test]

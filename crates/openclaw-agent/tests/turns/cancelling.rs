@@ -1,13 +1,17 @@
 //! A turn that somebody stops.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use openclaw_agent::Ended;
+use openclaw_agent::{Ended, Event};
 use openclaw_models::scripted::{Scripted, Turn as Says};
 use openclaw_models::{Chunk, Message};
 use tokio::sync::{Notify, oneshot};
 
 use crate::support::{Bench, LONG, TestTool, assert_acceptable, text};
+
+/// At least so long a call runs before it is stopped.
+const RUN: Duration = Duration::from_millis(20);
 
 /// Tells when it is dropped.
 struct Dropped(Option<oneshot::Sender<()>>);
@@ -54,6 +58,7 @@ async fn a_turn_stopped_in_mid_call_drops_the_call_keeps_what_was_done_and_the_n
             let begun = Arc::clone(&begun);
             Box::pin(async move {
                 let _guard = guard;
+                tokio::time::sleep(RUN).await;
                 begun.notify_one();
                 std::future::pending().await
             })
@@ -71,6 +76,12 @@ async fn a_turn_stopped_in_mid_call_drops_the_call_keeps_what_was_done_and_the_n
     let both = async { tokio::join!(bench.agent.answer(&turn), stop) };
     let (answer, ()) = tokio::time::timeout(LONG, both).await.unwrap();
     assert_eq!(answer.unwrap().ended, Ended::Cancelled);
+    let ran = |event: &Event| match event {
+        Event::CallEnded(ended) if ended.name == "wait" => Some(ended.duration),
+        _ => None,
+    };
+    let ran = bench.seen.lock().unwrap().iter().find_map(ran).unwrap();
+    assert!(ran >= RUN, "how long it ran is told: {ran:?}");
     assert_eq!(bench.say("and now?").await.text, "fine");
     assert_acceptable(&bench.asked_last());
     let results = bench.results();

@@ -229,7 +229,7 @@ impl Once<'_> {
             return;
         }
         if !answer.text.trim().is_empty() {
-            output.outside(&answer.text);
+            output.answer(&answer.text);
         }
         if answer.is_empty() {
             output.note("the model answered nothing");

@@ -63,7 +63,10 @@ pub(super) async fn invoke(
     let answer = match under_way.follow(chat, calling, editor, &mut view, signals, output).await {
         Ok(answer) => answer,
         Err(wish) => {
-            view.new_line(output);
+            call.duration_ms = Some(started.elapsed().as_secs_f64() * 1_000.0);
+            call.is_error = true;
+            call.text = Some("The call was cancelled by the user.".to_owned());
+            view.returned(&call, output);
             return match wish {
                 Wish::Interrupt => Spoken::Over(Ending::Cancelled),
                 Wish::End | Wish::HangUp => Spoken::Leave,

@@ -13,7 +13,9 @@ use super::commands::{self, Said, Unknown};
 use super::editor::{Ask, Editor, Typed};
 use super::elicit::{Desk, Led};
 use crate::commands::talk::approve::{self, Choice, Request};
-use crate::commands::talk::{Answer, Ending, Server, Step, Turn, View, Words, servers, settled};
+use crate::commands::talk::{
+    Answer, Call, Ending, Server, Step, Turn, View, Words, servers, settled,
+};
 use crate::output::{FAINT, Output};
 use crate::signals::{Signals, Wish};
 
@@ -307,8 +309,15 @@ impl Speaker<'_, '_> {
         output: &mut Output,
     ) {
         self.has_allowed |= decision == Decision::AllowAlways;
-        if let Err(error) = approve::respond(chat.surface, &approval.id, decision).await {
-            self.view.notice(&error.to_string(), output);
+        match approve::respond(chat.surface, &approval.id, decision).await {
+            Ok(()) if decision != Decision::Deny => {
+                let args = approval.args.as_ref();
+                let args = args.and_then(|args| serde_json::from_str(args.get()).ok());
+                let call = Call { name: approval.tool.clone(), args, ..Call::default() };
+                self.view.runs(&call, output);
+            }
+            Ok(()) => {}
+            Err(error) => self.view.notice(&error.to_string(), output),
         }
     }
 }

@@ -63,9 +63,9 @@ impl Call {
         bare(self.text.as_deref().unwrap_or_default())
     }
 
-    /// `1.2 ms`, `340 ms`, `2.5 s`
+    /// `1.2 ms`, `340 ms`, `2.5 s`; none if it never ran.
     pub(crate) fn took(&self) -> Option<String> {
-        let milliseconds = self.duration_ms?;
+        let milliseconds = self.duration_ms.filter(|took| *took > 0.0)?;
         Some(match milliseconds {
             long if long >= 1_000.0 => format!("{:.1} s", long / 1_000.0),
             some if some >= 10.0 => format!("{some:.0} ms"),
@@ -194,5 +194,6 @@ mod tests {
         assert_eq!(took(1.23).as_deref(), Some("1.2 ms"));
         assert_eq!(took(340.4).as_deref(), Some("340 ms"));
         assert_eq!(took(2_540.0).as_deref(), Some("2.5 s"));
+        assert_eq!(took(0.0), None);
     }
 }

@@ -8,7 +8,7 @@ use super::answer::{Answer, Ending};
 use super::call::{Call, Shown, cut_result};
 use super::parts::{Message, Part};
 use crate::fold::Flow;
-use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable};
+use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable, said};
 
 /// How much of one of our own notices is shown.
 const NOTICE_CHARS: usize = 400;
@@ -70,8 +70,9 @@ pub(crate) struct View {
     /// A line stands there that will be taken away.
     has_draft: bool,
     is_at_line_start: bool,
-    /// What was said since the last call.
+    /// What was said since the last call, and what before it in the same breath.
     said: String,
+    said_before: String,
     flow: Flow,
     /// A word that has not ended: where it could not be taken away again, it is not shown yet.
     held: String,
@@ -85,6 +86,7 @@ impl View {
             has_draft: false,
             is_at_line_start: true,
             said: String::new(),
+            said_before: String::new(),
             flow: Flow::default(),
             held: String::new(),
         }
@@ -113,9 +115,7 @@ impl View {
         self.clear_draft(output);
         self.said.push_str(text);
         if self.is_terminal {
-            // What is left of a line break that was cut in two is harmless.
-            let text = text.replace('\r', "").replace('\t', "    ");
-            self.held.push_str(&printable(&text));
+            self.held.push_str(&said(text).replace('\t', "    "));
             let end = match self.can_draw {
                 true => self.held.len(),
                 false => self.held.rfind([' ', '\n']).map_or(0, |at| at + 1),
@@ -124,7 +124,7 @@ impl View {
             let words = std::mem::replace(&mut self.held, rest);
             self.words(&words, output);
         } else {
-            output.prompt(text);
+            output.prompt(&said(text));
         }
         if !text.is_empty() {
             self.is_at_line_start = text.ends_with('\n');
@@ -146,9 +146,17 @@ impl View {
     }
 
     pub(crate) fn called(&mut self, call: &Call, output: &mut Output) {
-        self.said.clear();
+        // Calls that follow each other were announced by the same words.
+        if !self.said.is_empty() {
+            self.said_before = std::mem::take(&mut self.said);
+        }
         self.new_line(output);
         self.flow = Flow::default();
+        self.runs(call, output);
+    }
+
+    /// A call is under way.
+    pub(crate) fn runs(&mut self, call: &Call, output: &mut Output) {
         self.draft(&format!("⚙ {} …", call.asked()), output);
     }
 
@@ -189,7 +197,7 @@ impl View {
     /// The turn is over: what was not heard of the answer, and what went wrong.
     pub(crate) fn over(&mut self, answer: &Answer, output: &mut Output) {
         self.clear_draft(output);
-        match Unheard::of(&self.said, &answer.text) {
+        match self.unheard(answer) {
             Unheard::Nothing => {}
             Unheard::Rest(rest) => self.text(rest, output),
             Unheard::Much(whole) => {
@@ -216,6 +224,15 @@ impl View {
             self.note(&format!("{style}✗ {trouble}{style:#}"), output);
         }
         output.flush();
+    }
+
+    /// What was not heard yet. A turn that ends in the middle of a call has said last what announced the call.
+    fn unheard<'a>(&self, answer: &'a Answer) -> Unheard<'a> {
+        let is_announced = answer.text.trim_end() == self.said_before.trim_end();
+        match answer.ending != Ending::Done && self.said.is_empty() && is_announced {
+            true => Unheard::Nothing,
+            false => Unheard::of(&self.said, &answer.text),
+        }
     }
 
     /// Begins a new line unless one has just begun.
@@ -264,6 +281,17 @@ impl<'a> Unheard<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_announced_a_call_is_not_said_again_when_the_turn_is_cancelled_in_it() {
+        let (mut view, mut output) = (View::new(false), Output::new(false));
+        view.text("Calling.", &mut output);
+        view.called(&Call::default(), &mut output);
+        view.returned(&Call::default(), &mut output);
+        let answer = |ending| Answer { text: "Calling.".to_owned(), ..Answer::bare(ending) };
+        assert_eq!(view.unheard(&answer(Ending::Cancelled)), Unheard::Nothing);
+        assert_eq!(view.unheard(&answer(Ending::Done)), Unheard::Rest("Calling."));
+    }
 
     #[test]
     fn an_answer_that_was_heard_is_not_shown_again() {
