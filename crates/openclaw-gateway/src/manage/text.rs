@@ -10,6 +10,8 @@ use super::Done;
 use crate::mcp::{auth as auth_kind, state, telling_line};
 
 /// How much of a line from outside is shown.
+/// So many of the names that are new, gone or different are listed.
+const FEW: usize = 5;
 const LINE: usize = 300;
 /// How much of a description is shown in a list.
 const DESCRIPTION: usize = 100;
@@ -172,9 +174,13 @@ fn refreshed_one(it: &Refreshed) -> String {
     let mut text = format!("✓ {}: {tools}, {resources}, {prompts}", it.name);
     let mut is_same = true;
     for (mark, names) in [("+", &it.added), ("-", &it.removed), ("~", &it.changed)] {
-        for name in names.iter().flatten() {
-            is_same = false;
+        let names = names.as_deref().unwrap_or_default();
+        is_same &= names.is_empty();
+        for name in names.iter().take(FEW) {
             text.push_str(&format!("\n  {mark} {}", clean(name, LINE)));
+        }
+        if let Some(more) = names.len().checked_sub(FEW).filter(|more| *more > 0) {
+            text.push_str(&format!("\n  {mark} {more} more"));
         }
     }
     if is_same {

@@ -1,6 +1,6 @@
 //! What agents can use, and tools that clients lend.
 
-use openclaw_agent::SEARCH_TOOL;
+use openclaw_agent::{SEARCH_TOOL, did_you_mean};
 use openclaw_mcp::resource_tool;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
@@ -115,7 +115,8 @@ pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
     let session = session.map(|key| asked.session(key, params.agent_id.as_deref())).transpose()?;
     let Some(tool) = service.tools.find(&params.name) else {
         let name: String = params.name.chars().take(64).collect();
-        return Err(ErrorShape::invalid(format!("there is no tool `{name}`")));
+        let near = did_you_mean(&*service.tools, &params.name);
+        return Err(ErrorShape::invalid(format!("there is no tool `{name}`.{near}")));
     };
     let approval = (params.confirm == Some(true)).then_some(Approval::Once);
     let arguments =

@@ -20,7 +20,7 @@ pub(super) const LOCAL: [(&str, &str, &str); 7] = [
     ("/exit", "", "Leaves"),
 ];
 /// How many conversations are listed.
-const LATEST: u64 = 15;
+pub(super) const LATEST: u64 = 15;
 /// How much of a description is shown.
 const LINE_CHARS: usize = 120;
 

@@ -43,6 +43,7 @@ struct Words {
     commands: Vec<Entry>,
     servers: Vec<Entry>,
     tools: Vec<Entry>,
+    sessions: Vec<Entry>,
 }
 
 impl Vocabulary {
@@ -60,8 +61,13 @@ impl Vocabulary {
             }
         }
         let servers = servers.map(|name| Entry::new(name, "")).collect();
-        let words = Words { commands: all, servers, tools: tools.collect() };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
+        let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (words.commands, words.servers, words.tools) = (all, servers, tools.collect());
+    }
+
+    pub(super) fn learn_sessions(&self, sessions: impl Iterator<Item = Entry>) {
+        let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        words.sessions = sessions.collect();
     }
 
     /// What the last word of this text may become, and where that word begins.
@@ -76,6 +82,7 @@ impl Vocabulary {
         let all = match before.as_slice() {
             [] if last.starts_with('/') => words.commands.clone(),
             ["/call"] => words.tools.clone(),
+            ["/session"] => words.sessions.clone(),
             ["/mcp"] => verbs(),
             ["/mcp", "connect"] => Vec::new(),
             ["/mcp", _] => words.servers.clone(),
@@ -102,7 +109,11 @@ impl Completer for Completion {
                 ..Suggestion::default()
             })
             .collect();
-        CompletionResult::fresh(suggestions)
+        // Of nothing the menu would say that it is nothing, in capitals; of what is not there yet it is silent.
+        match suggestions.is_empty() {
+            true => CompletionResult::Pending,
+            false => CompletionResult::fresh(suggestions),
+        }
     }
 }
 
@@ -117,6 +128,7 @@ mod tests {
             ["demo", "github"].map(ToOwned::to_owned).into_iter(),
             [Entry::new("mcp_demo_add", "Adds"), Entry::new("mcp_demo_now", "")].into_iter(),
         );
+        vocabulary.learn_sessions([Entry::new("agent:main:main", "Hello")].into_iter());
         vocabulary.candidates(text).1.into_iter().map(|entry| entry.word).collect()
     }
 
@@ -130,6 +142,7 @@ mod tests {
     #[test]
     fn behind_a_command_its_words_are_known() {
         assert_eq!(completed("/call mcp_demo_n"), ["mcp_demo_now"]);
+        assert_eq!(completed("/session "), ["agent:main:main"]);
         assert_eq!(completed("/mcp st"), ["status"]);
         assert_eq!(completed("/mcp status g"), ["github"]);
         assert_eq!(completed("/mcp connect g"), [""; 0]);

@@ -65,6 +65,7 @@ async fn next_line(
     signals: &mut Signals,
     output: &mut Output,
 ) -> Result<String, Exit> {
+    watch.learn_sessions(chat).await;
     loop {
         output.flush();
         editor.begin(Ask::Message);

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use openclaw_protocol::agents::{CommandsParams, CommandsResult};
+use openclaw_protocol::sessions::Row;
 use openclaw_protocol::tools::{CatalogParams, CatalogResult};
 use openclaw_protocol::{AskError, EventReceiver, Heard, Method, names};
 
 use super::Chat;
+use super::commands::LATEST;
 use super::complete::{Entry, Vocabulary};
 use super::greeting::server_line;
 use crate::commands::link::look;
+use crate::commands::sessions;
 use crate::commands::talk::{Server, servers};
 
 /// What has become of the gateway.
@@ -73,6 +76,16 @@ impl Watch {
             self.learn(chat).await;
         }
         lines
+    }
+
+    /// Which conversations there are, to be completed.
+    pub(super) async fn learn_sessions(&self, chat: &Chat<'_>) {
+        let found = sessions::latest(chat.surface, &chat.whom.agent, LATEST).await;
+        let entry = |row: Row| {
+            let about = row.label.or(row.derived_title).or(row.last_message_preview);
+            Entry::new(row.key, about.as_deref().unwrap_or_default())
+        };
+        self.vocabulary.learn_sessions(found.unwrap_or_default().into_iter().map(entry));
     }
 
     /// What can be completed.
