@@ -6,6 +6,8 @@ use openclaw_tools::ToolSet;
 const MOST: usize = 3;
 /// How alike two names must be, where one is equal to the other.
 const ALIKE: f64 = 0.6;
+/// So much less alike than the nearest others may be.
+const LESS: f64 = 0.1;
 /// A longer name is nobody's slip, and costly to compare.
 const MAX_NAME: usize = 64;
 
@@ -23,7 +25,10 @@ fn near_tools(set: &dyn ToolSet, name: &str) -> Vec<String> {
         .filter(|(likeness, _)| *likeness >= ALIKE)
         .collect();
     near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    near.into_iter().take(MOST).map(|(_, known)| known).collect()
+    // Names of one server are all a little alike.
+    let least = near.first().map_or(ALIKE, |(best, _)| best - LESS);
+    let near = near.into_iter().filter(|(likeness, _)| *likeness >= least);
+    near.take(MOST).map(|(_, known)| known).collect()
 }
 
 fn likeness(name: &str, known: &str) -> f64 {

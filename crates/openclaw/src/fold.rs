@@ -125,6 +125,8 @@ pub(crate) struct Flow {
     began: Option<usize>,
     /// Where the words before it end; none if there are none in this line.
     after: Option<usize>,
+    /// Where its second column begins, if this is a row of a table: the words of that stay in it.
+    margin: usize,
     /// What this line begins with.
     start: String,
     /// The mark of the block of code that this is in.
@@ -190,6 +192,10 @@ impl Flow {
         }
         if self.word.is_empty() {
             self.began = Some(shown.len());
+            // Rows begin with two blanks, and so does what they say of their first column.
+            if self.after.is_some() && self.blanks.len() > 1 && self.start.starts_with("  ") {
+                self.margin = self.column + self.blanks.len();
+            }
         }
         let is_full = self.column + self.blanks.len() + room > width;
         match self.after {
@@ -199,9 +205,11 @@ impl Flow {
                     Some(began) => shown.truncate(began),
                     None => drop(write!(shown, "\u{1b}[{}G\u{1b}[K", after + 1)),
                 }
+                let margin = if self.margin + MIN_ROOM > width { 0 } else { self.margin };
                 shown.push('\n');
+                shown.push_str(&" ".repeat(margin));
                 shown.push_str(&self.word);
-                self.column = self.word.width() + room;
+                self.column = margin + self.word.width() + room;
                 self.after = None;
             }
             _ => {

@@ -68,6 +68,18 @@ fn a_word_that_does_not_fit_goes_to_the_next_line() {
 }
 
 #[test]
+fn the_words_of_a_row_stay_in_their_column() {
+    let mut flow = Flow::default();
+    let row = "  /mcp refresh  read the lists again; connect";
+    let shown = flow.push(row, 36);
+    assert_eq!(shown, "  /mcp refresh  read the lists\n                again; connect");
+    assert_eq!(
+        flow.push("\nTwo  blanks in words that go on here", 36),
+        "\nTwo  blanks in words that go on here"
+    );
+}
+
+#[test]
 fn a_word_that_is_wider_than_the_terminal_is_left_to_it() {
     let address = format!("https://{}", "x".repeat(30));
     let lines = flowed(&format!("See {address} !"));

@@ -117,13 +117,12 @@ impl Output {
     /// What a model says, whole. On a terminal, no word of it is broken.
     pub(crate) fn answer(&mut self, text: &str) {
         let text = said(text);
-        match self.columns() {
-            Some(width) => {
-                self.raw(Flow::default().push(&text.replace('\t', "    "), width).as_bytes())
-            }
-            None => self.raw(text.as_bytes()),
-        }
-        if !text.ends_with('\n') {
+        let shown = match self.columns() {
+            Some(width) => Flow::default().push(&text.replace('\t', "    "), width),
+            None => text,
+        };
+        self.raw(shown.as_bytes());
+        if !shown.ends_with('\n') {
             self.raw(b"\n");
         }
     }

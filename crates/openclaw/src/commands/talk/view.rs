@@ -197,7 +197,7 @@ impl View {
     /// The turn is over: what was not heard of the answer, and what went wrong.
     pub(crate) fn over(&mut self, answer: &Answer, output: &mut Output) {
         self.clear_draft(output);
-        match self.unheard(answer) {
+        match Unheard::in_turn(&self.said, &self.said_before, answer) {
             Unheard::Nothing => {}
             Unheard::Rest(rest) => self.text(rest, output),
             Unheard::Much(whole) => {
@@ -224,15 +224,6 @@ impl View {
             self.note(&format!("{style}✗ {trouble}{style:#}"), output);
         }
         output.flush();
-    }
-
-    /// What was not heard yet. A turn that ends in the middle of a call has said last what announced the call.
-    fn unheard<'a>(&self, answer: &'a Answer) -> Unheard<'a> {
-        let is_announced = answer.text.trim_end() == self.said_before.trim_end();
-        match answer.ending != Ending::Done && self.said.is_empty() && is_announced {
-            true => Unheard::Nothing,
-            false => Unheard::of(&self.said, &answer.text),
-        }
     }
 
     /// Begins a new line unless one has just begun.
@@ -265,6 +256,15 @@ enum Unheard<'a> {
 }
 
 impl<'a> Unheard<'a> {
+    /// A turn that ends in the middle of a call has said last what announced the call.
+    fn in_turn(said: &str, said_before: &str, answer: &'a Answer) -> Self {
+        let is_announced = answer.text.trim_end() == said_before.trim_end();
+        match answer.ending != Ending::Done && said.is_empty() && is_announced {
+            true => Self::Nothing,
+            false => Self::of(said, &answer.text),
+        }
+    }
+
     fn of(heard: &str, whole: &'a str) -> Self {
         // Whether there is a line break at the end makes no difference.
         let (whole, bare) = (whole.trim_end(), heard.trim_end());
@@ -284,13 +284,12 @@ mod tests {
 
     #[test]
     fn what_announced_a_call_is_not_said_again_when_the_turn_is_cancelled_in_it() {
-        let (mut view, mut output) = (View::new(false), Output::new(false));
-        view.text("Calling.", &mut output);
-        view.called(&Call::default(), &mut output);
-        view.returned(&Call::default(), &mut output);
         let answer = |ending| Answer { text: "Calling.".to_owned(), ..Answer::bare(ending) };
-        assert_eq!(view.unheard(&answer(Ending::Cancelled)), Unheard::Nothing);
-        assert_eq!(view.unheard(&answer(Ending::Done)), Unheard::Rest("Calling."));
+        let (cancelled, done) = (answer(Ending::Cancelled), answer(Ending::Done));
+        let unheard = |said, answer| Unheard::in_turn(said, "Calling.\n", answer);
+        assert_eq!(unheard("", &cancelled), Unheard::Nothing);
+        assert_eq!(unheard("", &done), Unheard::Rest("Calling."));
+        assert_eq!(unheard("Call", &cancelled), Unheard::Rest("ing."));
     }
 
     #[test]
