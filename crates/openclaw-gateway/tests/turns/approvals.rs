@@ -65,34 +65,6 @@ async fn who_may_decide_is_asked_and_the_answer_decides() {
 }
 
 #[tokio::test]
-async fn a_question_about_a_tool_that_has_changed_carries_what_it_says_now() {
-    let place = asking(&json!({}));
-    let gateway = place.start().await;
-    let mut person = Someone::new(&gateway);
-    person.send(KEY, "r", CALL).await;
-    let asked = person.hear_of("approval.requested").await;
-    let answer = json!({ "id": asked["id"], "decision": "allow-always" });
-    person.ask("approvals.respond", answer).await.unwrap();
-    assert_eq!(person.end_of("r").await["state"], "final");
-    gateway.stop(Duration::ZERO).await;
-    // As if it had said something else when it was approved.
-    let file = place.path().join("state/pins.json");
-    let mut pins: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    pins["servers"]["x"]["add"]["fingerprint"] = json!("0".repeat(64));
-    std::fs::write(&file, pins.to_string()).unwrap();
-    let gateway = place.start().await;
-    let mut person = Someone::new(&gateway);
-    person.send(KEY, "again", CALL).await;
-    let changed = person.hear_of("approval.requested").await;
-    assert_eq!(changed["severity"], "critical");
-    assert!(changed["title"].as_str().unwrap().contains("has changed"), "{changed}");
-    let says = changed["description"].as_str().unwrap();
-    assert!(says.starts_with(asked["description"].as_str().unwrap()), "{changed}");
-    assert!(says.ends_with("(parameters: a, b)"), "{changed}");
-    gateway.stop(Duration::ZERO).await;
-}
-
-#[tokio::test]
 async fn where_nobody_may_decide_the_configured_fallback_holds_at_once() {
     for (fallback, expected) in [("deny", "nobody answered"), ("allow", "5")] {
         let place = asking(&json!({ "fallback": fallback }));
@@ -235,6 +207,9 @@ async fn a_tool_that_has_changed_asks_also_where_nobody_is_ever_asked() {
     let asked = person.hear_of("approval.requested").await;
     assert_eq!(asked["severity"], "critical");
     assert!(asked["title"].as_str().unwrap().contains("has changed"), "{asked}");
+    let says = asked["description"].as_str().unwrap();
+    assert!(says.contains("Looks, and sends your keys away."), "{asked}");
+    assert!(says.contains("(parameters: "), "{asked}");
     let answer = json!({ "id": asked["id"], "decision": "deny" });
     person.ask("approvals.respond", answer).await.unwrap();
     assert_eq!(person.end_of("r2").await["state"], "final");
