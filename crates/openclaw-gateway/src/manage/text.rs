@@ -9,9 +9,9 @@ use openclaw_protocol::mcp::{AuthResult, RefreshResult, Refreshed, Tool, ToolsRe
 use super::Done;
 use crate::mcp::{auth as auth_kind, state, telling_line};
 
-/// How much of a line from outside is shown.
 /// So many of the names that are new, gone or different are listed.
 const FEW: usize = 5;
+/// How much of a line from outside is shown.
 const LINE: usize = 300;
 /// How much of a description is shown in a list.
 const DESCRIPTION: usize = 100;
@@ -210,5 +210,30 @@ fn auth(name: &str, result: &AuthResult) -> String {
         (true, "authorized") => format!("{name} is logged in to, with the key of its entry."),
         (true, _) => format!("{name} can be used as it is: it needs no login."),
         (false, state) => format!("{name}: {state}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_tools_that_came_back_the_first_few_are_named() {
+        let names = |count: usize| Some((0..count).map(|nth| format!("t{nth}")).collect());
+        let of = |added| Refreshed {
+            name: "x".to_owned(),
+            ok: true,
+            tools: Some(95),
+            resources: None,
+            prompts: None,
+            added,
+            removed: names(0),
+            changed: names(1),
+            error: None,
+        };
+        let told = refreshed_one(&of(names(95)));
+        assert!(told.contains("\n  + t4\n  + 90 more\n  ~ t0"), "{told}");
+        assert!(!told.contains("t5") && !told.contains("nothing"), "{told}");
+        assert!(!refreshed_one(&of(names(5))).contains("more"));
     }
 }
