@@ -176,7 +176,7 @@ pub(crate) struct RunArgs {
     /// The port to listen on; 0 for any [default: `gateway.port`]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// The address to listen on [default: `gateway.bind`]
+    /// The address to listen on, or `loopback`, `lan`, `all` [default: `gateway.bind`]
     #[arg(long, value_name = "ADDRESS", value_parser = bind)]
     pub(crate) bind: Option<Bind>,
 }
