@@ -214,7 +214,8 @@ impl Live for Attached {
     }
 
     async fn close(&self) {
-        self.remember_at_last().await;
-        self.connection.close(Patience::default()).await;
+        // Side by side: a single command waits for both.
+        let closed = self.connection.close(Patience::default());
+        tokio::join!(closed, self.remember_at_last());
     }
 }
