@@ -10,6 +10,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,9 @@ pub(crate) const VARIABLE: &str = "OPENCLAW_SERVER_RUN";
 
 /// So long, the numbers of processes do not run out, however many are started.
 const BRIEF: Duration = Duration::from_secs(2);
+
+/// So many numbers are looked at one by one.
+const FEW: u32 = 8;
 
 /// Where a server's processes come from: its first process, and the mark that they inherit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +93,22 @@ impl Lineage {
         self.started.is_some_and(|started| started.elapsed() < BRIEF)
     }
 
+    /// The number that was given to a process or thread last, if the numbers tell anything of this
+    /// lineage: as long as it stays the same, nothing has been started.
+    pub(crate) fn last_number(&self) -> Option<u32> {
+        last_number().filter(|last| self.is_recent() && *last >= self.leader)
+    }
+
+    /// Whether there may be descendants, given the last number: hardly where few numbers were given out
+    /// since the leader's, and all of them to threads of this very process.
+    pub(crate) fn may_have_some(&self, last: Option<u32>) -> bool {
+        let is_ours = |thread| Path::new(&format!("/proc/self/task/{thread}")).exists();
+        match last {
+            Some(last) if last - self.leader <= FEW => !(self.leader..=last).skip(1).all(is_ours),
+            _ => true,
+        }
+    }
+
     /// All descendants that run now, but for the leader itself.
     pub(crate) fn descendants(&self) -> BTreeSet<Found> {
         let running = self.running_since();
@@ -131,7 +151,7 @@ impl Lineage {
     /// begin anew when they have run out: of a leader that has just begun, few are left to look at, of
     /// hundreds; any later one may have any number.
     fn numbers_since(&self) -> RangeInclusive<u32> {
-        match last_number().filter(|last| self.is_recent() && *last >= self.leader) {
+        match self.last_number() {
             Some(last) => self.leader..=last,
             None => 0..=u32::MAX,
         }

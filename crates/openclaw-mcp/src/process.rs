@@ -1,6 +1,8 @@
 //! The process of a local server: in a group of its own, owned by one value, gone when that value is.
 
 use std::collections::BTreeMap;
+#[cfg(unix)]
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -164,7 +166,7 @@ impl Process {
         let mut strays = self.strays().await;
         drop(stdin);
         let has_ended = timeout(patience.after_close, self.ended()).await.is_ok();
-        strays.look_again(self.strays().await);
+        self.look_again(&mut strays).await;
         if has_ended && !self.group_lives() && !strays.live() {
             self.is_gone = true;
             return;
@@ -179,7 +181,7 @@ impl Process {
         }
         let _ = self.child.start_kill();
         let _ = self.ended().await;
-        strays.look_again(self.strays().await);
+        self.look_again(&mut strays).await;
         strays.kill();
         self.is_gone = true;
     }
@@ -189,11 +191,20 @@ impl Process {
     #[cfg(unix)]
     async fn strays(&self) -> Strays {
         if self.lineage.is_recent() {
-            return Strays(self.lineage.descendants());
+            return Strays::of(&self.lineage);
         }
         let lineage = self.lineage.clone();
-        let found = tokio::task::spawn_blocking(move || lineage.descendants()).await;
-        Strays(found.unwrap_or_default())
+        let found = tokio::task::spawn_blocking(move || Strays::of(&lineage)).await;
+        found.unwrap_or_default()
+    }
+
+    /// Finds those that were started meanwhile, if any process was.
+    #[cfg(unix)]
+    async fn look_again(&self, strays: &mut Strays) {
+        let last = self.lineage.last_number();
+        if last.is_none() || last != strays.last {
+            strays.found.append(&mut self.strays().await.found);
+        }
     }
 
     // They cannot leave the job.
@@ -201,6 +212,9 @@ impl Process {
     async fn strays(&self) -> Strays {
         Strays
     }
+
+    #[cfg(not(unix))]
+    async fn look_again(&self, _: &mut Strays) {}
 
     #[cfg(unix)]
     fn ask_to_end(&self) {
@@ -229,7 +243,7 @@ impl Drop for Process {
             return;
         }
         #[cfg(unix)]
-        let strays = Strays(self.lineage.descendants());
+        let strays = Strays::of(&self.lineage);
         // `KillOnDrop` alone reaches only the leader. An error means that nobody is left.
         let _ = self.child.start_kill();
         #[cfg(unix)]
@@ -239,24 +253,34 @@ impl Drop for Process {
 
 /// Descendants, which may have left the group.
 #[cfg(unix)]
-struct Strays(std::collections::BTreeSet<Found>);
+#[derive(Default)]
+struct Strays {
+    found: BTreeSet<Found>,
+    /// The last process that had been started before they were looked for.
+    last: Option<u32>,
+}
 
 #[cfg(unix)]
 impl Strays {
-    fn look_again(&mut self, now: Self) {
-        self.0.extend(now.0);
+    fn of(lineage: &Lineage) -> Self {
+        let last = lineage.last_number();
+        let found = match lineage.may_have_some(last) {
+            true => lineage.descendants(),
+            false => BTreeSet::new(),
+        };
+        Self { found, last }
     }
 
     fn live(&self) -> bool {
-        self.0.iter().any(|found| found.lives())
+        self.found.iter().any(|found| found.lives())
     }
 
     fn ask_to_end(&self) {
-        self.0.iter().for_each(|found| found.signal(nix::sys::signal::Signal::SIGTERM));
+        self.found.iter().for_each(|found| found.signal(nix::sys::signal::Signal::SIGTERM));
     }
 
     fn kill(&self) {
-        self.0.iter().for_each(|found| found.signal(nix::sys::signal::Signal::SIGKILL));
+        self.found.iter().for_each(|found| found.signal(nix::sys::signal::Signal::SIGKILL));
     }
 }
 
@@ -266,8 +290,6 @@ struct Strays;
 
 #[cfg(not(unix))]
 impl Strays {
-    fn look_again(&mut self, _: Self) {}
-
     fn live(&self) -> bool {
         false
     }

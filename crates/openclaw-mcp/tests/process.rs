@@ -114,6 +114,18 @@ async fn descendants_that_have_left_the_group_are_ended_too() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
+async fn what_is_started_at_the_very_end_is_ended_too() {
+    let script = "cat; echo $(setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!')";
+    let (process, mut pipes) = start(script);
+    let stdin = Some(pipes.stdin);
+    process.shut_down(stdin, Patience { after_close: Duration::from_secs(60), ..IMPATIENT }).await;
+    let mut line = String::new();
+    BufReader::new(&mut pipes.stdout).read_line(&mut line).await.unwrap();
+    assert_gone(line.trim().parse().unwrap()).await;
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
 async fn the_guard_finds_what_has_left_its_group() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard");
