@@ -8,6 +8,7 @@ use openclaw_agent::{Fallback, Limits};
 use openclaw_config::{AgentConfig, ApprovalFallback, Config, ToolPolicy};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::guard::Guard;
+use openclaw_mcp::private;
 use openclaw_mcp::toolset::ServerTools;
 use openclaw_secrets::{Environment, Resolver};
 use openclaw_tools::address::AllowPrivate;
@@ -17,7 +18,6 @@ use openclaw_tools::{NoTools, Policy, Rules, ToolSet, Toolbox};
 use crate::gateway::Gateway;
 use crate::manage::ManageTool;
 use crate::model_choice::Models;
-use crate::state::make_folder;
 
 /// What stays the same when the configuration changes.
 #[derive(Debug, Clone)]
@@ -158,7 +158,7 @@ fn native_tools(
     if !wanted.web_fetch.enabled {
         enabled.remove(&Native::WebFetch);
     }
-    make_folder(workspace)?;
+    private::make_folder(workspace)?;
     let private: Vec<String> =
         wanted.web_fetch.allow_private.iter().map(ToString::to_string).collect();
     let mut setup = native::Setup {

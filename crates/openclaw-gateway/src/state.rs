@@ -5,12 +5,13 @@
 //! - `gateway.json` says where it is. It is believed only while the lock is held.
 //! - `gateway-token` is made at the first start, and used again later.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use openclaw_mcp::private;
 use openclaw_protocol::SecretToken;
 use serde::{Deserialize, Serialize};
 
@@ -86,9 +87,8 @@ impl Claim {
     pub fn take(folder: &Path) -> Result<Self, ClaimError> {
         let path = folder.join(LOCK);
         let failed = |error| ClaimError::File { path: path.clone(), error };
-        make_folder(folder).map_err(failed)?;
-        let mut options = OpenOptions::new();
-        private(&mut options);
+        private::make_folder(folder).map_err(failed)?;
+        let mut options = private::options();
         let lock = options.create(true).truncate(false).write(true).read(true).open(&path);
         let lock = lock.map_err(failed)?;
         for _ in 0..TRIES {
@@ -205,28 +205,6 @@ fn url(mut address: SocketAddr) -> String {
     }
     format!("ws://{address}")
 }
-
-/// Makes a folder that is the user's alone, and those above it. One that is there stays as it is.
-#[cfg(unix)]
-pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Makes a folder, and those above it.
-#[cfg(not(unix))]
-pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)
-}
-
-#[cfg(unix)]
-fn private(options: &mut OpenOptions) {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    options.mode(0o600);
-}
-
-#[cfg(not(unix))]
-fn private(_options: &mut OpenOptions) {}
 
 #[cfg(unix)]
 fn make_private(path: &Path) -> io::Result<()> {

@@ -51,14 +51,31 @@ pub struct Audit(Option<Arc<Log>>);
 struct Log {
     queue: mpsc::Sender<Message>,
     writer: Thread,
-    lost: Arc<AtomicU64>,
+    tally: Arc<Tally>,
     with_arguments: bool,
     redactor: Redactor,
+}
+
+/// How many lines are not where they belong.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Recorded, and not in the file yet.
+    waiting: AtomicU64,
+    /// Given up, and the file does not say so yet.
+    lost: AtomicU64,
 }
 
 enum Message {
     Line(String),
     Flush(oneshot::Sender<()>),
+}
+
+impl Tally {
+    /// Whether all that was recorded is in the file.
+    fn is_settled(&self) -> bool {
+        let [waiting, lost] = [&self.waiting, &self.lost];
+        waiting.load(Ordering::Acquire) == 0 && lost.load(Ordering::Relaxed) == 0
+    }
 }
 
 impl Audit {
@@ -73,13 +90,13 @@ impl Audit {
     /// If it cannot be opened, or no thread can be started.
     pub fn to_file(path: impl Into<PathBuf>, options: AuditOptions) -> io::Result<Self> {
         let (queue, messages) = mpsc::channel(QUEUE);
-        let lost = Arc::new(AtomicU64::new(0));
-        let writer = Writer::open(path.into(), options.max_bytes, Arc::clone(&lost))?;
+        let tally = Arc::new(Tally::default());
+        let writer = Writer::open(path.into(), options.max_bytes, Arc::clone(&tally))?;
         // It ends by itself when the last handle is gone and the queue is empty.
         let thread = std::thread::Builder::new().name("audit".to_owned());
         let writer = thread.spawn(move || writer.run(messages))?.thread().clone();
         let AuditOptions { with_arguments, redactor, .. } = options;
-        Ok(Self(Some(Arc::new(Log { queue, writer, lost, with_arguments, redactor }))))
+        Ok(Self(Some(Arc::new(Log { queue, writer, tally, with_arguments, redactor }))))
     }
 
     /// Whether calls are logged at all.
@@ -91,8 +108,10 @@ impl Audit {
     pub fn record(&self, call: &CallRecord<'_>) {
         let Some(log) = &self.0 else { return };
         let line = call.line(log.with_arguments.then_some(&log.redactor));
+        log.tally.waiting.fetch_add(1, Ordering::Relaxed);
         if log.queue.try_send(Message::Line(line)).is_err() {
-            log.lost.fetch_add(1, Ordering::Relaxed);
+            log.tally.lost.fetch_add(1, Ordering::Relaxed);
+            log.tally.waiting.fetch_sub(1, Ordering::Release);
         }
     }
 
@@ -100,6 +119,9 @@ impl Audit {
     /// Returns whether it is.
     pub async fn flush(&self) -> bool {
         let Some(log) = &self.0 else { return true };
+        if log.tally.is_settled() {
+            return true;
+        }
         let (done, is_done) = oneshot::channel();
         let flush = async {
             let is_sent = log.queue.send(Message::Flush(done)).await.is_ok();

@@ -10,6 +10,7 @@ use openclaw_tools::{Approval, Decision, Failure, ToolOutcome};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::SemaphorePermit;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::agent::AgentTools;
@@ -29,6 +30,9 @@ use openclaw_tools::schema::{Validator, Violations};
 
 /// How long a server is left alone that wants fewer calls and does not say for how long.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// How long approvals are waited for at the end.
+const SAVING: Duration = Duration::from_secs(10);
 
 /// A result of so many bytes is read elsewhere.
 pub(crate) const LARGE: usize = 256 * 1024;
@@ -52,7 +56,11 @@ impl Office {
         Self { audit: Audit::none(), spill: None, pins: None }
     }
 
+    /// Waits for what is being written down, but not for a disk that hangs.
     pub(crate) async fn close(&self) {
+        if let Some(pins) = &self.pins {
+            let _ = timeout(SAVING, pins.saved()).await;
+        }
         self.audit.flush().await;
     }
 }
@@ -150,11 +158,26 @@ impl AgentTools {
         call: Call<'_>,
         wishes: Wishes<'_>,
     ) -> Result<ToolOutcome, Stale> {
-        let server = &tool.server;
-        let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
+        let origin = origin(tool);
         if let Err((kind, words)) = self.may_be_called(tool, call) {
             return Ok(results::failure(kind, words, Some(origin)));
         }
+        let kept = self.keep_approval(tool, call);
+        let outcome = self.send(tool, call, wishes).await;
+        if let Some(kept) = kept {
+            let _ = kept.await;
+        }
+        outcome
+    }
+
+    /// A call that may be made.
+    async fn send(
+        &self,
+        tool: &CatalogueTool,
+        call: Call<'_>,
+        wishes: Wishes<'_>,
+    ) -> Result<ToolOutcome, Stale> {
+        let (server, origin) = (&tool.server, origin(tool));
         let usable = match self.usable(server).await {
             Ok(usable) => usable,
             Err((kind, words)) => return Ok(results::failure(kind, words, Some(origin))),
@@ -293,22 +316,31 @@ impl AgentTools {
         if call.approved.is_some_and(|approved| approved.fingerprint != *fingerprint) {
             return Err(CHANGED);
         }
-        let Some(pins) = &self.office.pins else { return Ok(()) };
-        let (server, name) = (tool.server.name().as_str(), tool.listed.name.as_str());
-        let kept = match (pins.check(server, name, fingerprint), call.approved) {
-            (Pin::Changed { .. }, None) => return Err(CHANGED),
-            (Pin::Same | Pin::New, None) => Ok(()),
-            (_, Some(Approved { how: Approval::Always, .. })) => {
-                pins.set_free(server, name, *fingerprint)
-            }
-            (Pin::Same, Some(_)) => Ok(()),
-            (_, Some(_)) => pins.approve(server, name, *fingerprint),
-        };
-        if let Err(error) = kept {
-            tracing::warn!(%server, tool = ?name, %error, "the approval cannot be kept");
+        let (Some(pins), None) = (&self.office.pins, call.approved) else { return Ok(()) };
+        match pins.check(tool.server.name().as_str(), &tool.listed.name, fingerprint) {
+            Pin::Changed { .. } => Err(CHANGED),
+            Pin::Same | Pin::New => Ok(()),
         }
-        Ok(())
     }
+
+    /// Writes down what somebody has approved, unless that is known; being cancelled does not undo it.
+    /// Returns what must have been done before the next call, which may depend on it.
+    fn keep_approval(&self, tool: &CatalogueTool, call: Call<'_>) -> Option<JoinHandle<()>> {
+        let (pins, Approved { fingerprint, how }) = (self.office.pins.as_ref()?, call.approved?);
+        let (server, name) = (tool.server.name().as_str(), tool.listed.name.as_str());
+        let pin = pins.check(server, name, &fingerprint);
+        if (pin, how) == (Pin::Same, Approval::Once) {
+            return None;
+        }
+        let kept = pins.keep(server, name, fingerprint, how);
+        // A tool that is merely no longer new is asked about just the same.
+        let matters = (pin, how) != (Pin::New, Approval::Once);
+        matters.then_some(kept)
+    }
+}
+
+fn origin(tool: &CatalogueTool) -> Origin<'_> {
+    Origin { server: tool.server.name().as_str(), tool: tool.listed.name.as_str() }
 }
 
 /// A server that can be used now.

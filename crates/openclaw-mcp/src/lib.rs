@@ -36,6 +36,7 @@ pub mod naming;
 mod notices;
 pub mod param_headers;
 pub mod pins;
+pub mod private;
 pub mod process;
 mod record;
 pub mod remote;

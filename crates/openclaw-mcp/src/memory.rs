@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::era::Era;
 use crate::inventory::Inventory;
+use crate::private;
 use crate::remote::{Flavour, userinfo};
 
 /// The version of the files.
@@ -111,15 +112,13 @@ impl Memory {
     /// Remembers. It is a convenience only: failing is no reason to stop. It blocks.
     pub fn keep(&self, manner: Manner, inventory: &Inventory) {
         let Some(file) = &self.file else { return };
-        if let Err(error) = write(file, &written_down(manner, inventory)) {
+        let now = written_down(manner, inventory);
+        if fs::read(file).is_ok_and(|known| known == now) {
+            return;
+        }
+        if let Err(error) = write(file, &now) {
             tracing::debug!(%error, "what was learnt about a server cannot be remembered");
         }
-    }
-
-    /// Whether that is remembered already, or nothing is. It blocks.
-    pub fn has(&self, manner: Manner, inventory: &Inventory) -> bool {
-        let Some(file) = &self.file else { return true };
-        fs::read(file).is_ok_and(|known| known == written_down(manner, inventory))
     }
 }
 
@@ -134,7 +133,7 @@ fn written_down(manner: Manner, inventory: &Inventory) -> Vec<u8> {
 /// By way of a file of its own: nobody ever reads a half.
 fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
+    private::make_folder(folder)?;
     let mut draft = tempfile::NamedTempFile::new_in(folder)?;
     draft.write_all(bytes)?;
     draft.persist(file).map_err(|error| error.error)?;

@@ -10,14 +10,18 @@ use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use openclaw_tools::Approval;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
 
 use crate::listing::ListedTool;
+use crate::private;
 
 const VERSION: u32 = 1;
 /// How often it is looked, for tools that are new, whether another program has approved them.
@@ -166,6 +170,8 @@ pub struct Pins {
     path: PathBuf,
     set_aside: Option<PathBuf>,
     known: Mutex<Known>,
+    /// Approvals that are being saved.
+    saving: TaskTracker,
 }
 
 /// What was in the file when it was read last.
@@ -223,7 +229,7 @@ impl Pins {
             }
         };
         let known = Known { approvals, stamp, looked: None };
-        Ok(Self { path, set_aside, known: Mutex::new(known) })
+        Ok(Self { path, set_aside, known: Mutex::new(known), saving: TaskTracker::new() })
     }
 
     /// Where the file was moved because it could not be understood, if so.
@@ -291,6 +297,33 @@ impl Pins {
                 of_server.insert(tool.to_owned(), Approved { fingerprint, since, for_good });
             }
         })
+    }
+
+    /// Approves a tool as it is, for one call or for good, and saves that elsewhere: a disk takes longer
+    /// than many a server. Nobody need wait; that it cannot be saved is logged.
+    pub(crate) fn keep(
+        self: &Arc<Self>,
+        server: &str,
+        tool: &str,
+        fingerprint: Fingerprint,
+        how: Approval,
+    ) -> JoinHandle<()> {
+        let (pins, server, tool) = (Arc::clone(self), server.to_owned(), tool.to_owned());
+        self.saving.spawn_blocking(move || {
+            let kept = match how {
+                Approval::Always => pins.set_free(&server, &tool, fingerprint),
+                Approval::Once => pins.approve(&server, &tool, fingerprint),
+            };
+            if let Err(error) = kept {
+                tracing::warn!(%server, ?tool, %error, "the approval cannot be kept");
+            }
+        })
+    }
+
+    /// Waits until all that is to be kept is saved.
+    pub(crate) async fn saved(&self) {
+        self.saving.close();
+        self.saving.wait().await;
     }
 
     /// Forgets all approvals of a server.
@@ -362,12 +395,10 @@ impl Known {
 /// Keeps other programs from changing the file until this is dropped.
 fn take_turn(path: &Path) -> io::Result<std::fs::File> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        private::make_folder(folder)?;
     }
-    let mut options = std::fs::OpenOptions::new();
+    let mut options = private::options();
     options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path.with_extension("lock"))?;
     file.lock()?;
     Ok(file)

@@ -2,7 +2,7 @@
 //! changes of state. Bounded: the file and one older one. No secret that is known stands in it.
 
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +12,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
 
 use crate::clock::Rfc3339;
+use crate::private;
 
 /// A file that has grown beyond this becomes the older one.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -110,13 +111,9 @@ impl State {
 
 fn open(path: &Path) -> std::io::Result<(File, u64)> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+        private::make_folder(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
+    let file = private::options().append(true).create(true).open(path)?;
     let size = file.metadata()?.len();
     Ok((file, size))
 }

@@ -89,17 +89,12 @@ impl Shelf {
     /// others wait for.
     pub(crate) async fn remember(&self, manner: Manner) {
         let (memory, inventory) = (Arc::clone(&self.memory), self.inventory());
-        // Mostly it is known already: to see that of a small one takes less than to start a thread.
-        let is_small = inventory.is_small();
-        if is_small && memory.has(manner, &inventory) {
-            return;
+        // A small one takes less than to start a thread.
+        if inventory.is_small() {
+            return memory.keep(manner, &inventory);
         }
-        let kept = tokio::task::spawn_blocking(move || {
-            if is_small || !memory.has(manner, &inventory) {
-                memory.keep(manner, &inventory);
-            }
-        });
-        if let Err(error) = kept.await {
+        let kept = tokio::task::spawn_blocking(move || memory.keep(manner, &inventory)).await;
+        if let Err(error) = kept {
             tracing::debug!(server = %self.server, %error, "what was learnt cannot be remembered");
         }
     }

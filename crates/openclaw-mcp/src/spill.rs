@@ -6,11 +6,13 @@
 //!
 //! What the files hold comes from outside: whoever reads one for a model has to wrap it again.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
+
+use crate::private;
 
 /// Names of our files end so.
 const ENDING: &str = ".result.txt";
@@ -62,11 +64,7 @@ impl Spill {
     /// If it cannot be made or read, or is a symbolic link.
     pub fn open(folder: impl Into<PathBuf>, limits: SpillLimits) -> io::Result<Self> {
         let folder = folder.into();
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&folder)?;
+        private::make_folder(&folder)?;
         if !fs::symlink_metadata(&folder)?.is_dir() {
             return Err(io::Error::new(
                 io::ErrorKind::NotADirectory,

@@ -1,16 +1,17 @@
 //! The thread that writes the audit log.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
 
-use super::Message;
+use super::{Message, Tally};
 use crate::clock::Rfc3339;
+use crate::private;
 
 /// How much is gathered for one write at most.
 const BATCH: usize = 64 * 1024;
@@ -24,7 +25,7 @@ pub(super) struct Writer {
     file: File,
     size: u64,
     max_bytes: u64,
-    lost: Arc<AtomicU64>,
+    tally: Arc<Tally>,
     /// Lines that are not written yet, and how many.
     batch: String,
     lines: u64,
@@ -33,11 +34,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn open(path: PathBuf, max_bytes: u64, lost: Arc<AtomicU64>) -> io::Result<Self> {
+    pub(super) fn open(path: PathBuf, max_bytes: u64, tally: Arc<Tally>) -> io::Result<Self> {
         let file = open(&path)?;
         let size = file.metadata()?.len();
         let batch = String::with_capacity(BATCH);
-        Ok(Self { path, file, size, max_bytes, lost, batch, lines: 0, is_failing: false })
+        Ok(Self { path, file, size, max_bytes, tally, batch, lines: 0, is_failing: false })
     }
 
     /// Writes what comes until nobody can send any more.
@@ -80,21 +81,22 @@ impl Writer {
         self.say_what_was_lost();
         let mut batch = std::mem::take(&mut self.batch);
         if !self.write(&batch) {
-            self.lost.fetch_add(self.lines, Ordering::Relaxed);
+            self.tally.lost.fetch_add(self.lines, Ordering::Relaxed);
         }
+        self.tally.waiting.fetch_sub(self.lines, Ordering::Release);
         batch.clear();
         (self.batch, self.lines) = (batch, 0);
     }
 
     fn say_what_was_lost(&mut self) {
-        let lost = self.lost.swap(0, Ordering::Relaxed);
+        let lost = self.tally.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             if !self.is_failing {
                 tracing::warn!(lost, "lines of the audit log were lost");
             }
             let time = Rfc3339(SystemTime::now());
             if !self.write(&format!("{{\"time\":\"{time}\",\"lost\":{lost}}}\n")) {
-                self.lost.fetch_add(lost, Ordering::Relaxed);
+                self.tally.lost.fetch_add(lost, Ordering::Relaxed);
             }
         }
     }
@@ -133,11 +135,7 @@ impl Writer {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
+    let file = private::options().append(true).create(true).open(path)?;
     // It may have been there before, open to others.
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;

@@ -117,6 +117,35 @@ fn calls_are_written_down_without_their_arguments() {
     assert!(!audit.contains("confidential"), "{audit}");
 }
 
+/// N3: whoever begins with a call, or with a server that is added, has nothing to look into for others.
+#[test]
+#[cfg(unix)]
+fn whatever_the_first_command_leaves_is_the_users_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for first in [
+        &["mcp", "call", "test", "echo", "text=hi"][..],
+        &["mcp", "add", "two", "--disabled", "--", "true"],
+    ] {
+        let place = Place::new(&[("test", &Script::new())]);
+        let state = place.path("state");
+        let ran = place
+            .command(first)
+            .env("OPENCLAW_CONFIG_PATH", place.path("openclaw.json"))
+            .env("OPENCLAW_STATE_DIR", &state)
+            .status();
+        assert!(ran.unwrap().success());
+        let mut left = vec![state];
+        while let Some(path) = left.pop() {
+            let about = fs::metadata(&path).unwrap();
+            let others = about.permissions().mode() & 0o077;
+            assert_eq!(others, 0, "{first:?} leaves {} open to others", path.display());
+            if about.is_dir() {
+                left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+    }
+}
+
 #[test]
 fn where_nobody_is_there_a_question_is_declined() {
     let place = Place::new(&[("test", &Script::new().ask(Ask::Elicitation))]);

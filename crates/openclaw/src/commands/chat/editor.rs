@@ -9,6 +9,7 @@ use std::sync::mpsc as blocking;
 use std::time::Duration;
 
 use crossterm::event;
+use openclaw_mcp::private;
 use reedline::{
     ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, KeyCode,
     KeyModifiers, MenuBuilder as _, Prompt, PromptEditMode, PromptHistorySearch, Reedline,
@@ -212,11 +213,7 @@ fn for_messages(history: &Path, vocabulary: Arc<Vocabulary>, give_up: Arc<Atomic
 
 /// What was typed is nobody else's business.
 fn private_file(file: &Path) -> Option<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).ok().map(drop)
+    private::options().create(true).append(true).open(file).ok().map(drop)
 }
 
 /// Lines that end in a backslash go on in the next one.

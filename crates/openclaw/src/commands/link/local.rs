@@ -67,7 +67,8 @@ pub(crate) fn setup(
     edge: &Edge,
     output: &mut Output,
 ) -> Result<Setup, Exit> {
-    let office = keep::office(&paths.state, true, &edge.redactor, output)?;
+    let mut office = keep::office(&paths.state, true, &edge.redactor, output)?;
+    office.spill = keep::spill(&paths.state, output);
     let environment = edge.environment();
     let resolver =
         Resolver::new(config.secrets.clone(), environment.clone(), edge.redactor.clone());

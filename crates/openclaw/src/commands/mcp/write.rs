@@ -2,6 +2,7 @@
 //! and a file that would have errors is not written (C10).
 
 use openclaw_config::{Config, Document, EditError, Paths, Report, ServerConfig, ServerName};
+use openclaw_mcp::private;
 use serde_json::Value;
 
 use super::find;
@@ -42,8 +43,8 @@ pub(super) fn put(
 /// Keeps other commands from changing the file until this is dropped. Where that cannot be had, the last
 /// one wins.
 pub(super) fn take_turn(paths: &Paths) -> Option<std::fs::File> {
-    std::fs::create_dir_all(&paths.state).ok()?;
-    let mut options = std::fs::OpenOptions::new();
+    private::make_folder(&paths.state).ok()?;
+    let mut options = private::options();
     options.write(true).create(true).truncate(false);
     let file = options.open(paths.state.join("config.lock")).ok()?;
     file.lock().ok()?;

@@ -1,12 +1,12 @@
 //! What is kept in the state folder from one run to the next.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_mcp::audit::{Audit, AuditOptions};
 use openclaw_mcp::bridge::Office;
 use openclaw_mcp::pins::Pins;
+use openclaw_mcp::private;
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::spill::{Spill, SpillLimits};
 use openclaw_secrets::Redactor;
@@ -51,8 +51,7 @@ pub(in crate::commands) fn office(
     if !answers {
         return Ok(office);
     }
-    let made = private_folder(&state.join("mcp")).and_then(|()| private_folder(&logs(state)));
-    if let Err(error) = made {
+    if let Err(error) = private::make_folder(&logs(state)) {
         let state = state.display();
         output.warning(&format!("nothing can be kept in {state}: {error}"));
         return Ok(office);
@@ -62,17 +61,16 @@ pub(in crate::commands) fn office(
         Ok(audit) => office.audit = audit,
         Err(error) => output.warning(&format!("calls cannot be written down: {error}")),
     }
-    match Spill::open(state.join("spill"), SpillLimits::default()) {
-        Ok(spill) => office.spill = Some(Arc::new(spill)),
-        Err(error) => output.warning(&format!("large results cannot be kept: {error}")),
-    }
     Ok(office)
 }
 
-fn private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+/// Where results are kept that are too large for a model. A single command shows them whole.
+pub(in crate::commands) fn spill(state: &Path, output: &mut Output) -> Option<Arc<Spill>> {
+    match Spill::open(state.join("spill"), SpillLimits::default()) {
+        Ok(spill) => Some(Arc::new(spill)),
+        Err(error) => {
+            output.warning(&format!("large results cannot be kept: {error}"));
+            None
+        }
+    }
 }

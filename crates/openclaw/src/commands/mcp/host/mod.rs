@@ -39,7 +39,7 @@ pub(super) struct Need<'a> {
     /// Whether servers start at once, as they would for an agent. Otherwise each starts when the
     /// command uses it, so that no other does.
     pub(super) all: bool,
-    /// Whether answers come in, which are written down and may be too large to show.
+    /// Whether answers come in, which are written down.
     pub(super) answers: bool,
     /// How long a call may take, if not as configured.
     pub(super) timeout: Option<Duration>,
