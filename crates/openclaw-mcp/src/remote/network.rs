@@ -36,9 +36,18 @@ impl Network {
         }
     }
 
-    /// Whether there is a proxy on the way to an address.
-    pub fn has_proxy_to(&self, url: &Url) -> bool {
-        self.proxy_to(url).is_some()
+    /// Where the proxy on the way to an address is, if there is one. Its user and password are left out.
+    pub fn proxy_on_the_way_to(&self, url: &Url) -> Option<String> {
+        let intercept = self.proxy_to(url)?;
+        let (uri, mut place) = (intercept.uri(), String::new());
+        if let Some(scheme) = uri.scheme_str() {
+            place.push_str(&format!("{scheme}://"));
+        }
+        place.push_str(uri.host()?);
+        if let Some(port) = uri.port() {
+            place.push_str(&format!(":{port}"));
+        }
+        Some(place)
     }
 
     /// The proxy on the way to an address. What is on this machine needs none.
@@ -102,7 +111,11 @@ mod tests {
 
     #[test]
     fn the_password_of_a_proxy_is_not_shown() {
-        let host: Environment = [("HTTPS_PROXY", "http://u:sesame@p:1")].into_iter().collect();
-        assert!(!format!("{:?}", Network::of(&host)).contains("sesame"));
+        let host: Environment = [("HTTPS_PROXY", "http://u:op@sesame@p:1")].into_iter().collect();
+        let network = Network::of(&host);
+        assert!(!format!("{network:?}").contains("sesame"));
+        let shown = |url: &str| network.proxy_on_the_way_to(&Url::parse(url).unwrap());
+        assert_eq!(shown("https://a.example/mcp").unwrap(), "http://p:1");
+        assert_eq!(shown("http://localhost/mcp"), None);
     }
 }

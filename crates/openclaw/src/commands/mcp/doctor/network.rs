@@ -64,8 +64,10 @@ fn proxy(server: &HttpServer, environment: &Environment) -> Option<String> {
         ProxySetting::Direct => None,
         ProxySetting::Url(proxy) => Some(format!("it is reached by the proxy {proxy}")),
         // What is on this machine, and what NO_PROXY names, is reached directly.
-        ProxySetting::Environment => Network::of(environment)
-            .has_proxy_to(server.url.expose())
-            .then(|| "it is reached by the proxy that the environment names".to_owned()),
+        ProxySetting::Environment => {
+            Network::of(environment).proxy_on_the_way_to(server.url.expose()).map(|proxy| {
+                format!("it is reached by the proxy {proxy}, which the environment names")
+            })
+        }
     }
 }
