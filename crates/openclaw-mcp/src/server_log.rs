@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -79,16 +79,71 @@ impl ServerLog {
     /// # Errors
     /// If there is one that cannot be read.
     pub fn tail(folder: &Path, server: &str, lines: usize) -> std::io::Result<Vec<String>> {
+        Self::follow(folder, server, lines).map(|(tail, _)| tail)
+    }
+
+    /// The same, and where to find those that are added later.
+    ///
+    /// # Errors
+    /// If there is a log that cannot be read.
+    pub fn follow(
+        folder: &Path,
+        server: &str,
+        lines: usize,
+    ) -> std::io::Result<(Vec<String>, Follower)> {
         let path = path(folder, server);
-        let read = |path: &Path| match fs::read(path) {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-            Err(error) => Err(error),
-        };
-        let text = read(&older(&path))? + &read(&path)?;
-        let all: Vec<&str> = text.lines().collect();
-        let first = all.len().saturating_sub(lines);
-        Ok(all[first..].iter().map(|line| (*line).to_owned()).collect())
+        let mut earlier = Follower::at(older(&path));
+        let mut follower = Follower::at(path);
+        let mut all = earlier.added()?;
+        all.append(&mut follower.added()?);
+        Ok((all.split_off(all.len().saturating_sub(lines)), follower))
+    }
+}
+
+/// Reads what is added to a log.
+#[derive(Debug)]
+pub struct Follower {
+    path: PathBuf,
+    /// The file, read so far. None if there was none.
+    file: Option<(File, u64)>,
+    /// The beginning of a line whose end is not there yet.
+    begun: Vec<u8>,
+}
+
+impl Follower {
+    fn at(path: PathBuf) -> Self {
+        Self { path, file: None, begun: Vec::new() }
+    }
+
+    /// The lines that were added since the last time.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn added(&mut self) -> std::io::Result<Vec<String>> {
+        self.read_on()?;
+        // A file that has become shorter is another one: the one before was put aside when it was full.
+        let length = fs::metadata(&self.path).map_or(0, |about| about.len());
+        if self.file.as_ref().is_some_and(|(_, position)| length < *position) {
+            self.file = None;
+            self.read_on()?;
+        }
+        let whole = self.begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let text: Vec<u8> = self.begun.drain(..whole).collect();
+        Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
+    }
+
+    fn read_on(&mut self) -> std::io::Result<()> {
+        if self.file.is_none() {
+            self.file = match File::open(&self.path) {
+                Ok(file) => Some((file, 0)),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error),
+            };
+        }
+        if let Some((file, position)) = &mut self.file {
+            *position += file.read_to_end(&mut self.begun)? as u64;
+        }
+        Ok(())
     }
 }
 
@@ -143,6 +198,28 @@ mod tests {
         log.line("the key is hunter22");
         let tail = ServerLog::tail(folder.path(), "x", 1).unwrap();
         assert!(tail[0].ends_with("the key is [REDACTED]"), "{tail:?}");
+    }
+
+    #[test]
+    fn what_is_added_later_is_read_once_also_from_the_next_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tail, mut follower) = ServerLog::follow(folder.path(), "x", 10).unwrap();
+        assert!(tail.is_empty() && follower.added().unwrap().is_empty());
+        let log = ServerLog::at(folder.path(), "x");
+        let long = "y".repeat(1_000);
+        let mut seen = 0;
+        for number in 0..3_000 {
+            log.line(&format!("{number} {long}"));
+            if number % 100 == 7 {
+                for line in follower.added().unwrap() {
+                    assert!(line.contains(&format!(" {seen} y")), "{seen}: {line}");
+                    seen += 1;
+                }
+            }
+        }
+        assert_eq!(seen + follower.added().unwrap().len(), 3_000);
+        let (tail, mut follower) = ServerLog::follow(folder.path(), "x", 1).unwrap();
+        assert!(tail[0].contains(" 2999 y") && follower.added().unwrap().is_empty());
     }
 
     #[test]

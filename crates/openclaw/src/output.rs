@@ -88,6 +88,11 @@ impl Output {
         }
     }
 
+    /// Whether something could not be written: mostly nobody reads any more.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// A value for programs.
     pub(crate) fn value(&mut self, value: &Value) {
         self.line(format_args!("{value:#}"));

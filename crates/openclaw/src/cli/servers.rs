@@ -256,6 +256,7 @@ pub(crate) struct RefreshArgs {
 #[command(after_help = "Examples:
   openclaw mcp logs demo
   openclaw mcp logs demo -n 200
+  openclaw mcp logs demo -f
 
 What the server wrote to stderr, and what became of it. Nothing is started.
 
@@ -266,6 +267,9 @@ pub(crate) struct LogsArgs {
     /// How many lines
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     pub(crate) lines: usize,
+    /// Go on with what is added, until Ctrl-C; with --json, a value a line
+    #[arg(short, long)]
+    pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) by: BesideArgs,
 }

@@ -1,7 +1,7 @@
 //! Calls by hand: exit codes, arguments, approvals, what is written down.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
 use openclaw_testkit::{Ask, Odd, Script, Tool};
@@ -51,6 +51,18 @@ fn a_log_tells_only_of_servers_that_ran() {
     let (exit, stdout, stderr) = place.said(&["mcp", "logs", "other"]);
     assert_eq!((exit, stdout.as_str()), (0, ""));
     assert!(stderr.contains("has not been started yet"), "{stderr}");
+}
+
+#[test]
+fn a_log_is_followed_from_before_there_is_one() {
+    let place = Place::new(&[("one", &Script::new())]);
+    let mut command = place.command(&["mcp", "logs", "one", "-f"]);
+    let mut following = command.stdout(Stdio::piped()).spawn().unwrap();
+    assert_eq!(place.said(&["mcp", "call", "one", "echo", "text=hi"]).0, 0);
+    let lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    assert!(lines.map(Result::unwrap).any(|line| line.ends_with("Closed")));
+    following.kill().unwrap();
+    following.wait().unwrap();
 }
 
 #[test]

@@ -17,11 +17,12 @@ use crate::output::{Column, Output, cut, cut_front, fit, printable};
 
 /// Name, transport, state, target, place.
 const COLUMNS: [Column; 5] = [
-    Column { widths: [32, 16], cut },
+    // What people type is cut last.
+    Column { widths: [64, 64], cut },
     Column { widths: [5, 5], cut },
     Column { widths: [9, 9], cut },
-    Column { widths: [40, 20], cut },
-    Column { widths: [24, 12], cut: cut_front },
+    Column { widths: [40, 12], cut },
+    Column { widths: [24, 8], cut: cut_front },
 ];
 
 /// A server as it is configured.

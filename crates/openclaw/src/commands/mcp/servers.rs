@@ -106,14 +106,11 @@ fn show_one(status: &ServerStatus, column: usize, output: &mut Output) {
         ServerState::Restarting => WARNING,
         _ => BAD,
     };
-    let beside = column > INDENT && !target.is_empty();
+    // A name is never cut: it is what people type.
+    let beside = name.chars().count() + 2 <= column && !target.is_empty();
     match beside {
-        true => {
-            let name = cut(name, column - 2);
-            output.line(format_args!("  {STRONG}{name:column$}{STRONG:#}{target}"));
-        }
+        true => output.line(format_args!("  {STRONG}{name:column$}{STRONG:#}{target}")),
         false => {
-            let name = cut(name, usize::from(output.width()).saturating_sub(2));
             output.line(format_args!("  {STRONG}{name}{STRONG:#}"));
             if !target.is_empty() {
                 output.line(format_args!("  {:column$}{target}", ""));

@@ -69,7 +69,7 @@ impl Screen {
         let since = Instant::now();
         let lines = |wheel| {
             let rest = under_way(since.elapsed(), progress.borrow().as_ref());
-            vec![Line { mark: wheel, style: FAINT, name: what.to_owned(), rest }]
+            vec![Line { mark: wheel, stage: Stage::UnderWay, name: what.to_owned(), rest }]
         };
         self.animate(lines, work).await
     }
@@ -136,15 +136,37 @@ impl Screen {
         let fitting = height.saturating_sub(2).max(1);
         let column = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
         let column = column.min(NAME_COLUMN);
-        for line in lines.iter().take(fitting) {
+        let (chosen, rest) = chosen(lines, fitting);
+        for line in &chosen {
             let _ = writeln!(text, "\x1b[2K{}", line.shown(column, width, colour_wanted()));
+        }
+        if let Some(rest) = &rest {
+            let _ = writeln!(text, "\x1b[2K{}", cut(rest, width.saturating_sub(1)));
         }
         text.push_str("\x1b[J");
         let mut stderr = std::io::stderr().lock();
         let _ = stderr.write_all(text.as_bytes());
         let _ = stderr.flush();
-        self.shared.lines.store(lines.len().min(fitting), Ordering::Release);
+        self.shared.lines.store(chosen.len() + usize::from(rest.is_some()), Ordering::Release);
     }
+}
+
+/// As many lines as there is room for, and what is to be said of the rest: where there is not room for all,
+/// those that are waited for come first.
+fn chosen(lines: &[Line], room: usize) -> (Vec<&Line>, Option<String>) {
+    let mut chosen: Vec<&Line> = lines.iter().collect();
+    if lines.len() <= room {
+        return (chosen, None);
+    }
+    chosen.sort_by_key(|line| line.stage);
+    chosen.truncate(room.saturating_sub(1));
+    let count = |stage| lines.iter().filter(|line| line.stage == stage).count();
+    let mut words = format!("  {} of {} ready", count(Stage::Ready), lines.len());
+    let failed = count(Stage::Failed);
+    if failed > 0 {
+        let _ = write!(words, ", {failed} not available");
+    }
+    (chosen, Some(words))
 }
 
 /// Takes the lines away when it is dropped.
@@ -182,9 +204,30 @@ struct Starting {
     took: Option<Duration>,
 }
 
+/// How far it has got; what is looked at first comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    UnderWay,
+    Troubled,
+    Failed,
+    Ready,
+    Idle,
+}
+
+impl Stage {
+    fn style(self) -> anstyle::Style {
+        match self {
+            Self::UnderWay | Self::Idle => FAINT,
+            Self::Troubled => WARNING,
+            Self::Failed => BAD,
+            Self::Ready => GOOD,
+        }
+    }
+}
+
 struct Line {
     mark: char,
-    style: anstyle::Style,
+    stage: Stage,
     name: String,
     rest: String,
 }
@@ -205,32 +248,33 @@ impl Starting {
             _ => *self.took.get_or_insert(elapsed),
         };
         let took = format!("{:.1} s", took.as_secs_f64());
-        let (mark, style, rest) = match snapshot.state {
-            State::Connecting => (wheel, FAINT, took),
-            State::Idle => ('·', FAINT, "idle".to_owned()),
+        let (mark, stage, rest) = match snapshot.state {
+            State::Connecting => (wheel, Stage::UnderWay, took),
+            State::Idle => ('·', Stage::Idle, "idle".to_owned()),
             State::Ready => {
                 let tools = self.server.shelf().inventory().tools.len();
-                ('✓', GOOD, format!("{} ({took})", plural(tools, "tool")))
+                ('✓', Stage::Ready, format!("{} ({took})", plural(tools, "tool")))
             }
             State::Restarting => {
                 let words = with_try("restarting", snapshot.restarts);
                 let why =
                     snapshot.last_error.map(|trouble| format!("{words}: {}", trouble.message));
-                (wheel, WARNING, why.unwrap_or(words))
+                (wheel, Stage::Troubled, why.unwrap_or(words))
             }
             State::NeedsAuth | State::Failed | State::Closed => {
                 let why = snapshot.last_error.map(|trouble| trouble.message);
-                ('✗', BAD, why.unwrap_or_else(|| "not available".to_owned()))
+                ('✗', Stage::Failed, why.unwrap_or_else(|| "not available".to_owned()))
             }
         };
-        Line { mark, style, name: self.server.name().to_string(), rest }
+        Line { mark, stage, name: self.server.name().to_string(), rest }
     }
 }
 
 impl Line {
     /// Cut, so that it takes one line of the terminal; names take a column so wide.
     fn shown(&self, column: usize, width: usize, colour: bool) -> String {
-        let Self { mark, style, name, rest } = self;
+        let Self { mark, stage, name, rest } = self;
+        let style = stage.style();
         let room = width.saturating_sub(4);
         let column = column.min(room / 2);
         let name = cut(name, column);
@@ -250,7 +294,7 @@ mod tests {
     use super::*;
 
     fn line(name: &str, rest: &str) -> Line {
-        Line { mark: '✓', style: GOOD, name: name.to_owned(), rest: rest.to_owned() }
+        Line { mark: '✓', stage: Stage::Ready, name: name.to_owned(), rest: rest.to_owned() }
     }
 
     #[test]
@@ -259,6 +303,21 @@ mod tests {
         assert_eq!(line("files", "4 tools").shown(5, 40, false), "✓ files  4 tools");
         assert_eq!(line("a", "a long reason").shown(5, 20, false), "✓ a      a long r…");
         assert_eq!(line("a-long-name", "x").shown(5, 20, false), "✓ a-lo…  x");
+    }
+
+    #[test]
+    fn where_not_all_have_room_those_that_are_waited_for_come_first_and_all_are_counted() {
+        let stages = [Stage::Ready, Stage::Failed, Stage::Ready, Stage::UnderWay, Stage::Ready];
+        let lines: Vec<Line> =
+            stages.into_iter().map(|stage| Line { stage, ..line("a", "") }).collect();
+        let shown = |room| {
+            let (lines, rest) = chosen(&lines, room);
+            (lines.iter().map(|line| line.stage).collect::<Vec<_>>(), rest)
+        };
+        assert_eq!(shown(5), (stages.to_vec(), None));
+        let words = Some("  3 of 5 ready, 1 not available".to_owned());
+        assert_eq!(shown(3), (vec![Stage::UnderWay, Stage::Failed], words.clone()));
+        assert_eq!(shown(1), (vec![], words));
     }
 
     #[test]
