@@ -19,6 +19,8 @@ use std::time::Duration;
 
 #[cfg(unix)]
 use crate::descendants::{Lineage, Mark};
+#[cfg(unix)]
+use crate::processes::{Census, Processes};
 
 /// What is over sooner needs no guard.
 #[cfg(unix)]
@@ -38,6 +40,9 @@ pub struct GuardCommand {
 pub struct Guard {
     #[cfg_attr(not(unix), allow(dead_code, reason = "a job object needs no guard"))]
     shared: Option<Arc<Mutex<State>>>,
+    /// Who looks for what has left its group, as long as this program lives.
+    #[cfg(unix)]
+    census: Arc<Census>,
 }
 
 #[derive(Debug)]
@@ -82,7 +87,12 @@ impl Guard {
             #[cfg(unix)]
             watched: std::collections::BTreeMap::new(),
         };
-        Self { shared: Some(Arc::new(Mutex::new(state))) }
+        Self { shared: Some(Arc::new(Mutex::new(state))), ..Self::default() }
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn census(&self) -> Arc<Census> {
+        Arc::clone(&self.census)
     }
 
     /// No guard: for tests, and for programs that cannot start themselves.
@@ -279,9 +289,11 @@ pub fn serve(input: impl std::io::BufRead) {
             _ => {}
         }
     }
-    let strays =
-        || watched.values().flat_map(Lineage::descendants).collect::<BTreeSet<_>>().into_iter();
-    let mut found: BTreeSet<_> = strays().collect();
+    let strays = || -> BTreeSet<_> {
+        let processes = Processes::all();
+        watched.values().flat_map(|lineage| lineage.descendants_among(&processes)).collect()
+    };
+    let mut found = strays();
     for group in watched.keys() {
         signal(*group, Signal::SIGTERM);
     }

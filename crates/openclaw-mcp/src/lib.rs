@@ -38,6 +38,8 @@ pub mod param_headers;
 pub mod pins;
 pub mod private;
 pub mod process;
+#[cfg(unix)]
+mod processes;
 mod record;
 pub mod remote;
 pub mod resource_tool;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+#[cfg(unix)]
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_secrets::SecretString;
@@ -13,10 +15,12 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout};
 
 #[cfg(unix)]
-use crate::descendants::{Found, Lineage, Mark, VARIABLE};
+use crate::descendants::{Lineage, Mark, Possible};
 #[cfg(unix)]
 use crate::guard::Entry;
 use crate::guard::Guard;
+#[cfg(unix)]
+use crate::processes::{Census, Found, VARIABLE};
 
 /// How to start a process.
 #[derive(Debug, Clone)]
@@ -90,6 +94,9 @@ pub struct Process {
     /// Where descendants are known by that have left the group.
     #[cfg(unix)]
     lineage: Lineage,
+    /// Who looks for them.
+    #[cfg(unix)]
+    census: Arc<Census>,
     /// Nothing is left of it.
     is_gone: bool,
     /// Whoever kills the group if this program is itself killed.
@@ -135,6 +142,8 @@ impl Process {
             _entry: guard.watch(&lineage),
             #[cfg(unix)]
             lineage,
+            #[cfg(unix)]
+            census: guard.census(),
             is_gone: false,
         };
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
@@ -186,16 +195,17 @@ impl Process {
         self.is_gone = true;
     }
 
-    /// The descendants that run now. Finding them means reading about all processes, unless the server
-    /// has just begun: not on a thread that others wait for.
+    /// The descendants that run now. Unless the server has just begun, finding them means reading about all
+    /// processes, which many servers that end at once do together.
     #[cfg(unix)]
     async fn strays(&self) -> Strays {
-        if self.lineage.is_recent() {
-            return Strays::of(&self.lineage);
-        }
-        let lineage = self.lineage.clone();
-        let found = tokio::task::spawn_blocking(move || Strays::of(&lineage)).await;
-        found.unwrap_or_default()
+        let last = self.lineage.last_number();
+        let found = match self.lineage.possible(last) {
+            Possible::None => BTreeSet::new(),
+            Possible::Few => self.lineage.descendants(),
+            Possible::Many => self.lineage.descendants_among(&*self.census.now().await),
+        };
+        Strays { found, last }
     }
 
     /// Finds those that were started meanwhile, if any process was.
@@ -243,7 +253,7 @@ impl Drop for Process {
             return;
         }
         #[cfg(unix)]
-        let strays = Strays::of(&self.lineage);
+        let strays = Strays { found: self.lineage.descendants(), last: None };
         // `KillOnDrop` alone reaches only the leader. An error means that nobody is left.
         let _ = self.child.start_kill();
         #[cfg(unix)]
@@ -253,7 +263,6 @@ impl Drop for Process {
 
 /// Descendants, which may have left the group.
 #[cfg(unix)]
-#[derive(Default)]
 struct Strays {
     found: BTreeSet<Found>,
     /// The last process that had been started before they were looked for.
@@ -262,15 +271,6 @@ struct Strays {
 
 #[cfg(unix)]
 impl Strays {
-    fn of(lineage: &Lineage) -> Self {
-        let last = lineage.last_number();
-        let found = match lineage.may_have_some(last) {
-            true => lineage.descendants(),
-            false => BTreeSet::new(),
-        };
-        Self { found, last }
-    }
-
     fn live(&self) -> bool {
         self.found.iter().any(|found| found.lives())
     }

@@ -1,0 +1,168 @@
+//! What runs on this machine, as `/proc` tells it: one look for all who ask at the same time.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Instant;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::sync::Mutex;
+
+/// The variable that names the run of a server, which all that it starts inherits.
+pub(crate) const VARIABLE: &str = "OPENCLAW_SERVER_RUN";
+
+/// One process, which no later one of the same number is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Found {
+    pub(crate) pid: u32,
+    /// When it began, by the system's clock.
+    pub(crate) born: u64,
+}
+
+impl Found {
+    /// The process of this number that runs now.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        stat(pid).map(|(found, _)| found)
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn lives(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+
+    pub(crate) fn signal(self, signal: Signal) {
+        let pid = i32::try_from(self.pid).ok().filter(|pid| *pid > 1);
+        if let Some(pid) = pid.filter(|_| self.lives()) {
+            let _ = kill(Pid::from_raw(pid), signal);
+        }
+    }
+}
+
+/// What is known of a process that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) found: Found,
+    pub(crate) parent: u32,
+    /// Which run of a server it comes from, if it says so and that is ours to know.
+    pub(crate) run: Option<String>,
+}
+
+/// All processes that run, by number, or those of them that were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Processes(BTreeMap<u32, Running>);
+
+impl Processes {
+    /// Looks at those whose numbers are possible. That is asked when all numbers are known: what was started
+    /// later is not among them.
+    pub(crate) fn read(possible: impl FnOnce() -> RangeInclusive<u32>) -> Self {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let numbers: Vec<u32> = numbers.collect();
+        let possible = possible();
+        let running = numbers.into_iter().filter(|pid| possible.contains(pid)).filter_map(|pid| {
+            let (found, parent) = stat(pid)?;
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            Some((pid, Running { found, parent, run: run_in(&environment) }))
+        });
+        Self(running.collect())
+    }
+
+    /// Looks at all.
+    pub(crate) fn all() -> Self {
+        Self::read(|| 0..=u32::MAX)
+    }
+
+    pub(crate) fn get(&self, pid: u32) -> Option<&Running> {
+        self.0.get(&pid)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Running> {
+        self.0.values()
+    }
+}
+
+/// Looks at all processes for many who ask.
+#[derive(Debug, Default)]
+pub(crate) struct Census(Mutex<Option<Taken>>);
+
+#[derive(Debug)]
+struct Taken {
+    began: Instant,
+    processes: Arc<Processes>,
+}
+
+impl Census {
+    /// All processes that run now. Whoever asks while others wait shares their look.
+    pub(crate) async fn now(&self) -> Arc<Processes> {
+        let asked = Instant::now();
+        let mut last = self.0.lock().await;
+        if let Some(taken) = last.as_ref().filter(|taken| taken.began >= asked) {
+            return Arc::clone(&taken.processes);
+        }
+        let began = Instant::now();
+        // It takes a while: not on a thread that others wait for.
+        let processes = tokio::task::spawn_blocking(Processes::all).await;
+        let processes = Arc::new(processes.unwrap_or_default());
+        *last = Some(Taken { began, processes: Arc::clone(&processes) });
+        processes
+    }
+}
+
+/// The value of our variable among `NAME=VALUE`s between zeros; an empty one is none.
+fn run_in(environment: &[u8]) -> Option<String> {
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value =
+        variables.find_map(|it| it.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"="))?;
+    Some(String::from_utf8_lossy(value).into_owned()).filter(|value| !value.is_empty())
+}
+
+/// The number that was given out last, to a process or a thread.
+pub(crate) fn last_number() -> Option<u32> {
+    let line = read_short("/proc/loadavg")?;
+    line.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// A process that runs, and its parent: one that has ended and was not waited for yet does not.
+fn stat(pid: u32) -> Option<(Found, u32)> {
+    let line = read_short(&format!("/proc/{pid}/stat"))?;
+    // `PID (NAME) STATE PARENT …`, the 22nd is when it began; the name may hold anything, so look
+    // from its end.
+    let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
+    let is_over = matches!(fields.next()?, "Z" | "X");
+    let parent = fields.next()?.parse().ok()?;
+    let born = fields.nth(17)?.parse().ok()?;
+    (!is_over).then_some((Found { pid, born }, parent))
+}
+
+/// Reads a file of one line in one go.
+fn read_short(path: &str) -> Option<String> {
+    let mut line = [0; 1024];
+    let length = File::open(path).and_then(|mut file| file.read(&mut line)).ok()?;
+    // The name of a process may hold anything.
+    Some(String::from_utf8_lossy(&line[..length]).into_owned())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_look_is_shared_by_those_who_wait_for_one_and_by_nobody_who_asks_later() {
+        let census = Census::default();
+        let (first, second, third) = tokio::join!(census.now(), census.now(), census.now());
+        // The first had begun when the others asked.
+        assert!(Arc::ptr_eq(&second, &third) && !Arc::ptr_eq(&first, &second));
+        assert!(!Arc::ptr_eq(&third, &census.now().await));
+        assert!(first.get(std::process::id()).unwrap().found.lives());
+    }
+
+    #[test]
+    fn the_run_is_a_whole_variable_and_nothing_is_none() {
+        assert_eq!(run_in(b"A=1\0OPENCLAW_SERVER_RUN=ab\0").unwrap(), "ab");
+        assert_eq!(run_in(b"OPENCLAW_SERVER_RUNS=ab\0X_OPENCLAW_SERVER_RUN=ab"), None);
+        assert_eq!(run_in(b"OPENCLAW_SERVER_RUN=\0"), None);
+    }
+}
