@@ -167,6 +167,14 @@ impl Fleet {
         self.begun().tried().await
     }
 
+    /// Waits until every server was tried that must be there, and names those that are not (C3). Where none
+    /// must, there is nothing to wait for.
+    pub async fn missing(&self) -> Vec<String> {
+        let mut start = self.begun();
+        start.servers.retain(|server| server.required);
+        start.tried().await.missing
+    }
+
     fn begun(&self) -> Start {
         let agents = self.agents.load();
         let held_back = agents.values().flat_map(|tools| tools.required_and_held_back());

@@ -168,6 +168,23 @@ fn a_port_that_is_taken_is_told() {
     assert_eq!(output.status.code(), Some(3));
 }
 
+/// C3.
+#[test]
+fn nothing_starts_without_a_server_that_is_required() {
+    let state = tempfile::tempdir().unwrap();
+    let config = r#"{ "mcp": { "servers": {
+        "must": { "command": "/no/such/program", "required": true },
+        "may": { "command": "/no/such/program" }
+    } } }"#;
+    std::fs::write(state.path().join("openclaw.json"), config).unwrap();
+    for args in [&["gateway", "run", "--port", "0"][..], &["agent", "--message", "hello"]] {
+        let output = run(state.path(), args);
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(words.contains("required, and not ready: must\n"), "{args:?}: {words}");
+        assert_eq!(output.status.code(), Some(3), "{args:?}");
+    }
+}
+
 #[test]
 fn a_gateway_ends_well_when_it_gets_sigterm() {
     let state = tempfile::tempdir().unwrap();

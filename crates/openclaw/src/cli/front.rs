@@ -18,8 +18,8 @@ is it`, or `add 2 and 3`.
 Keys: Tab completes, Ctrl-R searches what was typed before, Alt-Enter begins a new line, Ctrl-C ends the \
 turn, Ctrl-D leaves. Without a terminal each line of stdin is a message.
 
-Exit codes: 0 left, 1 a turn failed (without a terminal), 2 wrong usage, 3 no gateway, 78 the \
-configuration has errors, 130 interrupted.")]
+Exit codes: 0 left, 1 a turn failed (without a terminal), 2 wrong usage, 3 no gateway, or a required \
+server is not ready, 78 the configuration has errors, 130 interrupted.")]
 pub(crate) struct ChatArgs {
     /// The conversation to go on with [default: the agent's main one]
     #[arg(long, value_name = "KEY")]
@@ -39,8 +39,8 @@ pub(crate) struct ChatArgs {
 The answer goes to stdout; tool calls and all else to stderr. A call that needs somebody's approval is \
 asked for at the terminal; where there is none, what is configured holds.
 
-Exit codes: 0 ok, 1 the turn failed, 2 wrong usage, 3 no gateway, 5 timed out, 78 the configuration has \
-errors, 130 interrupted.")]
+Exit codes: 0 ok, 1 the turn failed, 2 wrong usage, 3 no gateway, or a required server is not ready, \
+5 timed out, 78 the configuration has errors, 130 interrupted.")]
 pub(crate) struct TurnArgs {
     /// What to say; `-` reads it from stdin
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
@@ -135,8 +135,8 @@ pub(crate) enum ExportFormat {
 It runs until it gets SIGTERM or Ctrl-C; then turns under way have a moment to end. A second signal ends \
 it at once. SIGHUP reads the configuration again.
 
-Exit codes of `run`: 0 stopped, 1 it could not start, 3 a gateway runs already, or the port is taken, 78 \
-the configuration has errors."
+Exit codes of `run`: 0 stopped, 1 it could not start, 3 a gateway runs already, the port is taken, or a \
+required server is not ready, 78 the configuration has errors."
 )]
 pub(crate) struct GatewayArgs {
     #[command(subcommand)]

@@ -14,7 +14,7 @@ use openclaw_protocol::{AskError, Method};
 use serde_json::json;
 
 use crate::cli::RunArgs;
-use crate::commands::link::{cannot_start, look, ourselves, setup, tell_start};
+use crate::commands::link::{cannot_start, look, ourselves, setup, tell_missing, tell_start};
 use crate::commands::{log_warnings, with_report};
 use crate::edge::Edge;
 use crate::exit::Exit;
@@ -56,7 +56,11 @@ async fn attend(
         Err(error) => return refuse(&error, output),
     };
     tell(&served, paths, output);
-    let exit = attend_signals(&served, &mut signals, output).await;
+    let exit = tokio::select! {
+        exit = attend_signals(&served, &mut signals, output) => Ok(exit),
+        missing = missing(&served) => Err(missing),
+    };
+    let exit = exit.unwrap_or_else(|missing| tell_missing(&missing, output));
     let grace = served.gateway.config().config.gateway.shutdown_grace;
     stop(served, grace, &mut signals, output).await;
     exit
@@ -84,6 +88,15 @@ fn tell(served: &Served, paths: &Paths, output: &mut Output) {
     }
     // Whoever started it may read from a pipe, and wait for this.
     output.flush();
+}
+
+/// Waits until servers are missing at the start that must be there; forever if none is.
+async fn missing(served: &Served) -> Vec<String> {
+    let missing = served.gateway.fleet().missing().await;
+    match missing.is_empty() {
+        true => std::future::pending().await,
+        false => missing,
+    }
 }
 
 /// Waits until it is to end.

@@ -45,6 +45,11 @@ impl Local {
             Exit::Failed
         })?;
         gateway.notes().iter().for_each(|note| output.warning(note));
+        let missing = gateway.fleet().missing().await;
+        if !missing.is_empty() {
+            gateway.stop(Duration::ZERO).await;
+            return Err(tell_missing(&missing, output));
+        }
         let surface = gateway.caller(caller(role));
         Ok(Self { gateway, surface })
     }
@@ -90,6 +95,13 @@ pub(crate) fn setup(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         people: false,
     })
+}
+
+/// Tells that there is no start without servers that are not there.
+pub(crate) fn tell_missing(missing: &[String], output: &mut Output) -> Exit {
+    let message = format!("required, and not ready: {}", missing.join(", "));
+    output.problem(&message, Some("`openclaw mcp doctor` looks closer"));
+    Exit::Unavailable
 }
 
 /// Tells why a gateway cannot start.

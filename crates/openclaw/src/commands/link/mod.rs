@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::{Signals, Wish};
 use local::Local;
-pub(crate) use local::{ourselves, setup, tell_start};
+pub(crate) use local::{ourselves, setup, tell_missing, tell_start};
 pub(crate) use remote::knock;
 
 /// How long a look at something may take.

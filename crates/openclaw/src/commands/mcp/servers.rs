@@ -11,6 +11,7 @@ use serde_json::json;
 use super::beside::beside;
 use super::host::{Need, with_session};
 use crate::cli::ServersArgs;
+use crate::commands::link::tell_missing;
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING, cut, lines_of, printable};
@@ -60,12 +61,10 @@ fn tell(result: &ServersResult, output: &mut Output) -> Exit {
     if result.missing.is_empty() {
         return Exit::Ok;
     }
-    if !output.json {
-        let missing = result.missing.join(", ");
-        let hint = "`openclaw mcp doctor` looks closer";
-        output.problem(&format!("required, and not ready: {missing}"), Some(hint));
+    if output.json {
+        return Exit::Unavailable;
     }
-    Exit::Unavailable
+    tell_missing(&result.missing, output)
 }
 
 /// Servers, and how they are, for people.
