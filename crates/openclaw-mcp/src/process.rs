@@ -1,5 +1,9 @@
 //! The process of a local server: in a group of its own, owned by one value, gone when that value is.
 
+mod interpreter;
+
+pub use interpreter::missing_interpreter;
+
 use std::collections::BTreeMap;
 #[cfg(unix)]
 use std::collections::BTreeSet;
@@ -41,6 +45,19 @@ pub enum SpawnError {
     /// There is no such program.
     #[error("there is no program `{0}`; is it installed, and on the PATH?")]
     NoProgram(String),
+    /// It is a script, and what is to run it is not there.
+    #[error("`{program}` wants the interpreter `{}`, which is not there", .interpreter.escape_debug())]
+    NoInterpreter {
+        /// The program.
+        program: String,
+        /// What its first line names.
+        interpreter: String,
+    },
+    /// It is there, and what the system needs to load it is not.
+    #[error(
+        "`{0}` is there, but not what the system needs to load it; is it built for another system?"
+    )]
+    NoLoader(String),
     /// It is a folder.
     #[error("`{0}` is a folder, and no program")]
     IsFolder(String),
@@ -323,7 +340,7 @@ fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {
     match cause.kind() {
         std::io::ErrorKind::NotFound => match &launch.cwd {
             Some(cwd) if !cwd.is_dir() => SpawnError::NoFolder(cwd.display().to_string()),
-            _ => SpawnError::NoProgram(program),
+            _ => not_found(launch),
         },
         std::io::ErrorKind::NotADirectory => {
             let cwd = launch.cwd.as_ref().map(|cwd| cwd.display().to_string());
@@ -332,5 +349,15 @@ fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {
         std::io::ErrorKind::PermissionDenied if is_folder(launch) => SpawnError::IsFolder(program),
         std::io::ErrorKind::PermissionDenied => SpawnError::Denied(program),
         _ => SpawnError::Other { program, cause },
+    }
+}
+
+/// The system says the same of a program that is not there and of one that nothing can run.
+fn not_found(launch: &Launch) -> SpawnError {
+    let program = launch.program.clone();
+    let Some(file) = interpreter::found(launch) else { return SpawnError::NoProgram(program) };
+    match missing_interpreter(&file, launch.cwd.as_deref()) {
+        Some(interpreter) => SpawnError::NoInterpreter { program, interpreter },
+        None => SpawnError::NoLoader(program),
     }
 }

@@ -227,3 +227,31 @@ fn what_cannot_be_started_is_explained() {
     launch.program = "/etc".to_owned();
     assert_eq!(spawn(&launch).to_string(), "`/etc` is a folder, and no program");
 }
+
+#[test]
+fn a_program_that_is_there_and_that_nothing_can_run_is_not_said_to_be_missing() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _inside = runtime.enter();
+    let folder = tempfile::tempdir().unwrap();
+    let said = |first_line: &str, program: &str| {
+        let file = folder.path().join("tool");
+        std::fs::write(&file, first_line).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut launch = shell("");
+        launch.program = program.to_owned();
+        launch.env.insert("PATH".to_owned(), folder.path().to_str().unwrap().to_owned().into());
+        launch.cwd = Some(folder.path().to_owned());
+        Process::spawn(&launch, &Guard::none()).unwrap_err().to_string()
+    };
+    let wanted = "`tool` wants the interpreter `/nonexistent/python`, which is not there";
+    assert_eq!(said("#! /nonexistent/python -u\nprint()\n", "tool"), wanted);
+    let wanted = "`./tool` wants the interpreter `/bin/sh\\r`, which is not there";
+    assert_eq!(said("#!/bin/sh\r\ntrue\r\n", "./tool"), wanted);
+    // Its interpreter is there, and has itself none.
+    let inner = folder.path().join("inner");
+    std::fs::copy(folder.path().join("tool"), &inner).unwrap();
+    let outer = said(&format!("#!{}\n", inner.display()), "tool");
+    assert!(outer.starts_with("`tool` is there, but not what"), "{outer}");
+}

@@ -1,0 +1,37 @@
+//! Why a program is not found that is there: what runs it is missing.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::Launch;
+
+/// The system reads no more of a script's first line.
+const FIRST_LINE: u64 = 256;
+
+/// The interpreter that a script names in its first line and that is not there. Where lines end as they do
+/// on Windows, a part of that end belongs to its name.
+pub fn missing_interpreter(program: &Path, cwd: Option<&Path>) -> Option<String> {
+    let mut beginning = Vec::new();
+    File::open(program).ok()?.take(FIRST_LINE).read_to_end(&mut beginning).ok()?;
+    let line = beginning.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let words = line.split(|byte| matches!(byte, b' ' | b'\t'));
+    let interpreter = String::from_utf8_lossy(words.into_iter().find(|word| !word.is_empty())?);
+    let is_there = cwd.unwrap_or(Path::new("")).join(&*interpreter).exists();
+    (!is_there).then(|| interpreter.into_owned())
+}
+
+/// Where the system found the program, if it did.
+pub(super) fn found(launch: &Launch) -> Option<PathBuf> {
+    // Elsewhere names have endings that are not written, and scripts name no interpreter.
+    if !cfg!(unix) {
+        return None;
+    }
+    let cwd = launch.cwd.as_deref().unwrap_or(Path::new(""));
+    if launch.program.contains(std::path::is_separator) {
+        return Some(cwd.join(&launch.program)).filter(|path| path.is_file());
+    }
+    let folders = launch.env.get("PATH")?.expose();
+    let mut paths = std::env::split_paths(folders).map(|it| cwd.join(it).join(&launch.program));
+    paths.find(|path| path.is_file())
+}
