@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use openclaw_config::HttpServer;
+use openclaw_config::{HttpServer, ProxySetting};
 use openclaw_content::{Untrusted, clean_line};
 use url::{Host, Url};
 
@@ -80,7 +80,7 @@ pub enum RemoteError {
     /// There were too many requests of late.
     #[error(transparent)]
     RateLimited(CallError),
-    /// It is out of service, and says until when.
+    /// It is out of service: it says until when, or whoever stands before it says so with a status.
     #[error(transparent)]
     OutOfService(CallError),
     /// The server is somewhere else.
@@ -155,14 +155,20 @@ impl RemoteError {
             {
                 Self::Wordless(unreachable)
             }
-            CallError::Unreachable(unreachable) => Self::Unreachable(unreachable),
+            CallError::Unreachable(unreachable) => {
+                Self::Unreachable(blame_proxy(plan, unreachable))
+            }
             CallError::TimedOut(after) => Self::TimedOut { step, after },
             CallError::Unreadable { body } => Self::NoJson { body: clean(&body) },
             CallError::Unfit(unfit) => Self::Unfit(unfit),
             CallError::Protocol(cause) => Self::NotMcp { cause: clean(&cause) },
             // Whatever JSON begins with, it is not this.
             CallError::Http { status, body } if body.trim_start().starts_with('<') => {
-                Self::WebPage { status }
+                match status {
+                    // The page that a failing service shows. What is written in it says no more.
+                    500.. => Self::OutOfService(CallError::Http { status, body: String::new() }),
+                    _ => Self::WebPage { status },
+                }
             }
             CallError::Rpc(error) => {
                 Self::Refused { step, cause: local::rpc_refusal(&error, &plan.log) }
@@ -218,7 +224,10 @@ impl RemoteError {
                 ReachProblem::Tls => {
                     "check whether the port in `url` is one for https, and `tls.clientCert`"
                 }
-                ReachProblem::Proxy => "check `proxy`, `HTTPS_PROXY` and `NO_PROXY`",
+                ReachProblem::Proxy => {
+                    "check `proxy` of this server, or `HTTPS_PROXY` and `NO_PROXY` of the environment, \
+                     and whether the proxy runs"
+                }
             },
             Self::Wordless(_) => {
                 "check host and port in `url`, and whether the server runs; if it wants https, write `https://`"
@@ -228,7 +237,9 @@ impl RemoteError {
             }
             Self::Forbidden { .. } => "check what the key or token of this server may do",
             Self::RateLimited(_) => "wait, or call less often",
-            Self::OutOfService(_) => "if it lasts, ask whoever runs the server",
+            Self::OutOfService(_) => {
+                "the service is out of order: if it lasts, ask whoever runs the server"
+            }
             Self::OtherTransport => {
                 "leave `transport` out of its entry, or write `transport: \"http\"`"
             }
@@ -252,10 +263,32 @@ impl RemoteError {
             }
             Self::UnknownVersion { .. } => "a newer version of this program may know it",
             Self::Refused { .. } => "check the path in `url`, and the log of the server",
-            Self::Setting { .. } => return None,
+            Self::Setting { setting, .. } => return Some(format!("correct {setting}")),
         };
         Some(hint.to_owned())
     }
+}
+
+/// Where a proxy makes the connection, it is the proxy that was not found or does not answer: the name of
+/// the server is for the proxy to look up.
+fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
+    let url = plan.config.url.expose();
+    let proxy = match &plan.config.proxy {
+        ProxySetting::Direct => None,
+        ProxySetting::Url(proxy) => proxy.expose().host_str().map(str::to_owned),
+        ProxySetting::Environment => {
+            plan.network.proxy_to(url).and_then(|proxy| proxy.uri().host().map(str::to_owned))
+        }
+    };
+    let Unreachable { problem, cause } = &unreachable;
+    let what = match problem {
+        ReachProblem::Dns => "cannot be resolved",
+        ReachProblem::ConnectTimedOut => "does not answer in time",
+        ReachProblem::Proxy => "makes no connection",
+        _ => return unreachable,
+    };
+    let Some(proxy) = proxy else { return unreachable };
+    Unreachable { problem: ReachProblem::Proxy, cause: format!("`{proxy}` {what}: {cause}") }
 }
 
 /// What a redirect leads to.

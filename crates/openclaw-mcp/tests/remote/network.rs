@@ -96,3 +96,19 @@ async fn a_proxy_that_is_not_there_is_said_to_be_the_problem() {
     plan.config.proxy = ProxySetting::Url(Url::parse(&gone).unwrap().into());
     assert_eq!(problem(plan).await, ReachProblem::Proxy);
 }
+
+#[tokio::test]
+async fn a_proxy_whose_name_nobody_knows_is_blamed_and_not_the_server() {
+    let proxy = "http://me:sesame@nope.invalid:3128";
+    let mut configured = plan("https://mcp.invalid/mcp");
+    configured.config.proxy = ProxySetting::Url(Url::parse(proxy).unwrap().into());
+    let mut by_environment = plan("https://mcp.invalid/mcp");
+    by_environment.network = Network { https_proxy: Some(proxy.to_owned()), ..Network::default() };
+    for plan in [configured, by_environment] {
+        let error = open(plan).await.unwrap_err();
+        let (said, hint) = (error.to_string(), error.hint().unwrap());
+        assert!(said.contains("proxy: `nope.invalid` cannot be resolved"), "{said}");
+        assert!(!said.contains("sesame"), "{said}");
+        assert!(hint.contains("`proxy`") && !hint.contains("`url`"), "{hint}");
+    }
+}

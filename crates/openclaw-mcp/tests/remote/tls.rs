@@ -171,5 +171,7 @@ async fn files_that_hold_no_certificates_are_named() {
         let error = open(plan).await.unwrap_err();
         assert!(matches!(error, RemoteError::Setting { .. }), "{error:?}");
         assert!(error.to_string().contains("tls.caFile"), "{error}");
+        assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
+        assert_eq!(error.hint().unwrap(), "correct `tls.caFile`");
     }
 }

@@ -65,6 +65,17 @@ async fn an_outage_is_not_taken_for_too_many_calls() {
 }
 
 #[tokio::test]
+async fn the_page_of_a_service_that_is_out_of_order_says_nothing_about_its_address() {
+    for (status, advice) in [(503, "out of order"), (500, "out of order"), (404, "`url`")] {
+        let page = Fault::status(status).body("<html><h1>Sorry</h1></html>");
+        let error = refused(&Script::new().legacy().fault(page)).await;
+        let (said, hint) = (error.to_string(), error.hint().unwrap());
+        assert!(said.contains(&status.to_string()) && !said.contains("Sorry"), "{said}");
+        assert!(hint.contains(advice), "{status}: {hint}");
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_is_quoted_on_one_clean_line() {
     let message = format!("go\\n\\u001b[31maway {}", "x".repeat(5_000));
     let rpc = format!(
