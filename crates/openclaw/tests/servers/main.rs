@@ -8,6 +8,7 @@ mod answers;
 mod beside;
 mod calls;
 mod chat;
+mod doctor;
 mod endings;
 mod support;
 mod terminal;

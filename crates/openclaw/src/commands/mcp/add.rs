@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use openclaw_config::{Document, Severity};
+use openclaw_config::{Config, Document, Severity};
 use serde_json::{Map, Value, json};
 
 use super::check::{Check, check};
@@ -64,6 +64,7 @@ pub(super) fn add_one(
     let path = Document::server_path(&server.name);
     if !output.json {
         tell_added(&server.name, &written, is_tried, paths, output);
+        tell_of_dollars(server, &written.config, output);
     }
     let (check, exit) = match is_tried {
         true => check(&server.name, &written.config, paths, edge, output),
@@ -83,6 +84,24 @@ pub(super) fn add_one(
         check.show(&server.name, output);
     }
     exit
+}
+
+/// A variable that is not set and stands among the arguments may be meant for the program itself, such as
+/// a shell.
+fn tell_of_dollars(server: &NewServer, config: &Config, output: &mut Output) {
+    let mut held_back = config.agents.iter().filter_map(|it| it.mcp.held_back.get(&server.name));
+    let Some(held_back) = held_back.next() else { return };
+    let args = server.entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    let args: Vec<&str> = args.filter_map(Value::as_str).collect();
+    let is_argument = |name: &&String| {
+        let forms = [format!("${name}"), format!("${{{name}")];
+        args.iter().any(|arg| forms.iter().any(|form| arg.contains(form)))
+    };
+    if let Some(name) = held_back.unset_variables.iter().find(is_argument) {
+        output.line(format_args!(
+            "  `$$` stands for one dollar sign: with `$${name}` the program itself gets `${name}`"
+        ));
+    }
 }
 
 /// Refuses an address that cannot be one. It is an argument: no line of the file is to blame.

@@ -58,7 +58,7 @@ fn current(name: &str, session: &Session) -> Option<ServerStatus> {
 
 fn show(status: &ServerStatus, output: &mut Output) -> Exit {
     let exit = match status.state {
-        ServerState::Ready | ServerState::Disabled | ServerState::Idle => Exit::Ok,
+        ServerState::Ready | ServerState::Idle => Exit::Ok,
         _ => Exit::Unavailable,
     };
     if output.json {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use openclaw_config::StdioServer;
+use openclaw_mcp::process::missing_interpreter;
 use openclaw_secrets::Environment;
 
 use crate::commands::check::Check;
@@ -22,18 +23,34 @@ pub(super) fn checks(server: &StdioServer, environment: &Environment) -> Vec<Che
     let command = server.command.as_str();
     let folder = server.cwd.as_deref();
     if is_path(command) {
-        checks.push(program_at(&folder.unwrap_or(Path::new("")).join(command)));
+        let path = folder.unwrap_or(Path::new("")).join(command);
+        checks.push(program_at(&path, folder));
     } else if !server.env.contains_key("PATH") {
-        checks.extend(program_on_path(command, environment));
+        checks.extend(program_on_path(command, folder, environment));
     }
     checks
+}
+
+/// Its command line, for a shell. Arguments that may be secret are left out.
+pub(super) fn command_line(server: &StdioServer) -> String {
+    let program = std::iter::once(server.command.written().to_owned());
+    let words: Vec<String> = program.chain(server.args.shown()).map(quoted).collect();
+    words.join(" ")
+}
+
+fn quoted(word: String) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,${}[]".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 fn is_path(command: &str) -> bool {
     command.contains('/') || cfg!(windows) && command.contains('\\')
 }
 
-fn program_at(path: &Path) -> Check {
+fn program_at(path: &Path, cwd: Option<&Path>) -> Check {
     let shown = path.display();
     if path.is_dir() {
         let advice = "write the program in it as `command`".to_owned();
@@ -47,20 +64,35 @@ fn program_at(path: &Path) -> Check {
         let advice = format!("`chmod +x {shown}` makes it so");
         return Check::bad(format!("{shown} is not executable"), Some(advice));
     }
-    Check::good(format!("its program is {shown}"))
+    found(path, cwd)
+}
+
+/// A program that is there; a script needs another one.
+fn found(path: &Path, cwd: Option<&Path>) -> Check {
+    let shown = path.display();
+    let Some(interpreter) = missing_interpreter(path, cwd).filter(|_| cfg!(unix)) else {
+        return Check::good(format!("its program is {shown}"));
+    };
+    let advice = match interpreter.ends_with('\r') {
+        true => "its lines end as they do on Windows: save it with the line ends of this system",
+        false => "install the interpreter, or correct the first line of the script",
+    };
+    let interpreter = interpreter.escape_debug();
+    let what = format!("{shown} wants the interpreter `{interpreter}`, which is not there");
+    Check::bad(what, Some(advice.to_owned()))
 }
 
 /// On Windows names have endings, which only starting it finds.
-fn program_on_path(command: &str, environment: &Environment) -> Option<Check> {
+fn program_on_path(command: &str, cwd: Option<&Path>, environment: &Environment) -> Option<Check> {
     if cfg!(windows) {
         return None;
     }
     let path = environment.for_child([]).remove("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
+    let program = std::env::split_paths(&path)
         .map(|folder: PathBuf| folder.join(command))
         .find(|path| path.is_file() && is_executable(path));
-    Some(match found {
-        Some(path) => Check::good(format!("its program is {}", path.display())),
+    Some(match program {
+        Some(path) => found(&path, cwd),
         None => Check::bad(
             format!("there is no program `{command}` on the PATH"),
             Some(installer(command)),
@@ -86,4 +118,22 @@ fn is_executable(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_executable(_: &Path) -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        for (word, shown) in [
+            ("--port=80", "--port=80"),
+            ("@scope/server", "@scope/server"),
+            ("", "''"),
+            ("echo hi", "'echo hi'"),
+            ("it's", r"'it'\''s'"),
+        ] {
+            assert_eq!(quoted(word.to_owned()), shown);
+        }
+    }
 }

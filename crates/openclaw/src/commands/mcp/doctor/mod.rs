@@ -133,9 +133,8 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
             Some(trouble) => (trouble.message, trouble.hint, trouble.last_lines),
             None => (reason, None, Vec::new()),
         };
-        let look = || Some(format!("`openclaw mcp logs {}` shows more", server.name()));
-        let advice = hint.or_else(look);
-        return vec![Check { last_lines, ..Check::bad(message, advice) }];
+        let advice = hint.unwrap_or_else(|| look_further(server, !last_lines.is_empty()));
+        return vec![Check { last_lines, ..Check::bad(message, Some(advice)) }];
     }
     let took = started.elapsed().as_millis();
     let status = server.status();
@@ -165,6 +164,18 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
         checks.push(Check::note(format!("`{name}` is left out: {}", dropped.reason)));
     }
     checks
+}
+
+/// What to do where nothing better is known. The log of a local server holds what it wrote to stderr.
+fn look_further(server: &Server, wrote: bool) -> String {
+    match &server.config().transport {
+        Transport::Stdio(stdio) if !wrote => format!(
+            "it wrote nothing to stderr; run it by hand: `{}`. One that ends at once, and without a word, \
+             may be no MCP server, or need an argument such as `stdio`",
+            machine::command_line(stdio)
+        ),
+        _ => format!("`openclaw mcp logs {}` shows more", server.name()),
+    }
 }
 
 fn show(findings: &[Finding], output: &mut Output) -> Exit {

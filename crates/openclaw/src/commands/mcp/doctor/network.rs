@@ -1,6 +1,7 @@
 //! Whether a remote server's machine can be reached at all. What its service says is for the connection
 //! itself to find out.
 
+use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{HttpServer, ProxySetting};
@@ -20,6 +21,9 @@ pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Ve
     let mut checks = vec![Check::good(format!("its address is {}", server.url))];
     if !server.tls.verify {
         checks.push(Check::note("certificates are not checked (`tls.verify: false`)"));
+    }
+    if let Some(file) = server.tls.ca_file.as_deref().filter(|_| url.scheme() == "https") {
+        checks.push(authorities(file));
     }
     if let Some(proxy) = proxy(server, environment) {
         checks.push(Check::note(proxy));
@@ -56,6 +60,18 @@ pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Ve
         ),
     });
     checks
+}
+
+/// Whether the file is there; what is in it, the connection finds out.
+fn authorities(file: &Path) -> Check {
+    let shown = file.display();
+    match file.is_file() {
+        true => Check::note(format!("its `tls.caFile` is {shown}")),
+        false => Check::bad(
+            format!("there is no file {shown} with authorities to trust"),
+            Some("correct `tls.caFile` in its entry".to_owned()),
+        ),
+    }
 }
 
 /// Where the way goes, if not directly.

@@ -1,5 +1,6 @@
 //! What is kept in the state folder from one run to the next.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +39,12 @@ pub(in crate::commands) fn office(
 ) -> Result<Office, Exit> {
     let file = state.join("mcp").join("pins.json");
     let pins = Pins::load(&file).map_err(|error| {
-        output.problem(&format!("approvals of tools cannot be read: {error}"), None);
+        let hint = match error.kind() {
+            ErrorKind::Unsupported => "run that version, or name another `OPENCLAW_STATE_DIR`",
+            _ => "`OPENCLAW_STATE_DIR` must name a folder that this user may read and write",
+        };
+        let message = format!("approvals of tools cannot be read from {}: {error}", file.display());
+        output.problem(&message, Some(hint));
         Exit::Failed
     })?;
     if let Some(aside) = pins.set_aside() {

@@ -1,0 +1,101 @@
+//! What `mcp doctor` and its neighbours say about servers that are not well, and what to do about it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::support::Place;
+
+fn place(servers: &Value) -> Place {
+    let place = Place::new(&[]);
+    let config = json!({ "mcp": { "servers": servers } });
+    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    place
+}
+
+/// What the doctor says about the server `x`, in one line.
+fn examined(place: &Place) -> String {
+    let (code, shown, complaints) = place.said(&["mcp", "doctor", "x"]);
+    assert_eq!(code, 1, "{shown}{complaints}");
+    shown.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_script_whose_interpreter_is_missing_is_not_said_to_be_missing_itself() {
+    for (first_line, advice) in [
+        ("#!/nonexistent/python -u\n", "install the interpreter"),
+        ("#!/bin/sh\r\n", "its lines end as they do on Windows"),
+    ] {
+        let place = place(&json!({ "x": { "command": "./tool" } }));
+        let tool = place.path("tool");
+        fs::write(&tool, first_line).unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        let shown = examined(&place);
+        assert!(shown.contains("wants the interpreter `/"), "{shown}");
+        assert!(shown.contains(advice) && !shown.contains("✓ its program"), "{shown}");
+    }
+}
+
+#[test]
+fn a_program_that_ends_without_a_word_is_to_be_run_by_hand() {
+    let args = ["-c", "exit 0", "--token", "op3n-s3same"];
+    let shown = examined(&place(&json!({ "x": { "command": "sh", "args": args } })));
+    assert!(shown.contains("run it by hand: `sh -c 'exit 0' --token"), "{shown}");
+    assert!(shown.contains("an argument such as `stdio`"), "{shown}");
+    assert!(!shown.contains("mcp logs") && !shown.contains("s3same"), "{shown}");
+
+    // What it wrote is in its log.
+    let args = ["-c", "echo no >&2"];
+    let shown = examined(&place(&json!({ "x": { "command": "sh", "args": args } })));
+    assert!(shown.contains("| no") && shown.contains("`openclaw mcp logs x`"), "{shown}");
+}
+
+#[test]
+fn a_file_of_authorities_that_is_missing_or_empty_is_to_be_corrected() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/mcp", listener.local_addr().unwrap());
+    for file in ["missing.pem", "empty.pem"] {
+        let place = Place::new(&[]);
+        fs::write(place.path("empty.pem"), "nothing").unwrap();
+        let file = place.path(file);
+        let servers = json!({ "x": { "url": url, "tls": { "caFile": file } } });
+        let config = json!({ "mcp": { "servers": servers } });
+        fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+        let shown = examined(&place);
+        assert!(shown.contains("→ correct `tls.caFile`"), "{shown}");
+        assert!(shown.contains(file.to_str().unwrap()), "{shown}");
+    }
+}
+
+#[test]
+fn the_status_of_a_server_that_is_switched_off_is_that_it_is_not_available() {
+    let place = place(&json!({ "x": { "command": "sh", "enabled": false } }));
+    let (code, shown, _) = place.said(&["mcp", "status", "x"]);
+    assert_eq!(code, 3, "{shown}");
+    assert!(shown.contains("Disabled"), "{shown}");
+}
+
+#[test]
+fn approvals_that_cannot_be_read_are_named_with_the_way_out() {
+    let place = place(&json!({ "x": { "command": "sh" } }));
+    let config = place.path("openclaw.json");
+    let mut command = place.command(&["--config", config.to_str().unwrap(), "mcp", "tools"]);
+    let output = command.env("OPENCLAW_STATE_DIR", "/dev/null/x").output().unwrap();
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(complaints.contains("/dev/null/x/mcp/pins.json"), "{complaints}");
+    assert!(complaints.contains("`OPENCLAW_STATE_DIR` must name a folder"), "{complaints}");
+}
+
+#[test]
+fn whoever_adds_a_command_with_a_variable_that_is_not_set_learns_to_write_a_dollar_sign() {
+    let place = place(&json!({}));
+    let add =
+        |name, script| place.said(&["mcp", "add", name, "--no-check", "--", "sh", "-c", script]);
+    let (code, shown, _) = add("a", "echo $OPENCLAW_TEST_UNSET");
+    assert_eq!(code, 0);
+    assert!(shown.contains("`$$` stands for one dollar sign"), "{shown}");
+    assert!(shown.contains("with `$$OPENCLAW_TEST_UNSET` the program"), "{shown}");
+    let (_, shown, _) = add("b", "echo $$OPENCLAW_TEST_UNSET");
+    assert!(!shown.contains("stands for"), "{shown}");
+}
