@@ -14,6 +14,11 @@ use tokio::time::timeout;
 
 use super::problem::{Problem, ProblemKind};
 
+/// So many names are told where none is near.
+const MOST_NAMES: usize = 10;
+/// So many are asked about.
+const MOST_NEAR: usize = 3;
+
 /// How long servers are waited for that are on their way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
@@ -64,13 +69,34 @@ pub(crate) fn unknown(name: &str, statuses: &[ServerStatus]) -> Problem {
 
 /// There is no server of this name, and which one may be meant.
 pub fn unknown_server(name: &str, known: &[&str]) -> Problem {
-    let hint = match openclaw_config::nearest(name, known) {
-        Some(similar) => format!("did you mean `{similar}`?"),
-        None if known.is_empty() => "`openclaw mcp add` adds one".to_owned(),
-        None => format!("there are: {}", known.join(", ")),
+    let hint = match (&near(name, known)[..], known) {
+        ([], []) => "`openclaw mcp add` adds one".to_owned(),
+        ([], known) if known.len() > MOST_NAMES => {
+            let (named, more) = known.split_at(MOST_NAMES);
+            format!(
+                "there are: {}, and {} more (`openclaw mcp list`)",
+                named.join(", "),
+                more.len()
+            )
+        }
+        ([], known) => format!("there are: {}", known.join(", ")),
+        (near, _) => format!("did you mean `{}`?", near.join("` or `")),
     };
     let name: String = name.chars().take(64).collect();
     Problem::new(ProblemKind::UnknownServer, format!("there is no server `{name}`")).hint(hint)
+}
+
+/// The names that are most likely meant, the nearest first.
+fn near<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let mut others = known.to_vec();
+    let mut near = Vec::new();
+    while near.len() < MOST_NEAR
+        && let Some(nearest) = openclaw_config::nearest(name, &others)
+    {
+        others.retain(|other| *other != nearest);
+        near.push(nearest);
+    }
+    near
 }
 
 /// The server of a name, started and ready.
@@ -158,5 +184,28 @@ impl From<Unavailable> for Problem {
             hint: Some(trouble.hint.unwrap_or(look)),
             last_lines: trouble.last_lines,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hint(name: &str, known: usize) -> String {
+        let known: Vec<String> = (100..100 + known).map(|at| format!("server-{at}")).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        unknown_server(name, &known).hint.unwrap_or_default()
+    }
+
+    #[test]
+    fn among_many_servers_only_a_few_are_named() {
+        assert_eq!(hint("other", 2), "there are: server-100, server-101");
+        assert!(hint("other", 10).ends_with("server-109"));
+        let many = hint("other", 500);
+        assert!(many.ends_with(", server-109, and 490 more (`openclaw mcp list`)"), "{many}");
+        let near = hint("sever-107", 500);
+        assert!(near.starts_with("did you mean `server-107` or `server-1"), "{near}");
+        assert_eq!(near.matches("server-").count(), 3, "{near}");
+        assert_eq!(hint("other", 0), "`openclaw mcp add` adds one");
     }
 }
