@@ -75,6 +75,9 @@ pub(super) fn texts(
             })
             .collect());
     }
+    if words == ["-"] {
+        return Err("`-` is not taken here: give key=value pairs, or one JSON object".to_owned());
+    }
     if words.iter().any(|word| is_whole(word)) {
         return Err("give either key=value pairs, or one JSON object, and not both".to_owned());
     }
@@ -96,7 +99,8 @@ fn no_pair(word: &str) -> String {
 }
 
 fn object(text: &str, place: &str) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str(text) {
+    // Some programs begin every file with a byte order mark.
+    match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(format!("{place} is not a JSON object")),
         Err(error) => Err(format!("{place} is not JSON: {error}")),

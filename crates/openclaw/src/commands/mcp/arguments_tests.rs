@@ -120,3 +120,15 @@ fn pairs_and_an_object_are_not_mixed() {
     let words = ["{}", "language=French"].map(str::to_owned);
     assert!(texts(&words).unwrap_err().contains("not both"));
 }
+
+#[test]
+fn a_byte_order_mark_before_the_object_is_passed_over() {
+    let marked = "\u{feff}{\"text\": \"a\"}";
+    assert_eq!(read_words(&["-"], marked), Ok(json!({"text": "a"})));
+}
+
+#[test]
+fn prompts_say_that_nothing_is_read_from_stdin() {
+    let problem = texts(&["-".to_owned()]).unwrap_err();
+    assert!(problem.contains("`-` is not taken here"), "{problem}");
+}
