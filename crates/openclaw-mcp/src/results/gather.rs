@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::parts::{Bounded, CallResult, Message, Part, PromptResult, ReadResult};
-use super::structured::is_said_by;
+use super::repeats::Repeats;
+use super::structured::Said;
 use super::text::{Token, without_needless_escapes};
 
 /// More pictures and sounds than this are only described.
@@ -31,6 +32,8 @@ pub(super) struct Gathered<'a> {
     pieces: Vec<Piece<'a>>,
     /// Whether what no model sees is kept, too.
     everything: bool,
+    /// The parts, if there is something to compare them with.
+    parts: Option<Vec<Option<Part<'a>>>>,
     rest: Rest,
 }
 
@@ -54,7 +57,7 @@ pub(super) struct Answer<'a> {
 
 impl<'a> Gathered<'a> {
     fn new(everything: bool) -> Self {
-        Self { pieces: Vec::new(), everything, rest: Rest::default() }
+        Self { pieces: Vec::new(), everything, parts: None, rest: Rest::default() }
     }
 
     /// Of the result of a `tools/call`; nothing if it is none.
@@ -62,12 +65,14 @@ impl<'a> Gathered<'a> {
         let mut gathered = Self::new(everything);
         let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw) {
             Some(result) => {
+                gathered.parts = result.structured.map(|_| Vec::new());
                 gathered.parts(result.content.unwrap_or_default(), Some);
                 (result.structured, result.is_error)
             }
             // One part is no part at all: each is read by itself.
             None => {
                 let result = parse::<CallResult<'a, &'a RawValue>>(raw)?;
+                gathered.parts = result.structured.map(|_| Vec::new());
                 gathered.parts(result.content.unwrap_or_default(), Part::read);
                 (result.structured, result.is_error)
             }
@@ -127,7 +132,16 @@ impl<'a> Gathered<'a> {
     }
 
     fn part(&mut self, part: Option<Part<'a>>) {
-        let Some(part) = part else { return self.unreadable() };
+        match &part {
+            Some(part) => self.readable(part),
+            None => self.unreadable(),
+        }
+        if let Some(parts) = &mut self.parts {
+            parts.push(part);
+        }
+    }
+
+    fn readable(&mut self, part: &Part<'a>) {
         let kind = part.kind().map(Token::decode);
         match kind.as_deref() {
             Some("text") => match part.text() {
@@ -136,7 +150,7 @@ impl<'a> Gathered<'a> {
             },
             Some("image") => self.media(MediaKind::Image, part.mime_type(), part.data()),
             Some("audio") => self.media(MediaKind::Audio, part.mime_type(), part.data()),
-            Some("resource_link") => self.link(&part),
+            Some("resource_link") => self.link(part),
             Some("resource") => match part.resource() {
                 Some(resource) => self.resource(&resource, true),
                 None => self.unreadable(),
@@ -231,20 +245,33 @@ impl<'a> Gathered<'a> {
         self.describe(format!("[resource {uri} ({mime_type}, about {size} bytes), not shown]"));
     }
 
-    /// Structured content is shown unless the text says the same.
+    /// Structured content is shown unless the parts say the same. Data that is in a part is not repeated.
     fn structured(&mut self, structured: &'a RawValue) {
         let theirs = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Theirs(text) => Some(*text),
             Piece::Described(_) | Piece::Json(_) => None,
         });
         let texts: Vec<Token<'a>> = theirs.collect();
-        if is_said_by(&texts, structured) {
+        let parts = self.parts.take().unwrap_or_default();
+        let repeats = Repeats::of(&parts);
+        let short = repeats.taken_out(structured.get());
+        let said = Said { texts: &texts, parts: &parts, repeats: &repeats };
+        if said.covers(structured.get(), &short) {
             return;
         }
         if !self.pieces.is_empty() {
             self.describe("[structured content]".to_owned());
         }
-        self.pieces.push(Piece::Json(without_needless_escapes(structured.get())));
+        self.pieces.push(Piece::Json(match short {
+            Cow::Borrowed(json) => without_needless_escapes(json),
+            Cow::Owned(json) => {
+                let plain = match without_needless_escapes(&json) {
+                    Cow::Owned(plain) => Some(plain),
+                    Cow::Borrowed(_) => None,
+                };
+                Cow::Owned(plain.unwrap_or(json))
+            }
+        }));
     }
 
     /// Joins the text: borrowed if it is one piece without escapes.

@@ -12,6 +12,7 @@ mod failure;
 mod gather;
 mod parts;
 mod present;
+mod repeats;
 mod structured;
 mod text;
 

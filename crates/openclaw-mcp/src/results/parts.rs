@@ -136,6 +136,22 @@ impl<'a> Part<'a> {
         serde_json::from_str(raw.get()).ok()
     }
 
+    /// A text by the name that it has in JSON.
+    pub(super) fn member(&self, name: &str) -> Option<Token<'a>> {
+        match name {
+            "type" => self.kind(),
+            "text" => self.text(),
+            "data" => self.data(),
+            "blob" => self.blob(),
+            "mimeType" => self.mime_type(),
+            "uri" => self.uri(),
+            "name" => self.name(),
+            "title" => self.title(),
+            "description" => self.description(),
+            _ => None,
+        }
+    }
+
     /// The resource inside.
     pub(super) fn resource(&self) -> Option<Self> {
         Self::read(self.resource?)

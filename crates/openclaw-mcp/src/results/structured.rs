@@ -1,39 +1,102 @@
-//! Whether the text of an answer already says what its structured content says.
+//! Whether the parts of an answer already say what its structured content says.
 //!
 //! Servers are asked to put their structured content into a text as well, for clients that know only
-//! text. Shown twice it would cost twice.
+//! text; some put the parts into their structured content. Shown twice it would cost twice.
 
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
+use super::parts::Part;
+use super::repeats::Repeats;
 use super::text::Token;
 
 /// Larger content is compared as it stands, and not by its meaning.
 const MAX_COMPARED: usize = 256 * 1024;
+/// Parts that are shown, or passed on, or described.
+const KNOWN: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
+/// About a part, and shown of none.
+const UNSEEN: [&str; 2] = ["annotations", "_meta"];
 
-/// Whether the texts say the same as the structured content: as a whole, or as its only member (which
-/// is put around what is no object), or one by one as that member's items.
-pub(super) fn is_said_by(texts: &[Token<'_>], structured: &RawValue) -> bool {
-    if let [text] = texts {
-        let text = text.decode();
-        if tokens(&text).eq(tokens(structured.get())) {
+/// What a part is about: who says nothing of it says something else.
+const MAIN: [&str; 5] = ["text", "data", "blob", "uri", "resource"];
+
+/// What is in an answer besides its structured content.
+pub(super) struct Said<'s, 'a> {
+    /// Its texts, those inside of resources among them.
+    pub(super) texts: &'s [Token<'a>],
+    /// All its parts; none for one that cannot be read.
+    pub(super) parts: &'s [Option<Part<'a>>],
+    /// The data of its parts.
+    pub(super) repeats: &'s Repeats<'a>,
+}
+
+impl Said<'_, '_> {
+    /// Whether it says the same as the structured content (in short: without data that it repeats): as a
+    /// whole, or as its only member (which is put around what is no object), or one by one as that
+    /// member's items.
+    pub(super) fn covers(&self, structured: &str, short: &str) -> bool {
+        if let [text] = self.texts
+            && tokens(&text.decode()).eq(tokens(structured))
+        {
             return true;
         }
+        let weight = self.texts.iter().map(|text| text.max_len()).sum::<usize>();
+        if short.len().max(weight) > MAX_COMPARED {
+            return false;
+        }
+        let Ok(structured) = serde_json::from_str::<Value>(short) else { return false };
+        let inner = structured.as_object().filter(|members| members.len() == 1);
+        let inner = inner.and_then(|members| members.values().next());
+        let is_said = |value: &Value| match (self.texts, self.parts) {
+            ([text], _) if says(*text, value) => true,
+            (_, [Some(part)]) => self.is_in(part, value),
+            _ => false,
+        };
+        if is_said(&structured) || inner.is_some_and(is_said) {
+            return true;
+        }
+        let Some(items) = inner.and_then(Value::as_array) else { return false };
+        let (texts, parts) = (self.texts.iter(), self.parts.iter());
+        let is_each_in = |(part, item): (&Option<Part<'_>>, _)| {
+            part.as_ref().is_some_and(|part| self.is_in(part, item))
+        };
+        items.len() == texts.len() && texts.zip(items).all(|(text, item)| says(*text, item))
+            || items.len() == parts.len() && parts.zip(items).all(is_each_in)
     }
-    let weight = texts.iter().map(|text| text.max_len()).sum::<usize>();
-    if structured.get().len().max(weight) > MAX_COMPARED {
-        return false;
+
+    /// Whether a part says all that the value says.
+    fn is_in(&self, part: &Part<'_>, value: &Value) -> bool {
+        let is_known = part.kind().is_some_and(|kind| KNOWN.contains(&&*kind.decode()));
+        is_known
+            && match value {
+                Value::Object(members) => {
+                    MAIN.iter().any(|name| members.contains_key(*name))
+                        && self.are_in(part, members)
+                }
+                value => {
+                    part.text().is_some_and(|text| says(text, value))
+                        || self.is_token(part.data(), value)
+                        || self.is_token(part.resource().and_then(|it| it.blob()), value)
+                }
+            }
     }
-    let Ok(structured) = serde_json::from_str::<Value>(structured.get()) else { return false };
-    let inner = structured.as_object().filter(|members| members.len() == 1);
-    let inner = inner.and_then(|members| members.values().next());
-    match texts {
-        [text] if says(*text, &structured) => true,
-        [text] if inner.is_some_and(|inner| says(*text, inner)) => true,
-        _ => inner.and_then(Value::as_array).is_some_and(|items| {
-            items.len() == texts.len()
-                && texts.iter().zip(items).all(|(text, item)| says(*text, item))
-        }),
+
+    fn are_in(&self, part: &Part<'_>, members: &Map<String, Value>) -> bool {
+        let is_seen = |name: &str, value: &Value| !value.is_null() && !UNSEEN.contains(&name);
+        members.iter().filter(|(name, value)| is_seen(name, value)).all(|(name, value)| {
+            match (name.as_str(), value) {
+                ("resource", Value::Object(inner)) => {
+                    part.resource().is_some_and(|part| self.are_in(&part, inner))
+                }
+                (name, value) => self.is_token(part.member(name), value),
+            }
+        })
+    }
+
+    /// Whether a text of a part is the value, or what stands in its place.
+    fn is_token(&self, token: Option<Token<'_>>, value: &Value) -> bool {
+        let (Some(token), Some(value)) = (token, value.as_str()) else { return false };
+        let token = token.decode();
+        *token == *value || self.repeats.named(&token).is_some_and(|name| name == *value)
     }
 }
 
@@ -61,14 +124,23 @@ fn tokens(json: &str) -> impl Iterator<Item = u8> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn said(texts: &[&str], structured: &str) -> bool {
-        let raw = |json: String| RawValue::from_string(json).unwrap();
-        let texts: Vec<_> =
-            texts.iter().map(|text| raw(serde_json::to_string(text).unwrap())).collect();
-        let texts: Vec<_> = texts.iter().map(|text| Token::of(text).unwrap()).collect();
-        is_said_by(&texts, &raw(structured.to_owned()))
+        let part = |text: &&str| json!({ "type": "text", "text": text });
+        said_by(&texts.iter().map(part).collect::<Vec<_>>(), structured)
+    }
+
+    fn said_by(parts: &[Value], structured: &str) -> bool {
+        let parts: Vec<String> = parts.iter().map(Value::to_string).collect();
+        let parts: Vec<Option<Part<'_>>> =
+            parts.iter().map(|part| serde_json::from_str(part).ok()).collect();
+        let texts: Vec<Token<'_>> = parts.iter().flatten().filter_map(Part::text).collect();
+        let repeats = Repeats::of(&parts);
+        let said = Said { texts: &texts, parts: &parts, repeats: &repeats };
+        said.covers(structured, &repeats.taken_out(structured))
     }
 
     #[test]
@@ -96,6 +168,44 @@ mod tests {
             (&["one"], r#"{"result":["one","two"]}"#),
         ] {
             assert!(!said(texts, structured), "{structured}");
+        }
+    }
+
+    #[test]
+    fn parts_of_every_kind_are_the_same_as_themselves() {
+        let data = "iVBORw0KGgo".repeat(50_000);
+        let image = json!({ "type": "image", "data": data, "mimeType": "image/png" });
+        let zip = json!({ "uri": "a:b", "mimeType": "application/zip", "blob": data });
+        let zip = json!({ "type": "resource", "resource": zip });
+        let text = json!({ "type": "text", "text": "Here." });
+        for (parts, structured) in [
+            (vec![&image], json!({ "content": [image] })),
+            (vec![&image], image.clone()),
+            (vec![&image], json!({ "result": image })),
+            (vec![&image], json!({ "image": data })),
+            (vec![&zip], json!({ "file": data })),
+            (vec![&image], json!({ "mimeType": "image/png", "data": data, "_meta": { "a": 1 } })),
+            (vec![&text, &image, &zip], json!({ "content": [text, image, zip] })),
+            (vec![&text, &image], json!({ "result": ["Here.", image] })),
+        ] {
+            let parts: Vec<Value> = parts.into_iter().cloned().collect();
+            assert!(said_by(&parts, &structured.to_string()));
+        }
+    }
+
+    #[test]
+    fn parts_and_more_are_not_the_same() {
+        let image = json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" });
+        let video = json!({ "type": "video", "data": "AAAA" });
+        for (part, structured) in [
+            (&image, json!({ "content": [image], "width": 3 })),
+            (&image, json!({ "content": [image, image] })),
+            (&image, json!({ "type": "image", "data": "AAAA", "alt": "a cat" })),
+            (&image, json!({ "data": "AAAB" })),
+            (&image, json!({ "type": "image" })),
+            (&video, json!({ "content": [video] })),
+        ] {
+            assert!(!said_by(std::slice::from_ref(part), &structured.to_string()), "{structured}");
         }
     }
 }

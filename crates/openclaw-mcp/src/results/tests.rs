@@ -153,6 +153,25 @@ fn structured_content_is_shown_only_if_the_text_does_not_say_it() {
 }
 
 #[test]
+fn data_of_a_part_is_not_repeated_as_text() {
+    let picture = format!("{PNG}{}", "A".repeat(300_000));
+    let picture = picture.replace('=', "A");
+    let part = json!({"type": "image", "data": picture, "mimeType": "image/png"});
+    let mirrored = of(&json!({"content": [part], "structuredContent": {"content": [part]}}));
+    assert_eq!(texts(&mirrored).len(), 1, "only that there is a picture");
+    assert!(!mirrored.text().contains(PNG.trim_end_matches('=')));
+    let json = json!({"content": [part], "structuredContent": {"image": picture, "width": 3}});
+    let limits = ResultLimits { everything: true, ..ResultLimits::default() };
+    let more = outcome(raw(&json), ORIGIN, limits, None, Duration::ZERO);
+    assert_eq!(
+        inside(texts(&more)[0]),
+        r#"{"image":"[the data of part 1, not repeated]","width":3}"#
+    );
+    let kept = more.details.structured.as_deref().map(RawValue::get);
+    assert_eq!(kept, Some(&*json["structuredContent"].to_string()), "programs get it whole");
+}
+
+#[test]
 fn an_error_of_the_tool_stays_one() {
     let outcome =
         of(&json!({"content": [{"type": "text", "text": "No such file."}], "isError": true}));

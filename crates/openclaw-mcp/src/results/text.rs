@@ -15,6 +15,11 @@ impl<'a> Token<'a> {
         value.get().strip_prefix('"')?.strip_suffix('"').map(Self)
     }
 
+    /// What stands between the quotes of a string.
+    pub(super) fn bare(inside: &'a str) -> Self {
+        Self(inside)
+    }
+
     /// Bytes that the text takes at most.
     pub(super) fn max_len(self) -> usize {
         self.0.len()
