@@ -101,7 +101,8 @@ impl Output {
     /// Data for programs. What is raw JSON in it stays as it is.
     pub(crate) fn data(&mut self, data: &impl Serialize) {
         match serde_json::to_string_pretty(data) {
-            Ok(text) => self.line(text),
+            Ok(text) if io::stdout().is_terminal() => self.line(text),
+            Ok(text) => self.passed(&format!("{text}\n")),
             Err(error) => self.problem(&format!("this cannot be written as JSON: {error}"), None),
         }
     }
@@ -112,10 +113,19 @@ impl Output {
             let text = text.replace("\r\n", "\n").replace('\t', "    ");
             self.raw(printable(&text).as_bytes());
         } else {
-            self.raw(text.as_bytes());
+            self.passed(text);
         }
         if !text.ends_with('\n') {
             self.raw(b"\n");
+        }
+    }
+
+    /// Text for whoever reads a pipe or a file, byte for byte: what takes our colours out would take
+    /// theirs, too.
+    fn passed(&mut self, text: &str) {
+        self.flush();
+        if self.failed.is_none() {
+            self.failed = io::stdout().write_all(text.as_bytes()).err();
         }
     }
 
@@ -153,6 +163,16 @@ impl Output {
             }
             self.value(&value);
         }
+        self.problem_beside(message, hint, last_words);
+    }
+
+    /// The same where a result is on stdout: for people only.
+    pub(crate) fn problem_beside(
+        &mut self,
+        message: &str,
+        hint: Option<&str>,
+        last_words: &[String],
+    ) {
         let message = wrapped("error: ", message);
         let mut stderr = anstream::stderr().lock();
         let _ = writeln!(stderr, "{ERROR}error{ERROR:#}: {message}");

@@ -11,6 +11,7 @@ use super::parts::{Bounded, CallResult, Message, Part, PromptResult, ReadResult}
 use super::repeats::Repeats;
 use super::structured::Said;
 use super::text::{Token, without_needless_escapes};
+use super::unshown;
 
 /// More pictures and sounds than this are only described.
 const MAX_MEDIA: usize = 20;
@@ -173,17 +174,13 @@ impl<'a> Gathered<'a> {
 
     fn media(&mut self, kind: MediaKind, mime_type: Option<Token<'a>>, data: Option<Token<'a>>) {
         let declared = mime_type.map(Token::decode).unwrap_or_default();
-        let not_shown = |why: String| {
-            let declared = clean_line(Untrusted::new(&declared), MAX_SHOWN);
-            let size = data.map_or(0, Token::max_len) / 4 * 3;
-            format!("[{} ({declared}, about {size} bytes), not shown: {why}]", kind.words())
-        };
-        if self.rest.media.len() >= MAX_MEDIA {
-            self.keep(None, &declared, data);
-            return self.describe(not_shown("there are too many".to_owned()));
-        }
         let decoded = data.map(Token::decode).unwrap_or_default();
-        match check_media(kind, &declared, &decoded, kind.max_bytes()) {
+        let checked = match self.rest.media.len() {
+            ..MAX_MEDIA => check_media(kind, &declared, &decoded, kind.max_bytes())
+                .map_err(|why| why.to_string()),
+            _ => Err("there are too many".to_owned()),
+        };
+        match checked {
             Ok(mime_type) => {
                 let (mime_type, data) = (mime_type.to_owned(), decoded.into_owned());
                 self.rest.media.push(match kind {
@@ -192,18 +189,19 @@ impl<'a> Gathered<'a> {
                 });
             }
             Err(why) => {
-                self.keep(None, &declared, data);
-                self.describe(not_shown(why.to_string()));
+                let declared = clean_line(Untrusted::new(&declared), MAX_SHOWN);
+                self.describe(unshown::media(kind, &declared, decoded.len(), &why));
+                if data.is_some() {
+                    self.keep(None, declared, decoded);
+                }
             }
         }
     }
 
     /// Keeps what no model takes, if that is wanted.
-    fn keep(&mut self, uri: Option<String>, mime_type: &str, data: Option<Token<'a>>) {
-        if let Some(data) = data.filter(|_| self.everything) {
-            let mime_type = clean_line(Untrusted::new(mime_type), MAX_SHOWN);
-            let data = data.decode().into_owned();
-            self.rest.blobs.push(Blob { uri, mime_type, data });
+    fn keep(&mut self, uri: Option<String>, mime_type: String, data: Cow<'a, str>) {
+        if self.everything {
+            self.rest.blobs.push(Blob { uri, mime_type, data: data.into_owned() });
         }
     }
 
@@ -240,9 +238,9 @@ impl<'a> Gathered<'a> {
         if let Some(kind) = MediaKind::of(&mime_type) {
             return self.media(kind, part.mime_type(), Some(blob));
         }
-        self.keep(Some(uri.clone()), &mime_type, Some(blob));
-        let size = blob.max_len() / 4 * 3;
-        self.describe(format!("[resource {uri} ({mime_type}, about {size} bytes), not shown]"));
+        let data = blob.decode();
+        self.describe(unshown::file(&uri, &mime_type, data.len()));
+        self.keep(Some(uri), mime_type, data);
     }
 
     /// Structured content is shown unless the parts say the same. Data that is in a part is not repeated.

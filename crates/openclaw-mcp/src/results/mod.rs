@@ -15,8 +15,10 @@ mod present;
 mod repeats;
 mod structured;
 mod text;
+mod unshown;
 
 pub use failure::{call_failed, failure, failure_with};
+pub use unshown::stands_for;
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -5,7 +5,8 @@ use std::fs;
 use openclaw_testkit::{Odd, Script, Tool};
 use serde_json::{Value, json};
 
-use crate::support::Place;
+use crate::beside::gateway;
+use crate::support::{Place, at_a_terminal};
 
 /// A server with one tool that answers with a file, and one with a value.
 fn place() -> Place {
@@ -62,6 +63,134 @@ fn what_is_damaged_is_not_offered_as_a_file() {
         assert!(!stderr.contains("-o FILE"), "{tool}: {stderr}");
         assert!(format!("{stdout}{stderr}").contains("damaged"), "{tool}: {stdout}{stderr}");
     }
+}
+
+/// Files, a damaged one among them, beside a text; and a text by itself.
+fn mixed() -> Place {
+    let blob = |uri: &str, blob: &str| {
+        let resource = json!({ "uri": uri, "mimeType": "application/zip", "blob": blob });
+        json!({ "type": "resource", "resource": resource })
+    };
+    let content = json!([
+        blob("test://1", "UEsDBA=="), blob("test://2", "***"), { "type": "text", "text": "Done." },
+        blob("test://3", "UEsDBA=="),
+    ]);
+    let text = json!([{ "type": "text", "text": "Deleted." }]);
+    Place::new(&[(
+        "test",
+        &Script::new().tools([
+            Tool::new("files").result(&json!({ "content": content })),
+            Tool::new("text").result(&json!({ "content": text })),
+        ]),
+    )])
+}
+
+#[test]
+fn where_nothing_can_be_written_nothing_is_called() {
+    let place = Place::new(&[("test", &Script::new())]);
+    fs::write(place.path("file"), "").unwrap();
+    for verb in
+        [&["call", "test", "count"][..], &["read", "test", "a:b"], &["prompt", "test", "greet"]]
+    {
+        for (option, target, words) in [
+            ("-o", "none/x.png", "there is no folder none"),
+            ("-o", ".", "--save FOLDER"),
+            ("-o", "-", "without `-o`"),
+            ("--save", "file", "is no folder"),
+        ] {
+            let args = [&["mcp"], verb, &[option, target]].concat();
+            let (exit, stdout, stderr) = place.said(&args);
+            assert_eq!((exit, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
+            assert!(stderr.contains(words), "{args:?}: {stderr}");
+        }
+    }
+    assert!(!place.path("-").exists());
+    let (_, _, stderr) = place.said(&["mcp", "logs", "test"]);
+    assert!(stderr.contains("has not been started yet"), "{stderr}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_shown() {
+    let place = mixed();
+    let too_long = "x".repeat(300);
+    let assert_shown = |beside: &str| {
+        let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "text", "-o", &too_long]);
+        assert_eq!((exit, stdout.as_str()), (1, "Deleted.\n"), "{beside}: {stderr}");
+        assert!(stderr.contains("no file can have that name"), "{beside}: {stderr}");
+        let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "files", "-o", "one"]);
+        assert_eq!((exit, stdout.as_str()), (1, "Done.\n"), "{beside}: {stderr}");
+        assert!(stderr.contains("3 files") && stderr.contains("--save FOLDER"), "{stderr}");
+        assert!(!place.path("one").exists());
+    };
+    assert_shown("alone");
+    let _running = gateway(&place);
+    assert_shown("through a gateway");
+}
+
+#[test]
+fn what_can_be_saved_is_saved_and_named_beside_what_cannot() {
+    let place = mixed();
+    let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "files", "--save", "out"]);
+    assert_eq!((exit, stdout.as_str()), (1, "Done.\n"), "{stderr}");
+    for name in ["test-files-1.zip", "test-files-2.zip"] {
+        assert_eq!(fs::read(place.path("out").join(name)).unwrap(), b"PK\x03\x04");
+        assert!(stderr.contains(name), "{stderr}");
+    }
+    assert!(stderr.contains("its data is damaged") && !stderr.contains("symbol"), "{stderr}");
+    let call = ["mcp", "call", "test", "files", "--save", "out", "--json"];
+    let (exit, stdout, _) = place.said(&call);
+    assert_eq!(exit, 1);
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    let blobs: Vec<&Value> =
+        answer["content"].as_array().unwrap().iter().filter(|it| it["type"] == "blob").collect();
+    let is_file: Vec<bool> = blobs.iter().map(|it| it["file"].is_string()).collect();
+    assert_eq!(is_file, [true, false, true], "{answer}");
+    assert_eq!(blobs[1]["data"], "***");
+    assert!(answer["problems"][0].as_str().unwrap().contains("damaged"), "{answer}");
+}
+
+#[test]
+fn stdout_holds_what_the_server_said_and_nothing_of_ours() {
+    let place = place();
+    let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "archive"]);
+    assert_eq!((exit, stdout.as_str()), (0, ""), "{stderr}");
+    assert!(stderr.contains("test://a.zip") && stderr.contains("is not shown"), "{stderr}");
+    for target in [["-o", "it"], ["--save", "out"]] {
+        let args = [&["mcp", "call", "test", "archive"], &target[..]].concat();
+        let (exit, stdout, stderr) = place.said(&args);
+        assert_eq!((exit, stdout.as_str()), (0, ""), "{stderr}");
+        assert!(stderr.contains("saved to") && !stderr.contains("not shown"), "{stderr}");
+    }
+    let (_, stdout, stderr) = mixed().said(&["mcp", "call", "test", "files"]);
+    assert_eq!(stdout, "Done.\n", "{stderr}");
+    let (_, stdout, _) = place.said(&["mcp", "call", "test", "archive", "--raw"]);
+    assert!(stdout.contains("[resource test://a.zip"), "a model is told: {stdout}");
+}
+
+#[test]
+fn text_goes_into_a_pipe_as_it_is_and_commands_no_terminal() {
+    let text = "\u{1b}[31mred\u{1b}[0m \u{7f}\u{1b}]0;title\u{7}\r\nend\n";
+    let content = json!({ "content": [{ "type": "text", "text": text }] });
+    let place = Place::new(&[("test", &Script::new().tools([Tool::new("red").result(&content)]))]);
+    let output = place.run(&["mcp", "call", "test", "red"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
+    let (exit, shown) = at_a_terminal(&place, "nothing", "", &["mcp", "call", "test", "red"]);
+    assert!(exit == 0 && shown.contains("\\u{1b}[31mred"), "{shown}");
+    assert!(!shown.contains("\u{1b}[31m") && !shown.contains("\u{1b}]0;"), "{shown}");
+}
+
+#[test]
+fn a_picture_is_not_repeated_as_text() {
+    let data = format!("iVBORw0KGgo{}", "A".repeat(100_001));
+    let image = json!({ "type": "image", "mimeType": "image/png", "data": data });
+    let result = json!({ "content": [image], "structuredContent": { "content": [image] } });
+    let place = Place::new(&[("test", &Script::new().tools([Tool::new("see").result(&result)]))]);
+    let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "see"]);
+    assert_eq!((exit, stdout.as_str()), (0, ""), "{stderr}");
+    assert!(stderr.contains("image/png, about"), "{stderr}");
+    let (_, stdout, _) = place.said(&["mcp", "call", "test", "see", "--json"]);
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(answer["structuredContent"], result["structuredContent"]);
 }
 
 #[test]

@@ -1,40 +1,52 @@
 //! What a server answers, for people and programs: text on stdout, everything about it on stderr.
 
-use std::path::Path;
+use std::borrow::Cow;
 
+use openclaw_mcp::results::stands_for;
 use openclaw_protocol::mcp::{Details, Failure, Outcome, Part};
+use serde::Serialize;
 
-use super::save::{Saved, is_whole, save, save_as};
+use super::save::{self, Saved, Unsaved, is_whole, save, save_as, save_text};
 use crate::cli::ShowArgs;
 use crate::exit::Exit;
-use crate::output::{Output, plural};
+use crate::output::Output;
 
-/// Shows an outcome; the exit code says how it went.
+/// Whether an answer can be written where it is wanted. It is asked before there is one.
+///
+/// # Errors
+/// It cannot, and that has been told.
+pub(super) fn check(args: &ShowArgs, output: &mut Output) -> Result<(), Exit> {
+    save::check(args).map_err(|problem| {
+        output.problem(&problem.message, problem.hint);
+        Exit::Usage
+    })
+}
+
+/// Shows an outcome; the exit code says how it went. It is shown, too, where it cannot be written.
 pub(super) fn show(outcome: &Outcome, what: &str, args: &ShowArgs, output: &mut Output) -> Exit {
-    let exit = exit(outcome);
-    let saved = match save_parts(outcome, args) {
-        Ok(saved) => saved,
-        Err((problem, hint)) => {
-            output.problem(&problem, hint);
-            return Exit::Failed;
-        }
-    };
+    let saved = save_parts(outcome, args);
     if output.json {
         output.data(&with_files(outcome, &saved));
-        return exit;
+    } else {
+        if args.raw {
+            output.outside(&texts(outcome).join("\n"));
+        } else if outcome.is_error {
+            tell_failure(outcome, what, output);
+        } else if !saved.is_text {
+            show_parts(outcome, output);
+        }
+        tell_saved(outcome, &saved, output);
     }
-    if args.raw {
-        output.outside(&texts(outcome).join("\n"));
-    } else if outcome.is_error {
-        tell_failure(outcome, what, output);
-    } else if !saved.is_text {
-        show_parts(outcome, output);
+    for Unsaved { message, hint } in &saved.problems {
+        output.problem_beside(message, *hint, &[]);
     }
-    tell_saved(outcome, &saved, output);
-    if !args.raw {
+    if !args.raw && !output.json {
         tell_details(&outcome.details, output);
     }
-    exit
+    match exit(outcome) {
+        Exit::Ok if !saved.problems.is_empty() => Exit::Failed,
+        exit => exit,
+    }
 }
 
 fn exit(outcome: &Outcome) -> Exit {
@@ -63,11 +75,32 @@ fn texts(outcome: &Outcome) -> Vec<&str> {
 fn show_parts(outcome: &Outcome, output: &mut Output) {
     for part in &outcome.content {
         match part {
-            Part::Text { text, untrusted: true } => output.outside(text),
+            Part::Text { text, untrusted: true } => {
+                if let Some(text) = theirs(text, outcome) {
+                    output.outside(&text);
+                }
+            }
             Part::Text { text, untrusted: false } => output.note(text),
             Part::Image { .. } | Part::Audio { .. } | Part::Blob { .. } => {}
         }
     }
+}
+
+/// A text without our words for what is beside it; none if there is nothing else.
+fn theirs<'a>(text: &'a str, outcome: &Outcome) -> Option<Cow<'a, str>> {
+    let mut blobs: Vec<Binary<'_>> = binaries(outcome).filter(|it| it.is_blob).collect();
+    if blobs.is_empty() {
+        return Some(Cow::Borrowed(text));
+    }
+    // Each has one line, so another that looks the same stays.
+    let is_theirs = |line: &&str| {
+        let ours = line
+            .starts_with('[')
+            .then(|| blobs.iter().position(|it| stands_for(line, it.uri, it.mime_type, it.data)));
+        ours.flatten().map(|at| blobs.remove(at)).is_none()
+    };
+    let lines: Vec<&str> = text.split('\n').filter(is_theirs).collect();
+    (!lines.is_empty()).then(|| Cow::Owned(lines.join("\n")))
 }
 
 fn tell_failure(outcome: &Outcome, what: &str, output: &mut Output) {
@@ -87,21 +120,22 @@ fn tell_failure(outcome: &Outcome, what: &str, output: &mut Output) {
 }
 
 fn tell_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
-    for file in &saved.files {
-        output.note(&format!("{} saved to {}", file.mime_type, file.path.display()));
+    for file in saved.files.iter().flatten() {
+        output.note(&format!("{} saved to {}", save::named(&file.mime_type), file.path.display()));
     }
-    if !saved.files.is_empty() {
+    if !saved.files.is_empty() || !saved.problems.is_empty() {
         return;
     }
-    for Binary { mime_type, data } in binaries(outcome) {
+    for Binary { uri, mime_type, data, .. } in binaries(outcome) {
         let bytes = data.len() / 4 * 3;
-        let kind = if mime_type.is_empty() { "something binary" } else { mime_type };
+        let kind = save::named(mime_type);
+        let from = uri.map(|uri| format!(" ({uri})")).unwrap_or_default();
         // What cannot be written is not offered.
         output.note(&match is_whole(data) {
             true => format!(
-                "{kind}, about {bytes} bytes, is not shown; `-o FILE` or `--save FOLDER` writes it"
+                "{kind}{from}, about {bytes} bytes, is not shown; `-o FILE` or `--save FOLDER` writes it"
             ),
-            false => format!("{kind} cannot be written to a file: its data is damaged"),
+            false => save::damaged(mime_type),
         });
     }
 }
@@ -115,6 +149,9 @@ fn tell_details(details: &Details, output: &mut Output) {
 
 /// Something in an answer that is no text.
 struct Binary<'a> {
+    /// Whether a model gets only words for it.
+    is_blob: bool,
+    uri: Option<&'a str>,
     mime_type: &'a str,
     /// In base64.
     data: &'a str,
@@ -122,50 +159,63 @@ struct Binary<'a> {
 
 /// Pictures and sounds first, in their order, then what no model takes.
 fn binaries(outcome: &Outcome) -> impl Iterator<Item = Binary<'_>> {
-    outcome.content.iter().filter_map(|part| match part {
-        Part::Text { .. } => None,
-        Part::Image { mime_type, data, .. }
-        | Part::Audio { mime_type, data, .. }
-        | Part::Blob { mime_type, data, .. } => {
-            Some(Binary { mime_type, data: data.as_deref().unwrap_or_default() })
-        }
+    outcome.content.iter().filter_map(|part| {
+        let (is_blob, uri, mime_type, data) = match part {
+            Part::Text { .. } => return None,
+            Part::Image { mime_type, data, .. } | Part::Audio { mime_type, data, .. } => {
+                (false, None, mime_type, data)
+            }
+            Part::Blob { uri, mime_type, data, .. } => (true, uri.as_deref(), mime_type, data),
+        };
+        Some(Binary { is_blob, uri, mime_type, data: data.as_deref().unwrap_or_default() })
     })
 }
 
-/// What was written to files.
+/// What was written to files, and what could not be.
 #[derive(Default)]
 struct SavedParts {
-    files: Vec<Saved>,
+    /// One for each thing that is no text, none for what was not written; or the text's.
+    files: Vec<Option<Saved>>,
     /// Whether the text is in a file, because there was nothing else.
     is_text: bool,
+    problems: Vec<Unsaved>,
 }
 
-fn save_parts(
-    outcome: &Outcome,
-    args: &ShowArgs,
-) -> Result<SavedParts, (String, Option<&'static str>)> {
-    let is_text = false;
+impl SavedParts {
+    fn add(&mut self, saved: Result<Saved, Unsaved>) {
+        match saved {
+            Ok(saved) => self.files.push(Some(saved)),
+            Err(problem) => {
+                self.files.push(None);
+                // The same folder is told once.
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
+            }
+        }
+    }
+}
+
+fn save_parts(outcome: &Outcome, args: &ShowArgs) -> SavedParts {
+    let mut parts = SavedParts::default();
     if let Some(folder) = &args.save {
         let stem = stem(&outcome.details);
-        let files = binaries(outcome).map(|it| save(folder, &stem, it.mime_type, it.data));
-        let files: Result<_, String> = files.collect();
-        return Ok(SavedParts { files: files.map_err(|problem| (problem, None))?, is_text });
-    }
-    let Some(file) = args.output.as_deref().filter(|_| !outcome.is_error) else {
-        return Ok(SavedParts::default());
-    };
-    let all: Vec<Binary<'_>> = binaries(outcome).collect();
-    match &all[..] {
-        [] => save_text(outcome, file).map_err(|problem| (problem, None)),
-        [only] => {
-            let saved = save_as(file, only.mime_type, only.data);
-            Ok(SavedParts { files: vec![saved.map_err(|problem| (problem, None))?], is_text })
+        for it in binaries(outcome) {
+            parts.add(save(folder, &stem, it.mime_type, it.data));
         }
-        more => {
-            let problem = format!("the answer holds {}, and not one", plural(more.len(), "file"));
-            Err((problem, Some("`--save FOLDER` writes them all")))
+    } else if let Some(file) = args.output.as_deref().filter(|_| !outcome.is_error) {
+        let all: Vec<Binary<'_>> = binaries(outcome).collect();
+        match &all[..] {
+            [] => {
+                let saved = save_text(file, &text_of(outcome));
+                parts.is_text = saved.is_ok();
+                parts.add(saved);
+            }
+            [only] => parts.add(save_as(file, only.mime_type, only.data)),
+            more => parts.problems.push(Unsaved::too_many(more.len(), file)),
         }
     }
+    parts
 }
 
 fn stem(details: &Details) -> String {
@@ -173,31 +223,39 @@ fn stem(details: &Details) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("-")
 }
 
-fn save_text(outcome: &Outcome, file: &Path) -> Result<SavedParts, String> {
+/// All text from outside.
+fn text_of(outcome: &Outcome) -> String {
     let texts = outcome.content.iter().filter_map(|part| match part {
         Part::Text { text, untrusted: true } => Some(text.as_str()),
         _ => None,
     });
-    let text = texts.collect::<Vec<_>>().join("\n");
-    std::fs::write(file, text)
-        .map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
-    let saved = Saved { mime_type: "text".to_owned(), path: file.to_owned() };
-    Ok(SavedParts { files: vec![saved], is_text: true })
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// An outcome for programs.
+#[derive(Serialize)]
+struct WithFiles<'a> {
+    #[serde(flatten)]
+    outcome: Outcome,
+    /// What could not be written, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<&'a str>,
 }
 
 /// The same, with the names of files in the place of what was written to them.
-fn with_files(outcome: &Outcome, saved: &SavedParts) -> Outcome {
+fn with_files<'a>(outcome: &Outcome, saved: &'a SavedParts) -> WithFiles<'a> {
     let mut outcome = outcome.clone();
     let mut files = saved.files.iter().filter(|_| !saved.is_text);
     for part in &mut outcome.content {
         if let Part::Image { file, data, .. }
         | Part::Audio { file, data, .. }
         | Part::Blob { file, data, .. } = part
-            && let Some(saved) = files.next()
+            && let Some(Some(saved)) = files.next()
         {
             *file = Some(saved.path.to_string_lossy().into_owned());
             *data = None;
         }
     }
-    outcome
+    let problems = saved.problems.iter().map(|it| it.message.as_str()).collect();
+    WithFiles { outcome, problems }
 }

@@ -32,6 +32,9 @@ const NAME_CHARS: usize = 100;
 const DESCRIPTION_CHARS: usize = 2_000;
 
 pub(super) fn call(args: &CallArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+    if let Err(exit) = answer::check(&args.show, output) {
+        return exit;
+    }
     // Before anything starts: nothing else happens while somebody types.
     let is_piped = args.rest.last().is_some_and(|word| word == "-");
     let stdin = is_piped.then(|| arguments::read_text(std::io::stdin().lock()));

@@ -193,6 +193,9 @@ fn in_ms(time: Duration) -> u64 {
 }
 
 pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+    if let Err(exit) = answer::check(&args.show, output) {
+        return exit;
+    }
     let params = ReadParams {
         agent_id: args.whose.agent.clone(),
         server: args.server.clone(),
@@ -227,6 +230,9 @@ pub(super) fn prompt(
     edge: &Edge,
     output: &mut Output,
 ) -> Exit {
+    if let Err(exit) = answer::check(&args.show, output) {
+        return exit;
+    }
     let arguments = match arguments::texts(&args.arguments) {
         Ok(arguments) => arguments,
         Err(problem) => {

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::cli::ShowArgs;
+use crate::output::plural;
+
 /// How many files of one name there may be.
 const MAX_TWINS: usize = 10_000;
 /// How long a name may be.
@@ -20,6 +23,63 @@ pub(super) struct Saved {
     pub(super) path: PathBuf,
 }
 
+/// Why something was not written, and perhaps a way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unsaved {
+    pub(super) message: String,
+    pub(super) hint: Option<&'static str>,
+}
+
+impl Unsaved {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    pub(super) fn hint(self, hint: &'static str) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+
+    fn in_file(file: &Path, error: &io::Error) -> Self {
+        Self::new(format!("{} cannot be written: {}", file.display(), reason(error)))
+    }
+
+    /// There are too many for one file.
+    pub(super) fn too_many(count: usize, file: &Path) -> Self {
+        let (files, file) = (plural(count, "file"), file.display());
+        Self::new(format!("the answer holds {files}, and not one: {file} is not written"))
+            .hint("`--save FOLDER` writes them all")
+    }
+}
+
+/// Whether there is a place for what is to be written. It is looked at before anything is called: then
+/// nothing is lost.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn check(args: &ShowArgs) -> Result<(), Unsaved> {
+    if let Some(folder) = &args.save
+        && let Some(there) = folder.ancestors().find(|it| it.exists() && !it.is_dir())
+    {
+        let words = format!("{} is no folder, and nothing can be saved in it", there.display());
+        return Err(Unsaved::new(words).hint("`-o FILE` writes to a file"));
+    }
+    let Some(file) = &args.output else { return Ok(()) };
+    if file.as_os_str() == "-" {
+        let words = "`-o` takes the name of a file, and `-` is none";
+        return Err(Unsaved::new(words).hint("without `-o`, text goes to stdout"));
+    }
+    if file.is_dir() {
+        let words = format!("{} is a folder, and no file", file.display());
+        return Err(Unsaved::new(words).hint("`--save FOLDER` writes into a folder"));
+    }
+    match file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        Some(folder) if folder.exists() => Err(format!("{} is no folder", folder.display())),
+        Some(folder) => Err(format!("there is no folder {}", folder.display())),
+        None => Ok(()),
+    }
+    .map_err(|why| Unsaved::new(format!("{} cannot be written: {why}", file.display())))
+}
+
 /// Writes what is given in base64 into a folder.
 ///
 /// # Errors
@@ -29,34 +89,71 @@ pub(super) fn save(
     stem: &str,
     mime_type: &str,
     data: &str,
-) -> Result<Saved, String> {
-    let bytes = decoded(data)?;
+) -> Result<Saved, Unsaved> {
+    let bytes = decoded(mime_type, data)?;
     DirBuilder::new()
         .recursive(true)
         .create(folder)
         .and_then(|()| write_new(folder, &harmless(stem), ending(mime_type), &bytes))
         .map(|path| Saved { mime_type: mime_type.to_owned(), path })
-        .map_err(|error| format!("nothing can be saved in {}: {error}", folder.display()))
+        .map_err(|error| {
+            let (folder, why) = (folder.display(), reason(&error));
+            Unsaved::new(format!("nothing can be saved in {folder}: {why}"))
+        })
 }
 
 /// Writes what is given in base64 to the file that somebody named, be there one or not.
 ///
 /// # Errors
 /// Why that cannot be.
-pub(super) fn save_as(file: &Path, mime_type: &str, data: &str) -> Result<Saved, String> {
-    let bytes = decoded(data)?;
+pub(super) fn save_as(file: &Path, mime_type: &str, data: &str) -> Result<Saved, Unsaved> {
+    let bytes = decoded(mime_type, data)?;
     std::fs::write(file, bytes)
         .map(|()| Saved { mime_type: mime_type.to_owned(), path: file.to_owned() })
-        .map_err(|error| format!("{} cannot be written: {error}", file.display()))
+        .map_err(|error| Unsaved::in_file(file, &error))
+}
+
+/// Writes a text to the file that somebody named.
+///
+/// # Errors
+/// Why that cannot be.
+pub(super) fn save_text(file: &Path, text: &str) -> Result<Saved, Unsaved> {
+    std::fs::write(file, text)
+        .map(|()| Saved { mime_type: "text".to_owned(), path: file.to_owned() })
+        .map_err(|error| Unsaved::in_file(file, &error))
 }
 
 /// Whether what is given in base64 can be written at all.
 pub(super) fn is_whole(data: &str) -> bool {
-    decoded(data).is_ok()
+    STANDARD.decode(data).is_ok()
 }
 
-fn decoded(data: &str) -> Result<Vec<u8>, String> {
-    STANDARD.decode(data).map_err(|error| format!("what the server sent is damaged: {error}"))
+fn decoded(mime_type: &str, data: &str) -> Result<Vec<u8>, Unsaved> {
+    STANDARD.decode(data).map_err(|_| Unsaved::new(damaged(mime_type)))
+}
+
+/// What is said about something that nobody can read.
+pub(super) fn damaged(mime_type: &str) -> String {
+    format!("{} cannot be written to a file: its data is damaged", named(mime_type))
+}
+
+/// What something is, where perhaps nobody says.
+pub(super) fn named(mime_type: &str) -> &str {
+    if mime_type.is_empty() { "something binary" } else { mime_type }
+}
+
+/// Why something cannot be written, in words of ours where there are better ones.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+        io::ErrorKind::PermissionDenied => "that is not allowed".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        io::ErrorKind::NotADirectory => "it is no folder".to_owned(),
+        io::ErrorKind::InvalidFilename => "no file can have that name".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "nothing can be written there".to_owned(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "there is no room".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 fn write_new(folder: &Path, stem: &str, ending: &str, bytes: &[u8]) -> io::Result<PathBuf> {
@@ -136,5 +233,29 @@ mod tests {
         let saved = save(folder.path(), "--", "application/x-sh", "aGk=").unwrap();
         assert_eq!(saved.path, folder.path().join("answer-1.bin"));
         assert!(save(folder.path(), "x", "image/png", "not base64!").is_err());
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_is_known_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        let said = |output: Option<PathBuf>, save: Option<PathBuf>| {
+            check(&ShowArgs { raw: false, save, output }).err().map(|it| it.message)
+        };
+        assert_eq!(said(Some("new".into()), None), None);
+        assert_eq!(said(Some(file.clone()), None), None);
+        assert_eq!(said(None, Some(folder.path().join("a/b"))), None);
+        for (output, save, words) in [
+            (Some("-".into()), None, "takes the name of a file"),
+            (Some(folder.path().to_owned()), None, "is a folder"),
+            (Some(folder.path().join("none/x")), None, "there is no folder"),
+            (Some(file.join("x")), None, "is no folder"),
+            (None, Some(file.clone()), "is no folder"),
+            (None, Some(file.join("x")), "is no folder"),
+        ] {
+            let message = said(output, save).unwrap_or_default();
+            assert!(message.contains(words), "{message}");
+        }
     }
 }
