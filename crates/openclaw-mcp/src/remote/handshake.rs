@@ -126,8 +126,12 @@ pub(super) async fn meet(
         if !may_be_otherwise(&error) {
             return Err(RemoteError::of(plan, way.step(), error));
         }
-        // Of several failures, that of the usual way says most.
-        if failed.as_ref().is_none_or(|(before, _)| *before == Way::Modern) {
+        // Of several failures, that of the usual way says most; unless it is not known there at all, and a
+        // stream was opened.
+        let says_more = |(before, refusal): &(Way, CallError)| {
+            *before == Way::Modern || (is_unknown_there(refusal) && has_opened(*way, &error))
+        };
+        if failed.as_ref().is_none_or(says_more) {
             failed = Some((*way, error));
         }
     }
@@ -174,6 +178,15 @@ fn may_be_otherwise(error: &CallError) -> bool {
         CallError::Unreachable(unreachable) => unreachable.problem == ReachProblem::Broken,
         _ => false,
     }
+}
+
+fn is_unknown_there(refusal: &CallError) -> bool {
+    matches!(refusal, CallError::Http { status: 404 | 405, .. })
+}
+
+/// Whether it is what came over a stream that was wrong.
+fn has_opened(way: Way, error: &CallError) -> bool {
+    way == Way::Sse && matches!(error, CallError::Protocol(_))
 }
 
 /// A version that nobody knows would be misunderstood.

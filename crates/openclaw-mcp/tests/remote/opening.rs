@@ -179,10 +179,13 @@ async fn the_transport_of_2024_is_used_where_it_is_configured() {
 async fn an_endpoint_at_another_origin_gets_nothing() {
     let script = Script::new().legacy_sse_only().sse_endpoint("http://elsewhere.invalid/messages");
     let server = TestServer::http(&script);
-    let mut plan = plan(server.url());
-    plan.config.flavour = HttpFlavour::Sse;
-    let error = open(plan).await.unwrap_err();
-    assert!(error.to_string().contains("http://elsewhere.invalid"), "{error}");
+    // Also where the transport is found out: that nothing else is known there says less.
+    for flavour in [HttpFlavour::Sse, HttpFlavour::Streamable] {
+        let mut plan = plan(server.url());
+        plan.config.flavour = flavour;
+        let error = open(plan).await.unwrap_err();
+        assert!(error.to_string().contains("http://elsewhere.invalid"), "{error}");
+    }
 }
 
 #[tokio::test]
