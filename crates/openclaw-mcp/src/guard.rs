@@ -20,7 +20,7 @@ use std::time::Duration;
 #[cfg(unix)]
 use crate::descendants::{Lineage, Mark};
 #[cfg(unix)]
-use crate::processes::{Census, Processes};
+use crate::processes::{self, Census, Processes};
 
 /// What is over sooner needs no guard.
 #[cfg(unix)]
@@ -323,11 +323,13 @@ fn signal(group: u32, signal: nix::sys::signal::Signal) {
     }
 }
 
-/// Whether a process group has a member left.
+/// Whether a process group has a member left that runs. Those that have ended, and that nobody has waited
+/// for, count for the system, which may take its time.
 #[cfg(unix)]
 pub(crate) fn group_lives(group: u32) -> bool {
-    let Some(group) = group_id(group) else { return false };
-    !matches!(nix::sys::signal::killpg(group, None), Err(nix::errno::Errno::ESRCH))
+    let Some(id) = group_id(group) else { return false };
+    let is_known = !matches!(nix::sys::signal::killpg(id, None), Err(nix::errno::Errno::ESRCH));
+    is_known && processes::group_runs(group).unwrap_or(true)
 }
 
 /// Never 0 or 1: those would be our own group, and everybody.

@@ -25,7 +25,7 @@ pub(crate) struct Found {
 impl Found {
     /// The process of this number that runs now.
     pub(crate) fn of(pid: u32) -> Option<Self> {
-        stat(pid).map(|(found, _)| found)
+        stat(pid).map(|stat| stat.found)
     }
 
     /// Whether it still runs.
@@ -58,12 +58,10 @@ impl Processes {
     /// Looks at those whose numbers are possible. That is asked when all numbers are known: what was started
     /// later is not among them.
     pub(crate) fn read(possible: impl FnOnce() -> RangeInclusive<u32>) -> Self {
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let numbers: Vec<u32> = numbers.collect();
+        let numbers = numbers().unwrap_or_default();
         let possible = possible();
         let running = numbers.into_iter().filter(|pid| possible.contains(pid)).filter_map(|pid| {
-            let (found, parent) = stat(pid)?;
+            let Stat { found, parent, .. } = stat(pid)?;
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             Some((pid, Running { found, parent, run: run_in(&environment) }))
         });
@@ -111,6 +109,18 @@ impl Census {
     }
 }
 
+/// Whether a process of this group runs; none if there is no `/proc` to tell.
+pub(crate) fn group_runs(group: u32) -> Option<bool> {
+    Some(numbers()?.into_iter().filter_map(stat).any(|stat| stat.group == group))
+}
+
+/// The numbers of all processes; none if there is no `/proc`.
+fn numbers() -> Option<Vec<u32>> {
+    let entries = std::fs::read_dir("/proc").ok()?.flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    Some(numbers.collect())
+}
+
 /// The value of our variable among `NAME=VALUE`s between zeros; an empty one is none.
 fn run_in(environment: &[u8]) -> Option<String> {
     let mut variables = environment.split(|byte| *byte == 0);
@@ -125,16 +135,23 @@ pub(crate) fn last_number() -> Option<u32> {
     line.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// A process that runs, and its parent: one that has ended and was not waited for yet does not.
-fn stat(pid: u32) -> Option<(Found, u32)> {
+struct Stat {
+    found: Found,
+    parent: u32,
+    group: u32,
+}
+
+/// A process that runs: one that has ended and was not waited for yet does not.
+fn stat(pid: u32) -> Option<Stat> {
     let line = read_short(&format!("/proc/{pid}/stat"))?;
-    // `PID (NAME) STATE PARENT …`, the 22nd is when it began; the name may hold anything, so look
+    // `PID (NAME) STATE PARENT GROUP …`, the 22nd is when it began; the name may hold anything, so look
     // from its end.
     let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
     let is_over = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;
-    let born = fields.nth(17)?.parse().ok()?;
-    (!is_over).then_some((Found { pid, born }, parent))
+    let group = fields.next()?.parse().ok()?;
+    let born = fields.nth(16)?.parse().ok()?;
+    (!is_over).then_some(Stat { found: Found { pid, born }, parent, group })
 }
 
 /// Reads a file of one line in one go.
@@ -157,6 +174,24 @@ mod tests {
         assert!(Arc::ptr_eq(&second, &third) && !Arc::ptr_eq(&first, &second));
         assert!(!Arc::ptr_eq(&third, &census.now().await));
         assert!(first.get(std::process::id()).unwrap().found.lives());
+    }
+
+    #[test]
+    fn a_group_of_which_all_have_ended_does_not_run_even_if_nobody_has_waited_for_them() {
+        use std::os::unix::process::CommandExt as _;
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        assert_eq!(group_runs(child.id()), Some(true));
+        drop(child.stdin.take());
+        let stat = format!("/proc/{}/stat", child.id());
+        while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        assert_eq!(group_runs(child.id()), Some(false));
+        child.wait().unwrap();
     }
 
     #[test]
