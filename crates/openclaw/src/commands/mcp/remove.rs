@@ -70,11 +70,7 @@ fn not_found(
     known.sort();
     known.dedup();
     let names: Vec<&str> = known.iter().map(String::as_str).collect();
-    let hint = match openclaw_config::nearest(name, &names) {
-        Some(similar) => Some(format!("did you mean `{similar}`?")),
-        None if names.is_empty() => None,
-        None => Some(format!("there are: {}", names.join(", "))),
-    };
+    let hint = openclaw_gateway::mcp::unknown_server(name, &names).hint;
     output.problem(
         &format!("there is no server `{name}` in {}", paths.config.display()),
         hint.as_deref(),
