@@ -209,7 +209,8 @@ impl Live for Attached {
             cause = health::watch(self) => cause,
             never = keep_fresh => never,
         };
-        let (last_lines, gist) = (self.connection.last_lines(), Some("the connection was lost"));
+        let last_lines = self.connection.last_words().await;
+        let gist = Some("the connection was lost");
         Trouble { message, hint: None, last_lines, gist }
     }
 

@@ -1,6 +1,7 @@
 //! A connection to a server, local or remote: calls, lists, reads.
 
 mod asks_back;
+mod leader;
 mod listen;
 mod lists;
 
@@ -19,11 +20,12 @@ use tokio::sync::Mutex;
 use crate::client::Client;
 use crate::era::{self, Era};
 use crate::param_headers::ParamHeader;
-use crate::process::{Patience, Process};
+use crate::process::Patience;
 use crate::remote::Flavour;
 use crate::stderr::Stderr;
 use crate::wire::{CallError, FastLane, Limits, ToolCall, Watcher};
 use asks_back::{INPUT_REQUIRED, MAX_ROUNDS};
+pub(crate) use leader::Leader;
 use listen::Subscribed;
 
 /// How long a remote server may take to say goodbye.
@@ -79,8 +81,8 @@ pub struct Offers {
 pub(crate) enum FarEnd {
     /// A process of ours.
     Process {
-        /// The process, until it is ended.
-        process: Mutex<Option<Process>>,
+        /// What watches it, until it is ended.
+        leader: Mutex<Option<Leader>>,
         /// Its id.
         pid: u32,
         /// What reads its standard error.
@@ -262,10 +264,13 @@ impl Connection {
         }
     }
 
-    /// What the server wrote to stderr last.
-    pub fn last_lines(&self) -> Vec<String> {
+    /// What the server wrote to stderr last, once it is closed. Safe to cancel.
+    pub async fn last_words(&self) -> Vec<String> {
         match &self.far_end {
-            FarEnd::Process { stderr, .. } => stderr.last_lines(),
+            FarEnd::Process { stderr, .. } => {
+                stderr.settled().await;
+                stderr.last_lines()
+            }
             FarEnd::Remote { .. } => Vec::new(),
         }
     }
@@ -281,9 +286,9 @@ impl Connection {
         // Closing `rmcp` drops its transport, and with it a local server's input.
         let _ = tokio::time::timeout(GOODBYE, rmcp.close()).await;
         match &self.far_end {
-            FarEnd::Process { process, .. } => {
-                if let Some(process) = process.lock().await.take() {
-                    process.shut_down(None, patience).await;
+            FarEnd::Process { leader, .. } => {
+                if let Some(leader) = leader.lock().await.take() {
+                    leader.shut_down(patience).await;
                 }
             }
             FarEnd::Remote { .. } => {}

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::client::Client;
-use crate::connection::{Connection, FarEnd, Opened};
+use crate::connection::{Connection, FarEnd, Leader, Opened};
 use crate::era::{self, Era, Greeted};
 use crate::guard::Guard;
 use crate::process::{Launch, Process, SpawnError};
@@ -17,8 +17,6 @@ use crate::server_log::ServerLog;
 use crate::stderr::Stderr;
 use crate::wire::{self, CallError, Closed};
 
-/// How long a server's last words are waited for once it has ended: a descendant may hold its stderr open.
-const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long a server that has closed its output may take to end: on a busy machine the one is seen long
 /// before the other.
 const ENDING: Duration = Duration::from_secs(5);
@@ -138,7 +136,7 @@ impl std::fmt::Display for Step {
 pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError> {
     let deadline = Instant::now() + plan.timeout;
     let (mut process, pipes) = Process::spawn(&plan.launch, guard)?;
-    let mut stderr = Stderr::read(plan.server.clone(), pipes.stderr, plan.log.clone());
+    let stderr = Stderr::read(plan.server.clone(), pipes.stderr, plan.log.clone());
     let opened = wire::open(&plan.server, plan.log.redactor(), pipes.stdin, pipes.stdout);
     let (lane, slow) = opened
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
@@ -165,12 +163,21 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         last_lines: stderr.last_lines(),
         printed: lane.first_skipped().map(str::to_owned),
     };
+    // A descendant may hold the pipes of a server that has ended.
+    let shaken = async {
+        tokio::pin!(shaken);
+        tokio::select! {
+            shaken = &mut shaken => return shaken,
+            Ok(status) = process.ended() => lane.server_ended(status),
+        }
+        shaken.await
+    };
     let outcome: Result<Result<Opened, NotShaken>, _> = timeout_at(deadline, shaken).await;
     match outcome {
         Ok(Ok(opened)) => {
             let pid = process.pid();
-            let process = Mutex::new(Some(process));
-            Ok(Connection::new(opened, plan.client, FarEnd::Process { process, pid, stderr }))
+            let leader = Mutex::new(Some(Leader::watch(process, lane)));
+            Ok(Connection::new(opened, plan.client, FarEnd::Process { leader, pid, stderr }))
         }
         Err(_) => {
             let words = words(&stderr);
@@ -184,7 +191,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
             let patience = if lane.closed().is_some() { ENDING } else { MAY_END };
             let ended = timeout(patience, process.ended()).await;
             if let Ok(Ok(status)) = ended {
-                let _ = timeout(LAST_WORDS, stderr.ended()).await;
+                stderr.settled().await;
                 // Mostly the cause is that the server has ended: then that is what to say. One that said
                 // no before it left has told a better reason.
                 if !is_answer {

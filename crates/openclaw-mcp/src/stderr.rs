@@ -3,9 +3,12 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::server_log::ServerLog;
 
@@ -21,6 +24,10 @@ const KEPT_LINES: usize = 50;
 const LINES_AT_ONCE: usize = 200;
 /// How many lines are logged; what a server says beyond that is counted. It may be 100 MB.
 const LOGGED_LINES: usize = 1_000;
+/// How long the last words of a server that has ended are waited for, and how long without any: a
+/// descendant may hold its stderr open, and even write to it.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+const QUIET: Duration = Duration::from_millis(100);
 
 /// The last lines that a server wrote. A clone sees the same ones.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +53,8 @@ impl LastLines {
 pub struct Stderr {
     task: JoinHandle<()>,
     last: LastLines,
+    /// Something was read. It ends with the task.
+    news: watch::Receiver<()>,
 }
 
 impl Stderr {
@@ -56,8 +65,9 @@ impl Stderr {
         log: ServerLog,
     ) -> Self {
         let last = LastLines::default();
-        let task = tokio::spawn(drain(server, stderr, last.clone(), log));
-        Self { task, last }
+        let (tell, news) = watch::channel(());
+        let task = tokio::spawn(drain(server, stderr, last.clone(), log, tell));
+        Self { task, last, news }
     }
 
     /// What the server wrote last.
@@ -65,9 +75,11 @@ impl Stderr {
         self.last.get()
     }
 
-    /// Waits until the server has closed its standard error.
-    pub async fn ended(&mut self) {
-        let _ = (&mut self.task).await;
+    /// Waits until all is read that a server has written before it ended. Safe to cancel.
+    pub async fn settled(&self) {
+        let mut news = self.news.clone();
+        let settled = async { while let Ok(Ok(())) = timeout(QUIET, news.changed()).await {} };
+        let _ = timeout(LAST_WORDS, settled).await;
     }
 }
 
@@ -84,6 +96,7 @@ async fn drain(
     mut stderr: impl AsyncRead + Unpin,
     last: LastLines,
     log: ServerLog,
+    tell: watch::Sender<()>,
 ) {
     let mut buffer = vec![0; 8 * 1024];
     let mut line = Vec::new();
@@ -112,6 +125,7 @@ async fn drain(
                 line.clear();
             }
         }
+        tell.send_replace(());
         // There is more: others have their turn first, however much a server writes.
         if read == buffer.len() {
             tokio::task::yield_now().await;
@@ -152,7 +166,7 @@ mod tests {
 
     async fn kept_by(log: ServerLog, text: &[u8]) -> Vec<String> {
         let last = LastLines::default();
-        drain("test".to_owned(), text, last.clone(), log).await;
+        drain("test".to_owned(), text, last.clone(), log, watch::channel(()).0).await;
         last.get()
     }
 

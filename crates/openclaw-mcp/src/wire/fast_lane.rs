@@ -1,5 +1,6 @@
 //! The lane for calls: raw arguments in, a raw result out.
 
+use std::process::ExitStatus;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -156,6 +157,15 @@ impl FastLane {
         match &self.way {
             Way::Pipe(queue) => queue.until_closed().await,
             Way::Http(wire) => wire.until_closed().await,
+        }
+    }
+
+    /// A local server's process has ended: what it has answered before still counts, then the connection
+    /// closes.
+    pub(crate) fn server_ended(&self, status: ExitStatus) {
+        match &self.way {
+            Way::Pipe(queue) => queue.server_ended(status),
+            Way::Http(_) => {}
         }
     }
 

@@ -32,11 +32,13 @@ pub(crate) use greeting::Greeting;
 pub use progress::{Progress, Watcher};
 pub use slow_lane::SlowLane;
 
+use std::process::ExitStatus;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openclaw_secrets::Redactor;
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use outlet::Outlet;
 use queue::Queue;
@@ -46,13 +48,18 @@ use skipped::Skipped;
 const SLOW_LANE_BOUND: usize = 256;
 /// A longer message is not read.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
+/// How long a server that has closed a pipe may take to end: then how it ended is what to say.
+const ENDS: Duration = Duration::from_secs(1);
 
 /// Why a connection is closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Closed {
-    /// The server closed its output: mostly it has ended.
+    /// The server closed its output.
     #[error("the server closed the connection")]
     ByServer,
+    /// The server's process has ended.
+    #[error("the server ended with {0}")]
+    Ended(ExitStatus),
     /// We closed it.
     #[error("the connection was shut down")]
     ByUs,
@@ -78,10 +85,12 @@ pub fn open(
     stdin: ChildStdin,
     stdout: ChildStdout,
 ) -> std::io::Result<(FastLane, SlowLane)> {
-    let queue = Arc::new(Queue::new(Outlet::new(stdin)?, Skipped::from(server, redactor)));
+    let (ends, ended) = oneshot::channel();
+    let skipped = Skipped::from(server, redactor);
+    let queue = Arc::new(Queue::new(Outlet::new(stdin)?, skipped, ends));
     let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
     let writer = tokio::spawn(Arc::clone(&queue).write());
-    let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp));
+    let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp, ended));
     let fast = FastLane::over_pipe(Arc::clone(&queue));
     Ok((fast, SlowLane::new(queue, from_server, [writer, reader])))
 }

@@ -1,18 +1,20 @@
 //! What waits to be written, and the state that both lanes share.
 
 use std::io;
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::timeout;
 
-use super::Closed;
 use super::calls::Calls;
 use super::deliver::Waiters;
 use super::ending::Ending;
 use super::heard::Heard;
 use super::outlet::Outlet;
 use super::skipped::Skipped;
+use super::{Closed, ENDS};
 
 /// With more than this waiting to be written, nothing is added: the server does not read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -29,6 +31,8 @@ pub(super) struct Queue {
     /// There is room again.
     room: Notify,
     ending: Ending,
+    /// Tells the reader that the process has ended.
+    ends: Mutex<Option<oneshot::Sender<ExitStatus>>>,
     pub(super) heard: Heard,
     pub(super) skipped: Skipped,
     /// `rmcp` takes what is for it.
@@ -44,13 +48,14 @@ pub(super) struct State {
 }
 
 impl Queue {
-    pub(super) fn new(outlet: Outlet, skipped: Skipped) -> Self {
+    pub(super) fn new(outlet: Outlet, skipped: Skipped, ends: oneshot::Sender<ExitStatus>) -> Self {
         Self {
             state: Mutex::default(),
             outlet: Mutex::new(Some(Arc::new(outlet))),
             work: Notify::new(),
             room: Notify::new(),
             ending: Ending::default(),
+            ends: Mutex::new(Some(ends)),
             heard: Heard::default(),
             skipped,
             is_rmcp_there: AtomicBool::new(false),
@@ -74,6 +79,14 @@ impl Queue {
     /// Waits until the connection is closed. Safe to cancel.
     pub(super) async fn until_closed(&self) -> Closed {
         self.ending.until().await
+    }
+
+    /// The process has ended: what is left of its output is read, then the connection closes.
+    pub(super) fn server_ended(&self, status: ExitStatus) {
+        let ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(ends) = ends {
+            let _ = ends.send(status);
+        }
     }
 
     /// Whether something may be added at once, as nearly always.
@@ -134,6 +147,8 @@ impl Queue {
             }
             let Some(outlet) = self.outlet() else { break };
             if let Err(error) = outlet.write_all(&batch).await {
+                // Mostly it has ended, which the reader is about to learn.
+                let _ = timeout(ENDS, self.until_closed()).await;
                 self.close(broken(&error));
                 break;
             }

@@ -1,13 +1,17 @@
 //! Reads a server's output line by line, and brings each to whoever waits for it.
 
+use std::io;
+use std::process::ExitStatus;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::deliver::{Message, deliver};
 use super::queue::{Queue, broken};
-use super::{Closed, MAX_MESSAGE};
+use super::{Closed, ENDS, MAX_MESSAGE};
 
 /// A buffer that has grown beyond this is given back when it is empty.
 const KEPT: usize = 256 * 1024;
@@ -15,27 +19,91 @@ const KEPT: usize = 256 * 1024;
 /// So many lines are looked at without a pause.
 const LINES_AT_ONCE: usize = 128;
 
-/// Reads until the output ends or `rmcp` is gone.
+/// How much a process may have left in its output when it ended: no pipe of a user holds more.
+const LEFT: usize = 1024 * 1024;
+/// Once nothing has come for this long, there is nothing left.
+const QUIET: Duration = Duration::from_millis(20);
+/// How long reading what is left may take.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Reads until the output ends, the process has ended, or `rmcp` is gone.
 pub(super) async fn read(
     mut output: impl AsyncRead + Unpin,
     queue: Arc<Queue>,
     to_rmcp: mpsc::Sender<Message>,
+    mut ended: oneshot::Receiver<ExitStatus>,
 ) {
-    let mut buffer = Vec::with_capacity(16 * 1024);
-    // How far the buffer is known to hold no line break.
-    let mut searched = 0;
+    let mut lines = Lines::new(Arc::clone(&queue), to_rmcp);
     let reason = loop {
-        match output.read_buf(&mut buffer).await {
-            Ok(0) => break Closed::ByServer,
-            Ok(_) => queue.heard.note(),
-            Err(error) => break broken(&error),
+        let read = tokio::select! {
+            // The end comes first: a descendant may write on and on. To look for it is cheap.
+            biased;
+            Ok(status) = &mut ended => {
+                // What the server has said before it ended counts.
+                let rest = timeout(LAST_ANSWERS, lines.read_rest(&mut output)).await;
+                break rest.unwrap_or(Ok(())).err().unwrap_or(Closed::Ended(status));
+            }
+            read = output.read_buf(&mut lines.buffer) => read,
+        };
+        match read {
+            // Mostly it has ended, which is about to be known.
+            Ok(0) => match timeout(ENDS, &mut ended).await {
+                Ok(Ok(status)) => break Closed::Ended(status),
+                _ => break Closed::ByServer,
+            },
+            read => {
+                if let Err(reason) = lines.take(read).await {
+                    break reason;
+                }
+            }
+        }
+    };
+    queue.close(reason);
+}
+
+/// What was read, up to the end of the last line.
+struct Lines {
+    queue: Arc<Queue>,
+    to_rmcp: mpsc::Sender<Message>,
+    buffer: Vec<u8>,
+    /// How far the buffer is known to hold no line break.
+    searched: usize,
+}
+
+impl Lines {
+    fn new(queue: Arc<Queue>, to_rmcp: mpsc::Sender<Message>) -> Self {
+        Self { queue, to_rmcp, buffer: Vec::with_capacity(16 * 1024), searched: 0 }
+    }
+
+    /// Takes what a process that has ended left behind. A descendant may hold its output open.
+    async fn read_rest(&mut self, output: &mut (impl AsyncRead + Unpin)) -> Result<(), Closed> {
+        let mut left = LEFT;
+        while left > 0 {
+            match timeout(QUIET, output.read_buf(&mut self.buffer)).await {
+                Ok(Ok(read)) if read > 0 => {
+                    left = left.saturating_sub(read);
+                    self.take(Ok(read)).await?;
+                }
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the lines that are complete to whoever waits for them.
+    async fn take(&mut self, read: io::Result<usize>) -> Result<(), Closed> {
+        match read {
+            Ok(_) => self.queue.heard.note(),
+            Err(error) => return Err(broken(&error)),
         }
         let (mut start, mut lines) = (0, 0);
-        while let Some(end) = memchr::memchr(b'\n', &buffer[searched..]).map(|at| searched + at) {
-            let line = &buffer[start..end];
-            (start, searched) = (end + 1, end + 1);
-            if deliver(line, None, &*queue, &to_rmcp).await.is_err() {
-                return queue.close(Closed::ByUs);
+        let line_break = |buffer: &[u8], from: usize| memchr::memchr(b'\n', &buffer[from..]);
+        while let Some(at) = line_break(&self.buffer, self.searched) {
+            let end = self.searched + at;
+            let line = &self.buffer[start..end];
+            (start, self.searched) = (end + 1, end + 1);
+            if deliver(line, None, &*self.queue, &self.to_rmcp).await.is_err() {
+                return Err(Closed::ByUs);
             }
             lines += 1;
             // Others have their turn, however much a server writes.
@@ -43,14 +111,14 @@ pub(super) async fn read(
                 tokio::task::yield_now().await;
             }
         }
-        buffer.drain(..start);
-        searched = buffer.len();
-        if searched > MAX_MESSAGE {
-            break Closed::LineTooLong;
+        self.buffer.drain(..start);
+        self.searched = self.buffer.len();
+        if self.searched > MAX_MESSAGE {
+            return Err(Closed::LineTooLong);
         }
-        if buffer.is_empty() && buffer.capacity() > KEPT {
-            buffer = Vec::with_capacity(16 * 1024);
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
+            self.buffer = Vec::with_capacity(16 * 1024);
         }
-    };
-    queue.close(reason);
+        Ok(())
+    }
 }

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::support::LIMITS;
 
-fn plan(script: &Script) -> Plan {
+pub(crate) fn plan(script: &Script) -> Plan {
     let (program, args) = TestServer::stdio(script);
     let program = program.to_str().unwrap().to_owned();
     let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
@@ -32,12 +32,12 @@ fn plan(script: &Script) -> Plan {
     }
 }
 
-fn raw(json: &str) -> Box<RawValue> {
+pub(crate) fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
 }
 
 /// Asserts that nothing of a server is left, which its script names by a tag.
-async fn assert_nothing_left(tag: &'static str) {
+pub(crate) async fn assert_nothing_left(tag: &'static str) {
     let left = tokio::task::spawn_blocking(move || {
         processes::wait_until_none(Duration::from_secs(60), || processes::mentioning(tag))
     });

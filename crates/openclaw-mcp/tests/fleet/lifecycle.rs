@@ -9,7 +9,7 @@ use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::status::ServerState;
 use openclaw_mcp::supervisor::State;
-use openclaw_testkit::{Script, Tool, processes};
+use openclaw_testkit::{Grandchild, Script, Tool, processes};
 use openclaw_tools::Failure;
 use serde_json::json;
 
@@ -80,14 +80,20 @@ async fn a_server_that_crashes_keeps_its_tools_and_comes_back() {
 
 #[tokio::test]
 async fn a_server_killed_from_outside_is_noticed_and_restarted() {
-    let script = Script::new().name("openclaw-tag-fleet-killed").grandchild();
+    let holds = Grandchild { hold_pipes: true, ..Grandchild::default() };
+    let script = Script::new().name("openclaw-tag-fleet-killed").grandchild_like(holds);
     let fleet = start(&servers(json!({ "x": entry(&script) })));
     fleet.tried().await;
     let server = Arc::clone(tools(&fleet).server("x").unwrap());
     let pid = server.status().pid.unwrap();
     kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
     let mut snapshots = server.snapshots();
-    snapshots.wait_for(|snapshot| snapshot.state == State::Restarting).await.unwrap();
+    // Sooner than signs of life would be missed.
+    let lost = snapshots.wait_for(|snapshot| snapshot.state == State::Restarting);
+    let lost = tokio::time::timeout(Duration::from_secs(25), lost).await.unwrap().unwrap().clone();
+    let trouble = lost.last_error.unwrap();
+    assert!(trouble.message.contains("signal: 9"), "{trouble:?}");
+    assert!(trouble.last_lines.iter().any(|line| line.starts_with("grandchild")), "{trouble:?}");
     snapshots.wait_for(|snapshot| snapshot.state == State::Ready).await.unwrap();
     assert!(processes::in_group(pid).is_empty(), "its children are gone, too");
     fleet.stop().await;
