@@ -15,7 +15,8 @@ use crate::guard::Guard;
 use crate::process::{Launch, Process, SpawnError};
 use crate::server_log::ServerLog;
 use crate::stderr::Stderr;
-use crate::wire::{self, CallError, Closed};
+use crate::wire::http::agreed_version;
+use crate::wire::{self, CallError, Closed, Greeting};
 
 /// How long a server that has closed its output may take to end: on a busy machine the one is seen long
 /// before the other.
@@ -142,12 +143,16 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
 
     let mut step = Step::Greeting;
-    let shaken = async {
+    // Boxed: it is large, and done with soon.
+    let mut shaken = Box::pin(async {
         let Plan { client, offer, known_era, .. } = &plan;
         let greeted = era::greet(&lane, client.config(), offer.clone(), *known_era);
         let Greeted { era, greeting } =
             greeted.await.map_err(|error| NotShaken::greeted(&error, &plan.log))?;
         step = Step::Initializing;
+        if let Some(other) = greeting.as_ref().and_then(unknown_version) {
+            return Err(NotShaken::speaks(&other, &plan.log));
+        }
         let lifecycle = match era {
             Era::Legacy => ClientLifecycleMode::Initialize,
             Era::Modern => ClientLifecycleMode::Discover {
@@ -158,14 +163,13 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         let rmcp = serve_client_with_lifecycle(client, slow.greeted(greeting), lifecycle).await;
         let rmcp = rmcp.map_err(|error| NotShaken::initialized(&error, &plan.log))?;
         Ok(Opened { lane: lane.clone(), rmcp, era })
-    };
+    });
     let words = |stderr: &Stderr| Words {
         last_lines: stderr.last_lines(),
         printed: lane.first_skipped().map(str::to_owned),
     };
     // A descendant may hold the pipes of a server that has ended.
     let shaken = async {
-        tokio::pin!(shaken);
         tokio::select! {
             shaken = &mut shaken => return shaken,
             Ok(status) = process.ended() => lane.server_ended(status),
@@ -204,6 +208,14 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
     }
 }
 
+/// The version that a server insists on, if nobody knows it. Of those without a handshake one is chosen that
+/// is known.
+fn unknown_version(greeting: &Greeting) -> Option<String> {
+    let version = agreed_version(&greeting.result).filter(|_| greeting.method == "initialize")?;
+    let is_known = ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version);
+    (!is_known).then_some(version)
+}
+
 /// Why there was no handshake, in words for people.
 struct NotShaken {
     cause: String,
@@ -218,6 +230,13 @@ impl NotShaken {
             CallError::Rpc(error) => Self { cause: rpc_refusal(error, log), is_answer: true },
             error => Self { cause: log.clean(&error.to_string(), 300), is_answer: false },
         }
+    }
+
+    /// A version that nobody knows would be misunderstood.
+    fn speaks(version: &str, log: &ServerLog) -> Self {
+        let known: Vec<_> = ProtocolVersion::KNOWN_VERSIONS.iter().map(|it| it.as_str()).collect();
+        let (version, known) = (log.clean(version, 40), known.join(", "));
+        Self { cause: format!("it speaks `{version}` (known are {known})"), is_answer: true }
     }
 
     fn initialized(error: &ClientInitializeError, log: &ServerLog) -> Self {

@@ -46,7 +46,7 @@ async fn calls_fail_with_the_exit_status_at_once_whoever_holds_the_pipes() {
         let (none, code) = (raw(r#"{"ms":600000}"#), raw(r#"{"code":3}"#));
         let slow = connection.call_tool("sleep", &none, &[], PATIENT);
         let crash = connection.call_tool("crash", &code, &[], PATIENT);
-        let (slow, crash) = soon(async { tokio::join!(slow, crash) }).await;
+        let (slow, crash) = soon(Box::pin(async { tokio::join!(slow, crash) })).await;
         assert_eq!(code_of(&slow.unwrap_err()), Some(3));
         assert_eq!(code_of(&crash.unwrap_err()), Some(3));
         let late = soon(connection.call_tool("echo", &raw("{}"), &[], PATIENT)).await;

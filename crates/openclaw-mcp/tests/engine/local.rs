@@ -89,6 +89,22 @@ async fn a_server_that_ends_at_once_is_quoted() {
 }
 
 #[tokio::test]
+async fn a_version_that_nobody_knows_is_refused() {
+    for version in ["banana", "2099-01-01"] {
+        let script = Script::new()
+            .answer_version(version)
+            .discover(Discover::MethodNotFound)
+            .name("openclaw-tag-unknown-version");
+        let error = local::open(plan(&script), &Guard::none()).await.unwrap_err();
+        assert!(matches!(error, ConnectError::Refused { .. }), "{error:?}");
+        let message = error.to_string();
+        assert!(message.contains(&format!("it speaks `{version}` (known are ")), "{message}");
+        assert!(message.contains("2024-11-05") && message.contains("2025-11-25"), "{message}");
+    }
+    assert_nothing_left("openclaw-tag-unknown-version").await;
+}
+
+#[tokio::test]
 async fn a_server_that_never_answers_is_given_up_and_killed() {
     let script = Script::new()
         .legacy()
