@@ -7,6 +7,7 @@
 //! actor, no typed parsing and no second queue, while lifecycle, lists, notifications and requests of
 //! the server stay where they are well kept.
 
+mod asked;
 mod call_error;
 mod calls;
 mod deliver;
@@ -63,6 +64,9 @@ pub enum Closed {
     /// We closed it.
     #[error("the connection was shut down")]
     ByUs,
+    /// The server takes nothing in, and more waits for it than is kept.
+    #[error("the server does not read what it is sent")]
+    Unread,
     /// The server sent a line without end.
     #[error("the server sent a line of more than {} MiB", MAX_MESSAGE / 1024 / 1024)]
     LineTooLong,

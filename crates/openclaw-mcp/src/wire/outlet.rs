@@ -20,18 +20,16 @@ impl Outlet {
         self.0.try_write(bytes)
     }
 
-    /// Writes all of it. Not safe to cancel: a part may have been written.
-    pub(super) async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
+    /// Writes what fits, once something does. Safe to cancel: then nothing was written.
+    pub(super) async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
             match self.0.try_write(bytes) {
-                Ok(written) => bytes = &bytes[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.0.writable().await?;
                 }
-                Err(error) => return Err(error),
+                written => return written,
             }
         }
-        Ok(())
     }
 }
 
@@ -50,8 +48,8 @@ impl Outlet {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    pub(super) async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         use tokio::io::AsyncWriteExt as _;
-        self.0.lock().await.write_all(bytes).await
+        self.0.lock().await.write(bytes).await
     }
 }

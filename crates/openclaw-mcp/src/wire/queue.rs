@@ -4,10 +4,12 @@ use std::io;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
+use super::asked::Asked;
 use super::calls::Calls;
 use super::deliver::Waiters;
 use super::ending::Ending;
@@ -20,6 +22,8 @@ use super::{Closed, ENDS};
 const HIGH_WATER: usize = 4 * 1024 * 1024;
 /// A buffer that has grown beyond this is given back when it is empty.
 const KEPT: usize = 256 * 1024;
+/// How long a server may take in nothing at all, while more than enough waits for it.
+const UNREAD: Duration = Duration::from_secs(10);
 
 /// The one queue of a connection.
 pub(super) struct Queue {
@@ -33,6 +37,8 @@ pub(super) struct Queue {
     ending: Ending,
     /// Tells the reader that the process has ended.
     ends: Mutex<Option<oneshot::Sender<ExitStatus>>>,
+    /// What the server wants to know of us.
+    pub(super) asked: Asked,
     pub(super) heard: Heard,
     pub(super) skipped: Skipped,
     /// `rmcp` takes what is for it.
@@ -56,6 +62,7 @@ impl Queue {
             room: Notify::new(),
             ending: Ending::default(),
             ends: Mutex::new(Some(ends)),
+            asked: Asked::default(),
             heard: Heard::default(),
             skipped,
             is_rmcp_there: AtomicBool::new(false),
@@ -91,7 +98,11 @@ impl Queue {
 
     /// Whether something may be added at once, as nearly always.
     pub(super) fn has_room(&self) -> bool {
-        self.closed().is_none() && self.state().out.len() < HIGH_WATER
+        self.closed().is_none() && !self.is_full()
+    }
+
+    fn is_full(&self) -> bool {
+        self.state().out.len() >= HIGH_WATER
     }
 
     /// Waits until something may be added. Safe to cancel.
@@ -101,7 +112,7 @@ impl Queue {
             if let Some(closed) = self.closed() {
                 return Err(closed.clone());
             }
-            if self.state().out.len() < HIGH_WATER {
+            if !self.is_full() {
                 return Ok(());
             }
             room.await;
@@ -146,10 +157,8 @@ impl Queue {
                 continue;
             }
             let Some(outlet) = self.outlet() else { break };
-            if let Err(error) = outlet.write_all(&batch).await {
-                // Mostly it has ended, which the reader is about to learn.
-                let _ = timeout(ENDS, self.until_closed()).await;
-                self.close(broken(&error));
+            if let Err(reason) = self.write_all(&outlet, &batch).await {
+                self.close(reason);
                 break;
             }
             if batch.capacity() > KEPT {
@@ -158,6 +167,22 @@ impl Queue {
         }
         // Dropping the outlet closes the server's input.
         *self.outlet.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    async fn write_all(&self, outlet: &Outlet, mut bytes: &[u8]) -> Result<(), Closed> {
+        while !bytes.is_empty() {
+            match timeout(UNREAD, outlet.write(bytes)).await {
+                Ok(Ok(written)) => bytes = &bytes[written..],
+                Ok(Err(error)) => {
+                    // Mostly it has ended, which the reader is about to learn.
+                    let _ = timeout(ENDS, self.until_closed()).await;
+                    return Err(broken(&error));
+                }
+                Err(_) if self.is_full() => return Err(Closed::Unread),
+                Err(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Closes the connection: what waits is still written, but whoever waits for an answer learns that

@@ -3,18 +3,27 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::JsonRpcMessage;
+use rmcp::model::{
+    ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerNotification,
+};
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 
 use super::Closed;
+use super::asked::Verdict;
 use super::deliver::Message;
 use super::greeting::Greeting;
 use super::queue::Queue;
+
+/// How long a request may wait for others to be answered. Meanwhile nothing else is received, and sooner or
+/// later nothing read; but what people are asked takes minutes.
+const BUSY: Duration = Duration::from_secs(1);
 
 /// What `rmcp` sends and receives through. It owns the connection: with it, both lanes end.
 pub struct SlowLane {
@@ -24,6 +33,10 @@ pub struct SlowLane {
     greeting: Option<Greeting>,
     /// The answer to a greeting, on its way to `rmcp`.
     answer: Option<Message>,
+    /// A request that waits until it is taken on, and until when it does.
+    held: Option<(RequestId, Message, Instant)>,
+    /// The last one waited in vain.
+    is_stuck: bool,
 }
 
 impl SlowLane {
@@ -32,7 +45,8 @@ impl SlowLane {
         from_server: mpsc::Receiver<Message>,
         tasks: [JoinHandle<()>; 2],
     ) -> Self {
-        Self { queue, from_server, tasks, greeting: None, answer: None }
+        let (greeting, answer, held) = (None, None, None);
+        Self { queue, from_server, tasks, greeting, answer, held, is_stuck: false }
     }
 
     /// What the server said to a greeting is told to `rmcp` when it says the same, so that the server
@@ -54,6 +68,72 @@ impl SlowLane {
         self.answer = serde_json::from_str(&line).ok();
         self.answer.is_some()
     }
+
+    /// The request that is held, once it may be taken on. `rmcp` makes a task of each, which waits for as
+    /// long as the server does not read. Safe to cancel.
+    async fn admit(&mut self) -> Option<Message> {
+        let (id, _, until) = self.held.as_ref()?;
+        // Its answer must find room. If there is none for too long, the writer closes the connection.
+        if self.queue.room().await.is_err() {
+            self.held = None;
+            return None;
+        }
+        match self.queue.asked.take(id) {
+            Verdict::Taken => {
+                self.is_stuck = false;
+                self.held.take().map(|(_, request, _)| request)
+            }
+            Verdict::Twice => {
+                self.held = None;
+                None
+            }
+            Verdict::TooMany => {
+                if self.is_stuck || timeout_at(*until, self.queue.asked.room()).await.is_err() {
+                    let words = "too many requests wait for an answer";
+                    let error = ErrorData::new(ErrorCode(-32000), words, None);
+                    let refusal = JsonRpcMessage::error(error, Some(id.clone()));
+                    let _ = push(&self.queue, &refusal);
+                    (self.held, self.is_stuck) = (None, true);
+                }
+                None
+            }
+        }
+    }
+}
+
+/// Writes a message, which may be little or much.
+fn push(queue: &Queue, message: &TxJsonRpcMessage<RoleClient>) -> serde_json::Result<()> {
+    let line = serde_json::to_vec(message)?;
+    queue.push(|state| {
+        state.out.extend_from_slice(&line);
+        state.out.push(b'\n');
+    });
+    Ok(())
+}
+
+/// The request of the server that a message answers.
+fn answers(message: &TxJsonRpcMessage<RoleClient>) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
+    }
+}
+
+/// The request of the server that it wants no answer to any more.
+fn cancels(notification: &ServerNotification) -> Option<&RequestId> {
+    match notification {
+        ServerNotification::CancelledNotification(cancelled) => {
+            cancelled.params.request_id.as_ref()
+        }
+        _ => None,
+    }
+}
+
+/// Whether a message ends the handshake.
+fn is_initialized(message: &TxJsonRpcMessage<RoleClient>) -> bool {
+    let JsonRpcMessage::Notification(notification) = message else { return false };
+    matches!(notification.notification, ClientNotification::InitializedNotification(_))
 }
 
 impl std::fmt::Debug for SlowLane {
@@ -70,27 +150,50 @@ impl Transport<RoleClient> for SlowLane {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let is_answered = self.is_answered(&message);
+        if is_initialized(&message) {
+            // `rmcp` passes over what is asked before.
+            self.queue.asked.forget();
+        }
         let queue = Arc::clone(&self.queue);
         async move {
             if is_answered {
                 return Ok(());
             }
-            queue.room().await.map_err(io::Error::other)?;
-            let line = serde_json::to_vec(&message)?;
-            queue.push(|state| {
-                state.out.extend_from_slice(&line);
-                state.out.push(b'\n');
-            });
-            Ok(())
+            let sent = queue.room().await.map_err(io::Error::other);
+            let sent = sent.and_then(|()| push(&queue, &message).map_err(io::Error::from));
+            if let Some(id) = answers(&message) {
+                queue.asked.answered(id);
+            }
+            sent
         }
     }
 
     // Safe to cancel: a message that was not received stays in the channel.
     async fn receive(&mut self) -> Option<Message> {
         self.queue.is_rmcp_there.store(true, Ordering::Relaxed);
-        match self.answer.take() {
-            Some(answer) => Some(answer),
-            None => self.from_server.recv().await,
+        if let Some(answer) = self.answer.take() {
+            return Some(answer);
+        }
+        loop {
+            if self.held.is_some() {
+                match self.admit().await {
+                    Some(request) => return Some(request),
+                    None => continue,
+                }
+            }
+            let message = self.from_server.recv().await?;
+            match &message {
+                JsonRpcMessage::Request(request) => {
+                    self.held = Some((request.id.clone(), message, Instant::now() + BUSY));
+                }
+                JsonRpcMessage::Notification(notification) => {
+                    if let Some(id) = cancels(&notification.notification) {
+                        self.queue.asked.answered(id);
+                    }
+                    return Some(message);
+                }
+                _ => return Some(message),
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod ends;
+mod floods;
 mod listing;
 mod local;
 mod support;

@@ -237,6 +237,7 @@ impl Engine {
             let data = json!({"level": "info", "logger": "test", "data": format!("call {number}")});
             notification("notifications/message", &data)
         };
+        flood(knobs.flood, out);
         if knobs.log {
             out.send(log());
         }
@@ -275,5 +276,18 @@ impl Engine {
             let method = "notifications/tools/list_changed";
             Some(format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#).into())
         });
+    }
+}
+
+/// Sends so many requests, many in one write.
+fn flood(requests: usize, out: &Arc<dyn Outbox>) {
+    const AT_ONCE: usize = 500;
+    for first in (0..requests).step_by(AT_ONCE) {
+        let numbers = first..requests.min(first + AT_ONCE);
+        let lines: Vec<_> = numbers
+            .map(|number| format!(r#"{{"jsonrpc":"2.0","id":"f{number}","method":"roots/list"}}"#))
+            .collect();
+        out.send(lines.join("\n").into_bytes());
+        out.flush();
     }
 }

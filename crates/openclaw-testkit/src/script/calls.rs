@@ -103,6 +103,8 @@ pub struct CallScript {
     pub ask: Option<Ask>,
     /// How often it asks before it answers (0 counts as once).
     pub ask_rounds: u32,
+    /// Every call sends so many `roots/list` to the client, and reads nothing meanwhile.
+    pub flood: usize,
     /// Requests to the client carry the id of the client's own request.
     pub ask_with_client_id: bool,
     /// The client is pinged at this interval, for ever.
@@ -190,6 +192,12 @@ impl Script {
     /// Asks so many times before answering.
     pub fn ask_rounds(mut self, rounds: u32) -> Self {
         self.calls.ask_rounds = rounds;
+        self
+    }
+
+    /// Sends so many `roots/list` during every call, and reads nothing meanwhile.
+    pub fn flood(mut self, requests: usize) -> Self {
+        self.calls.flood = requests;
         self
     }
 

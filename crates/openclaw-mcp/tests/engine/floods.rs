@@ -1,0 +1,131 @@
+//! Servers that ask and ask: what they may cost is bounded.
+
+#![expect(deprecated, reason = "older servers still ask for roots")]
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use openclaw_mcp::guard::Guard;
+use openclaw_mcp::process::{Launch, Patience, Process};
+use openclaw_mcp::wire::{self, CallError, Closed, FastLane, Limits, ToolCall};
+use openclaw_testkit::{Script, TestServer};
+use rmcp::model::{ClientConfig, ErrorData, ListRootsResult};
+use rmcp::service::{RequestContext, RunningService};
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::value::RawValue;
+
+use crate::support::client;
+
+/// Longer than any test may take.
+const FOREVER: Duration = Duration::from_secs(600);
+const PATIENT: Limits = Limits { timeout: FOREVER, cap: FOREVER };
+/// Enough for a busy machine, and far less than forever.
+const SOON: Duration = Duration::from_secs(120);
+
+/// Counts what it is asked, and answers at once or never.
+#[derive(Clone, Default)]
+struct Counting {
+    asked: Arc<AtomicUsize>,
+    at_once: Arc<AtomicUsize>,
+    most_at_once: Arc<AtomicUsize>,
+    never_answers: bool,
+}
+
+impl ClientHandler for Counting {
+    fn get_info(&self) -> ClientConfig {
+        client()
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_at_once.fetch_max(at_once, Ordering::SeqCst);
+        if self.never_answers {
+            pending::<()>().await;
+        }
+        tokio::task::yield_now().await;
+        self.at_once.fetch_sub(1, Ordering::SeqCst);
+        Ok(ListRootsResult::default())
+    }
+}
+
+struct Flooded {
+    fast: FastLane,
+    rmcp: RunningService<RoleClient, Counting>,
+    process: Process,
+}
+
+impl Flooded {
+    async fn open(script: &Script, handler: Counting) -> Self {
+        let (program, args) = TestServer::stdio(script);
+        let program = program.to_str().unwrap().to_owned();
+        let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
+        let (process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
+        let redactor = openclaw_secrets::Redactor::new();
+        let (fast, slow) = wire::open("test", &redactor, pipes.stdin, pipes.stdout).unwrap();
+        let rmcp = rmcp::serve_client(handler, slow).await.unwrap();
+        Self { fast, rmcp, process }
+    }
+
+    async fn echo(&self) -> Result<Box<RawValue>, CallError> {
+        let arguments = RawValue::from_string(r#"{"text":"hello"}"#.to_owned()).unwrap();
+        let call =
+            ToolCall { tool: "echo", arguments: &arguments, meta: "", more: "", headers: &[] };
+        tokio::time::timeout(SOON, self.fast.call_tool(call, PATIENT)).await.unwrap()
+    }
+
+    async fn close(mut self) {
+        let _ = self.rmcp.close().await;
+        let hurry =
+            Patience { after_close: Duration::from_millis(50), after_term: Duration::from_secs(5) };
+        self.process.shut_down(None, hurry).await;
+    }
+}
+
+#[tokio::test]
+async fn of_questions_that_take_time_so_many_are_asked_and_calls_are_answered_all_the_same() {
+    let handler = Counting { never_answers: true, ..Counting::default() };
+    let flooded = Flooded::open(&Script::new().legacy().flood(5_000), handler.clone()).await;
+    for _ in 0..3 {
+        let answer = flooded.echo().await.unwrap();
+        assert!(answer.get().contains("hello"), "{answer}");
+    }
+    assert_eq!(handler.asked.load(Ordering::SeqCst), 256);
+    flooded.close().await;
+}
+
+#[tokio::test]
+async fn of_questions_that_are_answered_at_once_every_one_is_and_few_at_a_time() {
+    let handler = Counting::default();
+    let flooded = Flooded::open(&Script::new().legacy().flood(20_000), handler.clone()).await;
+    let answer = flooded.echo().await.unwrap();
+    assert!(answer.get().contains("hello"), "{answer}");
+    let all = async {
+        while handler.asked.load(Ordering::SeqCst) < 20_000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, all).await.unwrap();
+    let most = handler.most_at_once.load(Ordering::SeqCst);
+    assert!(most <= 256, "{most}");
+    flooded.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_asks_on_and_on_and_reads_no_answer_is_given_up() {
+    let handler = Counting::default();
+    let script = Script::new().legacy().flood(100_000_000);
+    let flooded = Flooded::open(&script, handler.clone()).await;
+    let error = flooded.echo().await.unwrap_err();
+    assert!(matches!(error, CallError::Closed(Closed::Unread)), "{error:?}");
+    assert_eq!(error.to_string(), "the server does not read what it is sent");
+    let asked = handler.asked.load(Ordering::SeqCst);
+    assert!(asked < 1_000_000, "it was read on and on: {asked}");
+    flooded.close().await;
+}
