@@ -95,6 +95,25 @@ async fn a_full_file_is_put_aside() {
 }
 
 #[tokio::test]
+async fn programs_that_meet_at_a_full_file_lose_no_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let before: String = (0..300).map(|number| format!("{{\"before\":{number}}}\n")).collect();
+    std::fs::write(&path, &before).unwrap();
+    let max_bytes = before.len() as u64 + 100;
+    let options = || AuditOptions { max_bytes, ..AuditOptions::default() };
+    // All of them are open before the first one writes.
+    let programs: Vec<Audit> = (0..10).map(|_| Audit::to_file(&path, options()).unwrap()).collect();
+    let arguments = raw("{}");
+    for audit in &programs {
+        audit.record(&call(&arguments));
+        assert!(audit.flush().await);
+    }
+    let (older, newer) = (lines(&folder.path().join("audit.jsonl.1")), lines(&path));
+    assert_eq!((older.len(), newer.len()), (300, 10));
+}
+
+#[tokio::test]
 async fn lines_that_come_too_fast_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");

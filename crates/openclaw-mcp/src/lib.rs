@@ -6,6 +6,7 @@
 //! A [`connection`] is made by [`local`] (a process) or [`remote`] (HTTP), and its bytes are [`wire`]'s.
 
 pub mod agent;
+mod appended;
 pub mod attached;
 pub mod audit;
 pub mod backoff;

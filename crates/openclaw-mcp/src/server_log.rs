@@ -3,19 +3,22 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
 
+use crate::appended::Appended;
 use crate::clock::Rfc3339;
 use crate::private;
 
-/// A file that has grown beyond this becomes the older one.
+/// A file that would grow beyond this becomes the older one.
 const MAX_BYTES: u64 = 1024 * 1024;
+/// How long other programs are waited for that log the same server. A server may be waiting meanwhile.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The log of one server. A clone writes to the same file.
 #[derive(Debug, Clone, Default)]
@@ -27,8 +30,8 @@ pub struct ServerLog {
 #[derive(Debug)]
 struct State {
     path: PathBuf,
-    /// The open file and its size, once something was written.
-    file: Option<(File, u64)>,
+    /// The open file, once something was written.
+    file: Option<Appended>,
 }
 
 impl ServerLog {
@@ -149,28 +152,21 @@ impl Follower {
 
 impl State {
     fn write(&mut self, line: &[u8]) -> std::io::Result<()> {
-        let (mut file, size) = match self.file.take() {
+        let mut file = match self.file.take() {
             Some(open) => open,
             None => open(&self.path)?,
         };
-        file.write_all(line)?;
-        let size = size + line.len() as u64;
-        if size > MAX_BYTES {
-            drop(file);
-            return fs::rename(&self.path, older(&self.path));
-        }
-        self.file = Some((file, size));
+        file.add(line)?;
+        self.file = Some(file);
         Ok(())
     }
 }
 
-fn open(path: &Path) -> std::io::Result<(File, u64)> {
+fn open(path: &Path) -> std::io::Result<Appended> {
     if let Some(folder) = path.parent() {
         private::make_folder(folder)?;
     }
-    let file = private::options().append(true).create(true).open(path)?;
-    let size = file.metadata()?.len();
-    Ok((file, size))
+    Appended::open(path.to_owned(), older(path), MAX_BYTES, PATIENCE)
 }
 
 /// A server's name is made of letters, digits and few signs: it is a file name, too, once dots at its
@@ -220,6 +216,25 @@ mod tests {
         assert_eq!(seen + follower.added().unwrap().len(), 3_000);
         let (tail, mut follower) = ServerLog::follow(folder.path(), "x", 1).unwrap();
         assert!(tail[0].contains(" 2999 y") && follower.added().unwrap().is_empty());
+    }
+
+    #[test]
+    fn several_programs_that_log_one_server_keep_its_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let logs: Vec<ServerLog> = (0..4).map(|_| ServerLog::at(folder.path(), "x")).collect();
+        let long = "y".repeat(1_000);
+        let count = MAX_BYTES as usize / 1_026 - 1;
+        (0..count).for_each(|_| logs[0].line(&long));
+        // All of them have the file open before it is full.
+        logs.iter().for_each(|log| log.line("hello"));
+        for round in 0..10 {
+            for (at, log) in logs.iter().enumerate() {
+                log.line(&format!("{round} of {at} {long}"));
+            }
+        }
+        let tail = ServerLog::tail(folder.path(), "x", usize::MAX).unwrap();
+        assert_eq!(tail.len(), 4 + count + 40);
+        assert!(tail.last().unwrap().contains(" 9 of 3 "));
     }
 
     #[test]

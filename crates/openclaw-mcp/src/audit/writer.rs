@@ -1,8 +1,7 @@
 //! The thread that writes the audit log.
 
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -10,21 +9,20 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 
 use super::{Message, Tally};
+use crate::appended::Appended;
 use crate::clock::Rfc3339;
-use crate::private;
 
 /// How much is gathered for one write at most.
 const BATCH: usize = 64 * 1024;
 /// How long lines are left to gather after a write: to be woken for each, and to write each by itself,
 /// would cost a call more than all else that is ours. The queue has room for what comes meanwhile.
 const PAUSE: Duration = Duration::from_millis(2);
+/// How long other programs are waited for that write, too.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Owns the file.
 pub(super) struct Writer {
-    path: PathBuf,
-    file: File,
-    size: u64,
-    max_bytes: u64,
+    file: Appended,
     tally: Arc<Tally>,
     /// Lines that are not written yet, and how many.
     batch: String,
@@ -35,10 +33,11 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn open(path: PathBuf, max_bytes: u64, tally: Arc<Tally>) -> io::Result<Self> {
-        let file = open(&path)?;
-        let size = file.metadata()?.len();
+        let mut older = path.clone().into_os_string();
+        older.push(".1");
+        let file = Appended::open(path, older.into(), max_bytes, PATIENCE)?;
         let batch = String::with_capacity(BATCH);
-        Ok(Self { path, file, size, max_bytes, tally, batch, lines: 0, is_failing: false })
+        Ok(Self { file, tally, batch, lines: 0, is_failing: false })
     }
 
     /// Writes what comes until nobody can send any more.
@@ -59,7 +58,7 @@ impl Writer {
         match message {
             Message::Line(line) => {
                 let length = self.batch.len() + line.len();
-                if length > BATCH || self.size + length as u64 > self.max_bytes {
+                if length > BATCH || self.file.is_full_with(length as u64) {
                     self.write_batch();
                 }
                 self.batch.push_str(&line);
@@ -101,43 +100,16 @@ impl Writer {
         }
     }
 
-    /// One write for whole lines, so that those of two programs do not mix. Returns whether it worked.
+    /// Returns whether it worked.
     fn write(&mut self, lines: &str) -> bool {
-        let length = lines.len() as u64;
-        let written = self.rotate(length).and_then(|()| self.file.write_all(lines.as_bytes()));
-        match &written {
-            Ok(()) => {
-                self.size += length;
-                self.is_failing = false;
-            }
-            Err(error) => {
-                if !self.is_failing {
-                    tracing::error!(file = %self.path.display(), %error, "cannot write the audit log");
-                }
-                self.is_failing = true;
-            }
+        let written = self.file.add(lines.as_bytes());
+        if let Err(error) = &written
+            && !self.is_failing
+        {
+            let file = self.file.path().display();
+            tracing::error!(%file, %error, "cannot write the audit log");
         }
+        self.is_failing = written.is_err();
         written.is_ok()
     }
-
-    /// Puts a full file aside, over the one that was put aside before.
-    fn rotate(&mut self, length: u64) -> io::Result<()> {
-        if self.size == 0 || self.size + length <= self.max_bytes {
-            return Ok(());
-        }
-        let mut old = self.path.clone().into_os_string();
-        old.push(".1");
-        std::fs::rename(&self.path, old)?;
-        self.file = open(&self.path)?;
-        self.size = 0;
-        Ok(())
-    }
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    let file = private::options().append(true).create(true).open(path)?;
-    // It may have been there before, open to others.
-    #[cfg(unix)]
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok(file)
 }
