@@ -8,16 +8,17 @@ use arc_swap::ArcSwap;
 use openclaw_config::{
     AgentConfig, AgentId, Config, HeldBack, ServerConfig, ServerName, ToolPolicy,
 };
-use openclaw_tools::{Policy, Rules};
+use openclaw_tools::{Failure, Policy, Rules};
 
-use crate::bridge::Office;
+use crate::bridge::{Call, Office};
 use crate::catalogue::{Catalogue, CatalogueTool, Member};
 use crate::fleet::{Start, Tried};
 use crate::inventory::{Kind, LeftOut};
 use crate::memory::Memory;
 use crate::naming::{RawTool, plain};
 use crate::notices::Told;
-use crate::pins::Pin;
+use crate::pins::{Pin, Unsaved};
+use crate::record::Recorder;
 use crate::server::{Server, auth, reached_by};
 use crate::shelf::Revision;
 use crate::status::{AuthKind, ServerState, ServerStatus, TransportKind};
@@ -172,6 +173,20 @@ impl AgentTools {
         let pins = self.office.pins.as_ref();
         let pin = pins.map(|pins| pins.check(server, name, tool.fingerprint()));
         matches!(pin, Some(Pin::Changed { .. }))
+    }
+
+    /// Waits until all that somebody has approved is saved, but not for a disk that hangs.
+    ///
+    /// # Errors
+    /// Why something was not saved, since somebody asked last.
+    pub async fn approvals_saved(&self) -> Result<(), Unsaved> {
+        self.office.approvals_saved().await
+    }
+
+    /// Writes down a call that was refused before it was made, by whoever would have made it. What is
+    /// called writes that down itself.
+    pub fn record_refusal(&self, call: Call<'_>, server: &str, raw_tool: &str, why: Failure) {
+        Recorder::new(self, call, server, raw_tool).refused(why);
     }
 
     /// All servers, those that do not run among them, in the order of their names (L9).

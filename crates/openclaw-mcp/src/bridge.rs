@@ -3,6 +3,7 @@
 //! The way of a call crosses no actor and waits for no lock: catalogue, policy, pin, limiter, schema,
 //! wire, wrapping. Whatever goes wrong on it becomes an outcome in plain words.
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use crate::audit::Audit;
 use crate::catalogue::CatalogueTool;
 use crate::client::Changes;
 use crate::limiter::{AskedBy, RetryAfter};
-use crate::pins::{Fingerprint, Pin, Pins};
+use crate::pins::{Fingerprint, Pin, Pins, Unsaved};
 use crate::record::Recorder;
 use crate::resource_tool;
 use crate::results::{self, Origin, ResultLimits};
@@ -58,10 +59,16 @@ impl Office {
 
     /// Waits for what is being written down, but not for a disk that hangs.
     pub(crate) async fn close(&self) {
-        if let Some(pins) = &self.pins {
-            let _ = timeout(SAVING, pins.saved()).await;
-        }
+        // That they cannot be saved was logged.
+        let _ = self.approvals_saved().await;
         self.audit.flush().await;
+    }
+
+    /// Waits until approvals are saved, but not for a disk that hangs.
+    pub(crate) async fn approvals_saved(&self) -> Result<(), Unsaved> {
+        let Some(pins) = &self.pins else { return Ok(()) };
+        let saved = timeout(SAVING, pins.saved()).await;
+        saved.unwrap_or_else(|_| Err(pins.not_saved(io::ErrorKind::TimedOut)))
     }
 }
 

@@ -5,12 +5,14 @@
 //! was approved, the file is looked at again if it has changed. A tool that is what was approved costs
 //! no look at all.
 
+mod file;
+
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use openclaw_tools::Approval;
@@ -21,13 +23,12 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 use crate::listing::ListedTool;
-use crate::private;
+use file::{Found, Stamp};
 
-const VERSION: u32 = 1;
 /// How often it is looked, for tools that are new, whether another program has approved them.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A larger file is none of ours.
-const MAX_FILE: u64 = 32 * 1024 * 1024;
+/// How long others are waited for that change the file.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a tool says of itself, as one number: its title, its description, its schema, however its keys
 /// are ordered, and what it says about its effects.
@@ -158,20 +159,29 @@ struct Approved {
 /// By server, then by tool.
 type Approvals = BTreeMap<String, BTreeMap<String, Approved>>;
 
-#[derive(Serialize, Deserialize)]
-struct File {
-    version: u32,
-    servers: Approvals,
-}
-
 /// Which tools were approved.
 #[derive(Debug)]
 pub struct Pins {
     path: PathBuf,
     set_aside: Option<PathBuf>,
+    /// How long others are waited for that change the file.
+    patience: Duration,
+    /// Held for a look only: every call wants it.
     known: Mutex<Known>,
     /// Approvals that are being saved.
     saving: TaskTracker,
+    /// Why the first of them was not.
+    unsaved: Mutex<Option<io::Error>>,
+}
+
+/// Approvals that are good for as long as the program runs, at best.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be written: {cause}", file.display())]
+pub struct Unsaved {
+    /// Where they belong.
+    pub file: PathBuf,
+    /// Why they are not there.
+    pub cause: io::Error,
 }
 
 /// What was in the file when it was read last.
@@ -184,27 +194,6 @@ struct Known {
     looked: Option<Instant>,
 }
 
-/// What tells one state of the file from another. It is replaced with every change: mostly the number
-/// of the file is enough.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    modified: Option<SystemTime>,
-    length: u64,
-    number: u64,
-}
-
-impl Stamp {
-    /// None if there is no file.
-    fn of(path: &Path) -> Option<Self> {
-        let about = std::fs::metadata(path).ok()?;
-        #[cfg(unix)]
-        let number = std::os::unix::fs::MetadataExt::ino(&about);
-        #[cfg(not(unix))]
-        let number = 0;
-        Some(Self { modified: about.modified().ok(), length: about.len(), number })
-    }
-}
-
 impl Pins {
     /// Reads the approvals; there need be none. A file that cannot be understood is set aside under
     /// another name, which is logged: every tool is then new.
@@ -215,21 +204,14 @@ impl Pins {
         let path = path.into();
         // Before it is read: should it change meanwhile, it is read again.
         let stamp = Stamp::of(&path);
-        let (approvals, set_aside) = match read(&path)? {
+        let (approvals, set_aside) = match file::read(&path)? {
             Found::Approvals(approvals) => (approvals, None),
-            Found::Nonsense => {
-                let aside = path.with_extension("corrupt.json");
-                std::fs::rename(&path, &aside)?;
-                tracing::warn!(
-                    file = %path.display(),
-                    set_aside = %aside.display(),
-                    "approvals of tools cannot be understood; every tool will be asked about again"
-                );
-                (Approvals::default(), Some(aside))
-            }
+            Found::Nonsense => file::set_aside(&path)?,
         };
-        let known = Known { approvals, stamp, looked: None };
-        Ok(Self { path, set_aside, known: Mutex::new(known), saving: TaskTracker::new() })
+        let known = Mutex::new(Known { approvals, stamp, looked: None });
+        let unsaved = Mutex::default();
+        let saving = TaskTracker::new();
+        Ok(Self { path, set_aside, patience: PATIENCE, known, saving, unsaved })
     }
 
     /// Where the file was moved because it could not be understood, if so.
@@ -239,7 +221,7 @@ impl Pins {
 
     /// What is known of a tool that now has this fingerprint.
     pub fn check(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> Pin {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         let pin = known.pin(server, tool, fingerprint);
         let is_worth_a_look = match pin {
             Pin::Same => false,
@@ -263,7 +245,7 @@ impl Pins {
 
     /// Whether an agent may call this tool, as it is, without asking.
     pub fn is_free(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known();
         let approved = known.approvals.get(server).and_then(|tools| tools.get(tool));
         approved.is_some_and(|it| it.for_good && it.fingerprint == *fingerprint)
     }
@@ -300,7 +282,7 @@ impl Pins {
     }
 
     /// Approves a tool as it is, for one call or for good, and saves that elsewhere: a disk takes longer
-    /// than many a server. Nobody need wait; that it cannot be saved is logged.
+    /// than many a server. Nobody need wait; that it cannot be saved is logged, and [`Pins::saved`] says so.
     pub(crate) fn keep(
         self: &Arc<Self>,
         server: &str,
@@ -316,14 +298,24 @@ impl Pins {
             };
             if let Err(error) = kept {
                 tracing::warn!(%server, ?tool, %error, "the approval cannot be kept");
+                pins.unsaved.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
         })
     }
 
     /// Waits until all that is to be kept is saved.
-    pub(crate) async fn saved(&self) {
+    ///
+    /// # Errors
+    /// Why the first one was not that could not be saved since somebody asked last.
+    pub(crate) async fn saved(&self) -> Result<(), Unsaved> {
         self.saving.close();
         self.saving.wait().await;
+        let unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).take();
+        unsaved.map_or(Ok(()), |cause| Err(self.not_saved(cause)))
+    }
+
+    pub(crate) fn not_saved(&self, cause: impl Into<io::Error>) -> Unsaved {
+        Unsaved { file: self.path.clone(), cause: cause.into() }
     }
 
     /// Forgets all approvals of a server.
@@ -336,19 +328,26 @@ impl Pins {
         })
     }
 
-    /// Changes what is in the file now: another program may have approved something meanwhile.
+    /// Changes what is in the file now: another program may have approved something meanwhile. Calls go
+    /// on while the disk takes its time.
     fn change(&self, change: impl FnOnce(&mut Approvals)) -> io::Result<()> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let _turn = take_turn(&self.path)?;
-        let mut changed = match read(&self.path)? {
+        // Until the end: two threads of this program take turns, too.
+        let _turn = file::take_turn(&self.path, self.patience)?;
+        let mut changed = match file::read(&self.path)? {
             Found::Approvals(in_file) => in_file,
-            Found::Nonsense => known.approvals.clone(),
+            Found::Nonsense => self.known().approvals.clone(),
         };
         change(&mut changed);
-        write(&self.path, &changed)?;
+        file::write(&self.path, &changed)?;
+        let stamp = Stamp::of(&self.path);
+        let mut known = self.known();
         known.approvals = changed;
-        known.stamp = Stamp::of(&self.path);
+        known.stamp = stamp;
         Ok(())
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -378,7 +377,7 @@ impl Known {
             return false;
         }
         self.stamp = stamp;
-        match read(path) {
+        match file::read(path) {
             Ok(Found::Approvals(approvals)) => {
                 self.approvals = approvals;
                 true
@@ -390,68 +389,6 @@ impl Known {
             }
         }
     }
-}
-
-/// Keeps other programs from changing the file until this is dropped.
-fn take_turn(path: &Path) -> io::Result<std::fs::File> {
-    if let Some(folder) = path.parent() {
-        private::make_folder(folder)?;
-    }
-    let mut options = private::options();
-    options.write(true).create(true).truncate(false);
-    let file = options.open(path.with_extension("lock"))?;
-    file.lock()?;
-    Ok(file)
-}
-
-enum Found {
-    Approvals(Approvals),
-    Nonsense,
-}
-
-fn read(path: &Path) -> io::Result<Found> {
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Found::Approvals(Approvals::default()));
-        }
-        Err(error) => return Err(error),
-    };
-    let mut text = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > MAX_FILE {
-        return Ok(Found::Nonsense);
-    }
-    #[derive(Deserialize)]
-    struct Version {
-        version: u32,
-    }
-    match serde_json::from_slice::<Version>(&text) {
-        Ok(Version { version }) if version > VERSION => Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "the approvals of tools were written by a newer version of this program",
-        )),
-        _ => Ok(serde_json::from_slice::<File>(&text)
-            .map_or(Found::Nonsense, |file| Found::Approvals(file.servers))),
-    }
-}
-
-/// A new file takes the place of the old one at once; it is private from its first byte.
-fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".pins-").tempfile_in(folder)?;
-    #[derive(Serialize)]
-    struct FileRef<'a> {
-        version: u32,
-        servers: &'a Approvals,
-    }
-    let mut text = serde_json::to_vec_pretty(&FileRef { version: VERSION, servers: approvals })?;
-    text.push(b'\n');
-    file.write_all(&text)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 #[cfg(test)]

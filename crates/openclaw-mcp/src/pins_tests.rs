@@ -147,3 +147,95 @@ fn a_file_that_is_broken_meanwhile_changes_nothing() {
     assert!(matches!(changed, Pin::Changed { .. }));
     assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::Same);
 }
+
+#[test]
+fn calls_need_not_wait_for_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let pins = Pins::load(folder.path().join("pins.json")).unwrap();
+    let mut is_locked = true;
+    pins.change(|_| is_locked = pins.known.try_lock().is_err()).unwrap();
+    assert!(!is_locked);
+}
+
+#[test]
+fn whoever_does_not_let_go_of_the_lock_is_not_waited_for_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let mut pins = Pins::load(&path).unwrap();
+    pins.patience = Duration::from_millis(20);
+    pins.approve("files", "read", fingerprint("Reads.")).unwrap();
+    let holder = std::fs::File::open(path.with_extension("lock")).unwrap();
+    holder.lock().unwrap();
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let approved = pins.approve("files", "read", fingerprint("Reads. Also sends."));
+        done.send((pins, approved)).unwrap();
+    });
+    let (pins, approved) = is_done.recv_timeout(Duration::from_secs(60)).unwrap();
+    let error = approved.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(error.to_string().ends_with("pins.lock"), "{error}");
+    assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::Same);
+}
+
+#[test]
+fn approvals_at_the_same_time_lose_none_of_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    let tools: Vec<String> = (0..20).map(|number| format!("tool{number}")).collect();
+    std::thread::scope(|scope| {
+        for tool in &tools {
+            scope.spawn(|| pins.approve("files", tool, fingerprint("Reads.")).unwrap());
+        }
+    });
+    for pins in [&pins, &Pins::load(&path).unwrap()] {
+        for tool in &tools {
+            assert_eq!(pins.check("files", tool, &fingerprint("Reads.")), Pin::Same, "{tool}");
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_program_left_behind_is_removed_once_it_is_old() {
+    let folder = tempfile::tempdir().unwrap();
+    let leave = |name: &str, age: Duration| {
+        let file = std::fs::File::create(folder.path().join(name)).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+    };
+    leave(".pins-old", 2 * file::ABANDONED);
+    leave(".pins-new", file::ABANDONED / 2);
+    leave("pins-other", 2 * file::ABANDONED);
+    let pins = Pins::load(folder.path().join("pins.json")).unwrap();
+    pins.approve("files", "read", fingerprint("Reads.")).unwrap();
+    let entries = std::fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".pins-new", "pins-other", "pins.json", "pins.lock"]);
+}
+
+#[test]
+fn a_file_that_another_program_has_put_right_meanwhile_is_not_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let approved = Approved { fingerprint: fingerprint("A"), since: 1, for_good: false };
+    let tools = BTreeMap::from([("x".to_owned(), approved)]);
+    file::write(&path, &BTreeMap::from([("a".to_owned(), tools)])).unwrap();
+    let (approvals, aside) = file::set_aside(&path).unwrap();
+    assert_eq!((approvals.len(), aside), (1, None));
+    assert!(path.exists());
+}
+
+#[tokio::test]
+async fn an_approval_that_cannot_be_saved_is_told_to_whoever_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Arc::new(Pins::load(&path).unwrap());
+    // A folder is no lock.
+    std::fs::create_dir(path.with_extension("lock")).unwrap();
+    let _ = pins.keep("files", "read", fingerprint("Reads."), Approval::Once);
+    let unsaved = pins.saved().await.unwrap_err().to_string();
+    let expected = format!("{} cannot be written: ", path.display());
+    assert!(unsaved.starts_with(&expected), "{unsaved}");
+    assert!(pins.saved().await.is_ok(), "it was told");
+}

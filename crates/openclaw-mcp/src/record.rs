@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use openclaw_tools::ToolOutcome;
+use openclaw_tools::{Failure, ToolOutcome};
 
 use crate::agent::AgentTools;
 use crate::audit::{AuditOutcome, CallRecord};
@@ -38,6 +38,12 @@ impl<'a> Recorder<'a> {
         let chars = if self.tools.office.audit.is_on() { outcome.content_chars() } else { 0 };
         self.record(AuditOutcome::of(&outcome), outcome.details.duration, chars);
         outcome
+    }
+
+    /// The call is not made.
+    pub(crate) fn refused(mut self, why: Failure) {
+        self.is_written = true;
+        self.record(AuditOutcome::Failed(why), self.started.elapsed(), 0);
     }
 
     fn record(&self, ending: AuditOutcome, duration: Duration, result_chars: usize) {
