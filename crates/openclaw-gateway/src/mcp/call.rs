@@ -13,7 +13,7 @@ use openclaw_mcp::inventory::LeftOut;
 use openclaw_mcp::listing::ListedPrompt;
 use openclaw_protocol::Scope;
 use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
-use openclaw_tools::{Approval, Standing};
+use openclaw_tools::{Approval, Failure, Standing};
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout};
 
@@ -65,30 +65,58 @@ pub async fn call(
         return Err(not_yours("`approve`"));
     }
     let time = Time::of(*timeout_ms);
-    let tool = time.to_begin(find(agent, server.as_deref(), tool)).await?;
-    if tool.is_allowed() {
-        let is_seen = fingerprint.as_ref().map(|seen| *seen == tool.fingerprint().to_string());
-        let is_approved = *approve == Some(true) && is_seen == Some(true);
-        if is_seen == Some(false) || (!is_approved && agent.is_changed(&tool)) {
-            return Err(changed(&tool));
-        }
-        if !hand.decides && agent.standing(&tool) != Standing::Free {
-            return Err(not_yours(&format!("`{}`", tool.spec.name)));
-        }
-    }
     let nothing = RawValue::from_string("{}".to_owned()).unwrap_or_default();
     let call = Call {
-        name: tool.spec.name.as_str(),
+        name: tool,
         arguments: args.as_deref().unwrap_or(&nothing),
         who: hand.who,
         session: session_key.as_deref(),
+        approved: None,
+    };
+    let found = time.to_begin(find(agent, server.as_deref(), tool)).await;
+    let tool =
+        found.inspect_err(|problem| write_down(agent, server.as_deref(), call, problem.kind))?;
+    let call = Call {
+        name: tool.spec.name.as_str(),
         approved: hand
             .decides
             .then(|| Approved { fingerprint: *tool.fingerprint(), how: Approval::Once }),
+        ..call
     };
+    if tool.is_allowed() {
+        let is_seen = fingerprint.as_ref().map(|seen| *seen == tool.fingerprint().to_string());
+        let is_approved = *approve == Some(true) && is_seen == Some(true);
+        let refuse = |problem: Problem| {
+            let server = tool.server().name().as_str();
+            agent.record_refusal(call, server, &tool.listed().name, Failure::Denied);
+            Err(problem)
+        };
+        if is_seen == Some(false) || (!is_approved && agent.is_changed(&tool)) {
+            return refuse(changed(&tool));
+        }
+        if !hand.decides && agent.standing(&tool) != Standing::Free {
+            return refuse(not_yours(&format!("`{}`", tool.spec.name)));
+        }
+    }
     let wishes = Wishes { within: time.left(), ..EVERYTHING };
     let answer = Box::pin(agent.call_with(call, wishes)).await;
     Ok(outcome(answer, raw.unwrap_or(false)))
+}
+
+/// Writes down a call that comes to nothing because its server is not there, or not in time: every call
+/// is in the audit log (N3). What makes no sense is no call. Its name is the one that it was asked for by.
+pub fn write_down(agent: &AgentTools, server: Option<&str>, call: Call<'_>, kind: ProblemKind) {
+    let why = match kind {
+        ProblemKind::Unavailable => Failure::Unavailable,
+        ProblemKind::TimedOut => Failure::TimedOut,
+        _ => return,
+    };
+    let Some(tool) = known(agent, server, call.name) else {
+        let raw = if server.is_some() { call.name } else { "" };
+        return agent.record_refusal(call, server.unwrap_or_default(), raw, why);
+    };
+    let call = Call { name: tool.spec.name.as_str(), ..call };
+    agent.record_refusal(call, tool.server().name().as_str(), &tool.listed().name, why);
 }
 
 /// Somebody else must decide.
@@ -128,6 +156,20 @@ impl Time {
     }
 }
 
+/// The tool that is meant, as far as is known by now: of a server, by either of its names; of any server,
+/// by the name that models use.
+pub fn known(agent: &AgentTools, server: Option<&str>, name: &str) -> Option<Arc<CatalogueTool>> {
+    let catalogue = agent.catalogue();
+    let by_name = catalogue.get(name);
+    let found = match server {
+        Some(server) => catalogue
+            .find(server, name)
+            .or_else(|| by_name.filter(|tool| tool.server().name().as_str() == server)),
+        None => by_name,
+    };
+    found.map(Arc::clone)
+}
+
 /// The tool that is meant, its server ready: of a server, by either of its names; of any server, by the
 /// name that models use.
 ///
@@ -140,14 +182,11 @@ pub async fn find(
 ) -> Result<Arc<CatalogueTool>, Problem> {
     if let Some(server) = server {
         ready(agent, server).await?;
-        let catalogue = agent.catalogue();
-        let by_name = || catalogue.get(name).filter(|it| it.server().name().as_str() == server);
-        let found = catalogue.find(server, name).or_else(by_name);
-        return found.map(Arc::clone).ok_or_else(|| unknown_tool(agent, server, name));
+        let found = known(agent, Some(server), name);
+        return found.ok_or_else(|| unknown_tool(agent, server, name));
     }
     // Where it is known whose it is, no other server is waited for.
-    let known = agent.catalogue().get(name).map(Arc::clone);
-    match known {
+    match known(agent, None, name) {
         Some(tool) => drop(ready(agent, tool.server().name().as_str()).await?),
         None if agent.server(name).is_some() => {
             let hint =

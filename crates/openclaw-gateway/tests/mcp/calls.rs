@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use openclaw_gateway::Gateway;
 use openclaw_gateway::serve::serve;
+use openclaw_mcp::audit::{Audit, AuditOptions};
 use openclaw_protocol::client::{Client, Options};
 use openclaw_protocol::mcp::{CallParams, Outcome, Part};
 use openclaw_protocol::{Method, ask as ask_typed};
 use openclaw_testkit::{Script, Tool};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::support::{LONG, Place, anybody, ask, config, entry, refused, somebody, stop, try_ask};
@@ -108,6 +110,47 @@ async fn a_tool_that_has_changed_since_it_was_approved_is_called_only_when_someb
     assert_eq!(ask(&me, "mcp.call", approved).await["isError"], false);
     assert_eq!(ask(&me, "mcp.call", params).await["isError"], false, "it is approved now");
     stop(gateway).await;
+}
+
+#[tokio::test]
+async fn calls_that_are_refused_are_written_down_once_and_nonsense_is_not() {
+    let script = Script::new()
+        .tools([Tool::new("count")])
+        .changed_tools([Tool::new("count").description("Something else.")])
+        .list_changed_after_calls(1);
+    let servers = json!({
+        "a": entry(&script),
+        "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
+    });
+    let place = Place::new(&config(&servers));
+    let file = place.path().join("audit.jsonl");
+    let mut setup = place.setup();
+    setup.fleet.office.audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
+    let gateway = Gateway::start(setup).await.unwrap();
+    timeout(LONG, gateway.fleet().tried()).await.unwrap();
+    let (me, other) = (anybody(&gateway), somebody(&gateway, &["read", "write"]));
+    let params = json!({ "server": "a", "tool": "count" });
+    refused(&other, "mcp.call", params.clone()).await;
+    ask(&me, "mcp.call", params.clone()).await;
+    ask(&me, "mcp.refresh", json!({ "server": "a" })).await;
+    refused(&me, "mcp.call", params).await;
+    refused(&me, "mcp.call", json!({ "server": "broken", "tool": "x" })).await;
+    for nonsense in [json!({ "server": "a", "tool": "x" }), json!({ "server": "b", "tool": "x" })] {
+        refused(&me, "mcp.call", nonsense).await;
+    }
+    stop(gateway).await;
+    let audit = std::fs::read_to_string(&file).unwrap();
+    let lines = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let lines: Vec<_> =
+        lines.map(|line| ["tool", "rawTool", "outcome"].map(|key| text(&line[key]))).collect();
+    let expected = [
+        ["mcp_a_count", "count", "denied"],
+        ["mcp_a_count", "count", "ok"],
+        ["mcp_a_count", "count", "denied"],
+        ["x", "x", "unavailable"],
+    ];
+    assert_eq!(lines, expected);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use openclaw_mcp::bridge::{Approved, Call, Wishes};
 use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_protocol::Method;
 use openclaw_protocol::mcp::{CallParams, ListParams, Outcome, Tool, ToolsResult};
-use openclaw_tools::Approval;
+use openclaw_tools::{Approval, Failure};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
@@ -129,13 +129,14 @@ async fn carry_out(
 ) -> Result<Exit, Exit> {
     let all = args.time.all();
     let started = Instant::now();
-    let (tool, words) = match all {
+    let found = match all {
         Some(all) => match timeout(all, find(args, session, output)).await {
-            Ok(found) => found?,
-            Err(_) => return Err(too_late(all, output)),
+            Ok(found) => found,
+            Err(_) => Err(too_late(all, output)),
         },
-        None => find(args, session, output).await?,
+        None => find(args, session, output).await,
     };
+    let (tool, words) = found.inspect_err(|exit| write_down(*exit, args, stdin, session))?;
     // How long somebody thinks about an approval does not count.
     let within = all.map(|all| all.saturating_sub(started.elapsed()));
     let server = tool.server().name().as_str();
@@ -143,14 +144,42 @@ async fn carry_out(
         true => read_arguments(&tool.listed().input_schema, server, words, stdin, output)?,
         false => denied_arguments(&tool.listed().input_schema, words, stdin),
     };
-    approve(&tool, args.approve, session, output).await?;
     let approved = Some(Approved { fingerprint: *tool.fingerprint(), how: Approval::Once });
     let name = tool.spec.name.as_str();
     let call = Call { name, arguments: &arguments, who: WHO, session: None, approved };
+    let approving = approve(&tool, args.approve, session, output).await;
+    let is_asked_for = approving.inspect_err(|_| {
+        session.tools.record_refusal(call, server, &tool.listed().name, Failure::Denied);
+    })?;
     let wishes = Wishes { within, everything: true, ..Wishes::default() };
     let what = format!("{server}/{}", outside(&tool.listed().name));
     let outcome = session.call(call, wishes, &what).await;
-    Ok(answer::show(&mcp::outcome(outcome, args.show.raw), &what, &args.show, output))
+    let exit = answer::show(&mcp::outcome(outcome, args.show.raw), &what, &args.show, output);
+    // Whoever only calls a new tool is asked about it neither now nor next time.
+    if is_asked_for && let Err(unsaved) = session.tools.approvals_saved().await {
+        output.warning(&format!("approved for this call only: {unsaved}"));
+    }
+    Ok(exit)
+}
+
+/// Writes down a call whose tool was not found because its server is not there, or not in time.
+fn write_down(exit: Exit, args: &CallArgs, stdin: &str, session: &Session) {
+    let kind = match exit {
+        Exit::Unavailable => ProblemKind::Unavailable,
+        Exit::TimedOut => ProblemKind::TimedOut,
+        _ => return,
+    };
+    let target = args.target.as_str();
+    let (server, name, words) = match args.rest.split_first() {
+        Some((tool, words)) if session.knows(target) => (Some(target), tool.as_str(), words),
+        _ => (None, target, &args.rest[..]),
+    };
+    let known = mcp::known(&session.tools, server, name);
+    let nothing = Map::new();
+    let schema = known.as_ref().map_or(&nothing, |tool| &*tool.listed().input_schema);
+    let arguments = denied_arguments(schema, words, stdin);
+    let call = Call { name, arguments: &arguments, who: WHO, session: None, approved: None };
+    mcp::write_down(&session.tools, server, call, kind);
 }
 
 fn outside(name: &str) -> String {
@@ -248,24 +277,24 @@ async fn find<'a>(
     found.map(|tool| (tool, words)).map_err(|problem| tell(&problem, output))
 }
 
-/// Whether the call is an approval (B13). Who calls a tool by hand means it as it is; one that has
-/// changed since it was approved needs another look.
+/// Whether the call is an approval (B13): says whether somebody asked for one. Who calls a tool by hand
+/// means it as it is; one that has changed since it was approved needs another look.
 async fn approve(
     tool: &CatalogueTool,
     flag: bool,
     session: &Session,
     output: &mut Output,
-) -> Result<(), Exit> {
+) -> Result<bool, Exit> {
     // What is denied is denied by the call itself.
     if flag || !tool.is_allowed() || !session.tools.is_changed(tool) {
-        return Ok(());
+        return Ok(flag);
     }
     let problem = mcp::changed(tool);
     let Some(terminal) = &session.terminal else { return Err(tell(&problem, output)) };
     let wanted = ToolsWanted { schema: true, raw: false };
     let shown = mcp::one_tool(&session.tools, tool, wanted);
     match shown.tools.first() {
-        Some(shown) => confirm(&problem, shown, terminal, output).await,
+        Some(shown) => confirm(&problem, shown, terminal, output).await.map(|()| true),
         None => Err(tell(&problem, output)),
     }
 }
