@@ -233,7 +233,7 @@ async fn an_approval_that_cannot_be_saved_is_told_to_whoever_asks() {
     let pins = Arc::new(Pins::load(&path).unwrap());
     // A folder is no lock.
     std::fs::create_dir(path.with_extension("lock")).unwrap();
-    let _ = pins.keep("files", "read", fingerprint("Reads."), Approval::Once);
+    drop(pins.keep("files", "read", fingerprint("Reads."), Approval::Once));
     let unsaved = pins.saved().await.unwrap_err().to_string();
     let expected = format!("{} cannot be written: ", path.display());
     assert!(unsaved.starts_with(&expected), "{unsaved}");
