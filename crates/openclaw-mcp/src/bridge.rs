@@ -11,7 +11,6 @@ use openclaw_tools::{Approval, Decision, Failure, ToolOutcome};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::SemaphorePermit;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::agent::AgentTools;
@@ -165,26 +164,12 @@ impl AgentTools {
         call: Call<'_>,
         wishes: Wishes<'_>,
     ) -> Result<ToolOutcome, Stale> {
-        let origin = origin(tool);
+        let server = &tool.server;
+        let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
         if let Err((kind, words)) = self.may_be_called(tool, call) {
             return Ok(results::failure(kind, words, Some(origin)));
         }
-        let kept = self.keep_approval(tool, call);
-        let outcome = self.send(tool, call, wishes).await;
-        if let Some(kept) = kept {
-            let _ = kept.await;
-        }
-        outcome
-    }
-
-    /// A call that may be made.
-    async fn send(
-        &self,
-        tool: &CatalogueTool,
-        call: Call<'_>,
-        wishes: Wishes<'_>,
-    ) -> Result<ToolOutcome, Stale> {
-        let (server, origin) = (&tool.server, origin(tool));
+        self.keep_approval(tool, call);
         let usable = match self.usable(server).await {
             Ok(usable) => usable,
             Err((kind, words)) => return Ok(results::failure(kind, words, Some(origin))),
@@ -330,24 +315,17 @@ impl AgentTools {
         }
     }
 
-    /// Writes down what somebody has approved, unless that is known; being cancelled does not undo it.
-    /// Returns what must have been done before the next call, which may depend on it.
-    fn keep_approval(&self, tool: &CatalogueTool, call: Call<'_>) -> Option<JoinHandle<()>> {
-        let (pins, Approved { fingerprint, how }) = (self.office.pins.as_ref()?, call.approved?);
+    /// Writes down what somebody has approved, unless that is known. Nobody waits for it but the end.
+    fn keep_approval(&self, tool: &CatalogueTool, call: Call<'_>) {
+        let (Some(pins), Some(Approved { fingerprint, how })) = (&self.office.pins, call.approved)
+        else {
+            return;
+        };
         let (server, name) = (tool.server.name().as_str(), tool.listed.name.as_str());
-        let pin = pins.check(server, name, &fingerprint);
-        if (pin, how) == (Pin::Same, Approval::Once) {
-            return None;
+        if how == Approval::Always || pins.check(server, name, &fingerprint) != Pin::Same {
+            pins.keep(server, name, fingerprint, how);
         }
-        let kept = pins.keep(server, name, fingerprint, how);
-        // A tool that is merely no longer new is asked about just the same.
-        let matters = (pin, how) != (Pin::New, Approval::Once);
-        matters.then_some(kept)
     }
-}
-
-fn origin(tool: &CatalogueTool) -> Origin<'_> {
-    Origin { server: tool.server.name().as_str(), tool: tool.listed.name.as_str() }
 }
 
 /// A server that can be used now.

@@ -19,7 +19,6 @@ use openclaw_tools::Approval;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 use crate::listing::ListedTool;
@@ -188,6 +187,8 @@ pub struct Unsaved {
 #[derive(Debug, Default)]
 struct Known {
     approvals: Approvals,
+    /// What goes before it: approvals that are being saved. They count from the moment that they were given.
+    being_saved: Approvals,
     /// The file that it was read from.
     stamp: Option<Stamp>,
     /// When it was last looked whether there is another file, for a tool that is new.
@@ -208,7 +209,7 @@ impl Pins {
             Found::Approvals(approvals) => (approvals, None),
             Found::Nonsense => file::set_aside(&path)?,
         };
-        let known = Mutex::new(Known { approvals, stamp, looked: None });
+        let known = Mutex::new(Known { approvals, stamp, ..Known::default() });
         let unsaved = Mutex::default();
         let saving = TaskTracker::new();
         Ok(Self { path, set_aside, patience: PATIENCE, known, saving, unsaved })
@@ -246,7 +247,7 @@ impl Pins {
     /// Whether an agent may call this tool, as it is, without asking.
     pub fn is_free(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
         let known = self.known();
-        let approved = known.approvals.get(server).and_then(|tools| tools.get(tool));
+        let approved = known.approved(server, tool);
         approved.is_some_and(|it| it.for_good && it.fingerprint == *fingerprint)
     }
 
@@ -282,15 +283,19 @@ impl Pins {
     }
 
     /// Approves a tool as it is, for one call or for good, and saves that elsewhere: a disk takes longer
-    /// than many a server. Nobody need wait; that it cannot be saved is logged, and [`Pins::saved`] says so.
+    /// than many a server. It counts at once; if it cannot be saved, no longer than until that is known, which
+    /// is logged, and [`Pins::saved`] says so.
     pub(crate) fn keep(
         self: &Arc<Self>,
         server: &str,
         tool: &str,
         fingerprint: Fingerprint,
         how: Approval,
-    ) -> JoinHandle<()> {
+    ) {
+        let approved = Approved { fingerprint, since: now(), for_good: how == Approval::Always };
         let (pins, server, tool) = (Arc::clone(self), server.to_owned(), tool.to_owned());
+        let name = tool.clone();
+        self.known().being_saved.entry(server.clone()).or_default().insert(name, approved);
         self.saving.spawn_blocking(move || {
             let kept = match how {
                 Approval::Always => pins.set_free(&server, &tool, fingerprint),
@@ -300,7 +305,8 @@ impl Pins {
                 tracing::warn!(%server, ?tool, %error, "the approval cannot be kept");
                 pins.unsaved.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
-        })
+            pins.known().is_done_with(&server, &tool, fingerprint);
+        });
     }
 
     /// Waits until all that is to be kept is saved.
@@ -357,8 +363,24 @@ fn now() -> u64 {
 }
 
 impl Known {
+    fn approved(&self, server: &str, tool: &str) -> Option<&Approved> {
+        let being_saved = self.being_saved.get(server).and_then(|tools| tools.get(tool));
+        being_saved.or_else(|| self.approvals.get(server)?.get(tool))
+    }
+
+    /// It was saved, or cannot be. Another approval of the tool may have been given since.
+    fn is_done_with(&mut self, server: &str, tool: &str, fingerprint: Fingerprint) {
+        let Some(tools) = self.being_saved.get_mut(server) else { return };
+        if tools.get(tool).is_some_and(|approved| approved.fingerprint == fingerprint) {
+            tools.remove(tool);
+        }
+        if tools.is_empty() {
+            self.being_saved.remove(server);
+        }
+    }
+
     fn pin(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> Pin {
-        match self.approvals.get(server).and_then(|tools| tools.get(tool)) {
+        match self.approved(server, tool) {
             None => Pin::New,
             Some(approved) if approved.fingerprint == *fingerprint => Pin::Same,
             Some(approved) => {

@@ -227,13 +227,37 @@ fn a_file_that_another_program_has_put_right_meanwhile_is_not_set_aside() {
 }
 
 #[tokio::test]
+async fn an_approval_counts_while_it_is_being_saved_and_afterwards_only_if_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Arc::new(Pins::load(&path).unwrap());
+    let (now, later) = (fingerprint("Reads."), fingerprint("Deletes."));
+    let turn = file::take_turn(&path, PATIENCE).unwrap();
+    pins.keep("files", "read", now, Approval::Always);
+    assert!(!path.exists());
+    assert_eq!(pins.check("files", "read", &now), Pin::Same);
+    assert!(pins.is_free("files", "read", &now) && !pins.is_free("files", "read", &later));
+    assert!(matches!(pins.check("files", "read", &later), Pin::Changed { .. }));
+    drop(turn);
+    pins.saved().await.unwrap();
+    assert!(pins.is_free("files", "read", &now));
+    assert!(Pins::load(&path).unwrap().is_free("files", "read", &now));
+
+    std::fs::remove_file(path.with_extension("lock")).unwrap();
+    std::fs::create_dir(path.with_extension("lock")).unwrap();
+    pins.keep("files", "write", now, Approval::Once);
+    pins.saved().await.unwrap_err();
+    assert_eq!(pins.check("files", "write", &now), Pin::New);
+}
+
+#[tokio::test]
 async fn an_approval_that_cannot_be_saved_is_told_to_whoever_asks() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let pins = Arc::new(Pins::load(&path).unwrap());
     // A folder is no lock.
     std::fs::create_dir(path.with_extension("lock")).unwrap();
-    drop(pins.keep("files", "read", fingerprint("Reads."), Approval::Once));
+    pins.keep("files", "read", fingerprint("Reads."), Approval::Once);
     let unsaved = pins.saved().await.unwrap_err().to_string();
     let expected = format!("{} cannot be written: ", path.display());
     assert!(unsaved.starts_with(&expected), "{unsaved}");
