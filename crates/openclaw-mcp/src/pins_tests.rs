@@ -226,6 +226,16 @@ fn a_file_that_another_program_has_put_right_meanwhile_is_not_set_aside() {
     assert!(path.exists());
 }
 
+#[test]
+fn an_empty_file_holds_no_approvals() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    std::fs::write(&path, "").unwrap();
+    let pins = Pins::load(&path).unwrap();
+    assert_eq!(pins.set_aside(), None);
+    assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::New);
+}
+
 #[tokio::test]
 async fn an_approval_counts_while_it_is_being_saved_and_afterwards_only_if_it_was() {
     let folder = tempfile::tempdir().unwrap();

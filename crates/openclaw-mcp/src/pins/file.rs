@@ -88,6 +88,10 @@ pub(super) fn read(path: &Path) -> io::Result<Found> {
     if text.len() as u64 > MAX_FILE {
         return Ok(Found::Nonsense);
     }
+    // The first one ever may have been cut short so by a power cut.
+    if text.is_empty() {
+        return Ok(Found::Approvals(Approvals::default()));
+    }
     #[derive(Deserialize)]
     struct Version {
         version: u32,
@@ -131,7 +135,12 @@ pub(super) fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(&FileRef { version: VERSION, servers: approvals })?;
     text.push(b'\n');
     file.write_all(&text)?;
-    file.as_file().sync_all()?;
+    // A power cut must not cost what was there before, or what somebody has decided for good. That the first
+    // tool ever was seen is no such thing, and the first call ever need not wait for the disk.
+    let is_decided = approvals.values().flat_map(|tools| tools.values()).any(|it| it.for_good);
+    if is_decided || path.exists() {
+        file.as_file().sync_all()?;
+    }
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
