@@ -187,9 +187,12 @@ mod tests {
         assert_eq!(group_runs(child.id()), Some(true));
         drop(child.stdin.take());
         let stat = format!("/proc/{}/stat", child.id());
-        while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
-            std::thread::yield_now();
-        }
+        let has_ended = || std::fs::read_to_string(&stat).unwrap().contains(") Z ");
+        let ended = (0..60_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            has_ended()
+        });
+        assert!(ended, "`cat` ends with its input");
         assert_eq!(group_runs(child.id()), Some(false));
         child.wait().unwrap();
     }
