@@ -7,18 +7,66 @@ use openclaw_secrets::Settings;
 use crate::agent::AgentConfig;
 use crate::model::{Config, McpConfig};
 use crate::name::{AgentId, ProviderId, ServerName};
+use crate::server::ServerConfig;
 
-/// What became of a server, a provider or an agent.
+/// What became of a provider or an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is new, or can be started only now.
+    /// It is new.
     Added,
-    /// It is gone, or cannot be started any more.
+    /// It is gone.
     Removed,
-    /// It has other settings; a server must be started anew with them.
+    /// It has other settings.
     Changed,
     /// It can be left alone.
     Same,
+}
+
+/// What becomes of a server of an agent when another configuration is applied (L10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerChange {
+    /// It is new, was switched on, or can be started only now: it is started.
+    Added,
+    /// It is gone, was switched off, or cannot be started any more: it is stopped.
+    Removed,
+    /// It is connected to in another way: it is stopped and started anew.
+    Restarted,
+    /// It is treated in another way: that is applied live.
+    Updated,
+    /// It did not run and does not; something else about its entry changed.
+    NotRunning,
+    /// It can be left alone.
+    Same,
+}
+
+impl ServerChange {
+    /// What becomes of a server with one entry that gets another.
+    pub fn between(old: Option<&ServerConfig>, new: Option<&ServerConfig>) -> Self {
+        let running = |config: Option<&'_ ServerConfig>| config.is_some_and(|it| it.enabled);
+        match (old, new) {
+            _ if !running(old) && !running(new) => {
+                if old == new {
+                    Self::Same
+                } else {
+                    Self::NotRunning
+                }
+            }
+            _ if !running(old) => Self::Added,
+            _ if !running(new) => Self::Removed,
+            (Some(old), Some(new)) => {
+                // A part that is compared nowhere does not compile.
+                let ServerConfig { enabled: _, connection, treatment } = old;
+                if *connection != new.connection {
+                    Self::Restarted
+                } else if *treatment != new.treatment {
+                    Self::Updated
+                } else {
+                    Self::Same
+                }
+            }
+            _ => Self::Same,
+        }
+    }
 }
 
 /// What changed between two configurations. Where a value comes from does not count, only what it is.
@@ -47,7 +95,7 @@ pub struct AgentChanges {
     /// The agent itself: its model, its limits, its tool policy, its MCP settings.
     pub settings: Change,
     /// Each of its servers.
-    pub servers: BTreeMap<ServerName, Change>,
+    pub servers: BTreeMap<ServerName, ServerChange>,
 }
 
 /// A setting that a running gateway cannot take over.
@@ -86,7 +134,7 @@ impl Changes {
             if changed(&agent.settings) {
                 keys.push(format!("agents.{id}"));
             }
-            let servers = agent.servers.iter().filter(|(_, change)| changed(change));
+            let servers = agent.servers.iter().filter(|(_, change)| **change != ServerChange::Same);
             keys.extend(servers.map(|(name, _)| format!("agents.{id}.mcp.servers.{name}")));
         }
         let models = self.models.iter().filter(|(_, change)| changed(change));
@@ -107,7 +155,10 @@ impl Changes {
         let same = |change: &Change| *change == Change::Same;
         let mut agents = self.agents.values();
         let flags = [self.agent_order, self.gateway, self.tools, self.acp, self.secrets];
-        agents.all(|agent| same(&agent.settings) && agent.servers.values().all(same))
+        let same_servers = |servers: &BTreeMap<ServerName, ServerChange>| {
+            servers.values().all(|change| *change == ServerChange::Same)
+        };
+        agents.all(|agent| same(&agent.settings) && same_servers(&agent.servers))
             && self.models.values().all(same)
             && !flags.contains(&true)
     }
@@ -174,17 +225,19 @@ impl McpConfig {
     ///
     /// ```
     /// # use std::path::Path;
-    /// # use openclaw_config::{Change, Surroundings, load_text};
-    /// # let load = |text| load_text(Path::new("c"), text, Surroundings { variable: &|_| None, home: None });
-    /// let old = load("{ mcp: { servers: { a: { command: 'x' }, b: { command: 'x' } } } }").config.unwrap();
-    /// let new = load("{ mcp: { servers: { b: { command: 'y' }, c: { command: 'z' } } } }").config.unwrap();
+    /// # use openclaw_config::{ServerChange, Surroundings, load_text};
+    /// # let load = |text: &str| load_text(Path::new("c"), text, Surroundings { variable: &|_| None, home: None });
+    /// let servers = |text: &str| load(&format!("{{ mcp: {{ servers: {{ {text} }} }} }}")).config.unwrap();
+    /// let old = servers("a: { command: 'x' }, b: { command: 'x' }, c: { command: 'x' }");
+    /// let new = servers("b: { command: 'y' }, c: { command: 'x', approval: 'never' }, d: { command: 'z' }");
     /// let changes = old.agents[0].mcp.diff(&new.agents[0].mcp);
-    /// assert_eq!(changes["a"], Change::Removed);
-    /// assert_eq!(changes["b"], Change::Changed);
-    /// assert_eq!(changes["c"], Change::Added);
+    /// assert_eq!(changes["a"], ServerChange::Removed);
+    /// assert_eq!(changes["b"], ServerChange::Restarted);
+    /// assert_eq!(changes["c"], ServerChange::Updated);
+    /// assert_eq!(changes["d"], ServerChange::Added);
     /// ```
-    pub fn diff(&self, newer: &Self) -> BTreeMap<ServerName, Change> {
-        tables(&self.servers, &newer.servers)
+    pub fn diff(&self, newer: &Self) -> BTreeMap<ServerName, ServerChange> {
+        server_changes(&self.servers, &newer.servers)
     }
 }
 
@@ -199,7 +252,7 @@ fn agent_changes(old: Option<&AgentConfig>, new: Option<&AgentConfig>) -> AgentC
             (Some(_), None) => Change::Removed,
             (None, _) => Change::Added,
         },
-        servers: tables(old_servers, new_servers),
+        servers: server_changes(old_servers, new_servers),
     }
 }
 
@@ -257,6 +310,14 @@ fn is_same_source(old: &Settings, new: &Settings) -> bool {
         && *gcp == new.gcp
         && *aws == new.aws
         && *vault == new.vault
+}
+
+fn server_changes(
+    old: &BTreeMap<ServerName, ServerConfig>,
+    new: &BTreeMap<ServerName, ServerConfig>,
+) -> BTreeMap<ServerName, ServerChange> {
+    let change = |name: &ServerName| ServerChange::between(old.get(name), new.get(name));
+    old.keys().chain(new.keys()).map(|name| (name.clone(), change(name))).collect()
 }
 
 /// What became of each entry of a table.

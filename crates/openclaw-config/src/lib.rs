@@ -49,7 +49,7 @@ mod watch;
 pub use agent::{AgentConfig, ApprovalSettings, ModelChoice, ModelName};
 pub use credential::{is_credential_name, looks_like_credential};
 pub use diagnostic::{Diagnostic, Report, Severity};
-pub use diff::{AgentChanges, Change, Changes, RestartCause};
+pub use diff::{AgentChanges, Change, Changes, RestartCause, ServerChange};
 pub use edit::{Document, EditError};
 pub use files::{Content, ReadFile};
 pub use gateway::{Bind, GatewayConfig};
@@ -66,8 +66,8 @@ pub use raw::{ApprovalFallback, ModelApi, TransportKind};
 pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
-    Approval, Args, HttpFlavour, HttpServer, OAuthSettings, PROGRAM_VARIABLE, ProxySetting,
-    SafeUrl, ServerConfig, StdioServer, TlsSettings, Transport,
+    Approval, Args, Connection, HttpFlavour, HttpServer, OAuthSettings, PROGRAM_VARIABLE,
+    ProxySetting, SafeUrl, ServerConfig, StdioServer, TlsSettings, Transport, Treatment,
 };
 pub use source::{Location, ReadError, Sources, Span};
 pub use suggest::nearest;

@@ -70,7 +70,7 @@ impl Config {
         }
         for agent in &self.agents {
             for (name, server) in agent.mcp.servers.iter().filter(|(_, server)| server.enabled) {
-                for (setting, template) in server.credentials() {
+                for (setting, template) in server.connection.credentials() {
                     template.references().for_each(|reference| note(name, &setting, reference));
                 }
             }

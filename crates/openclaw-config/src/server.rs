@@ -14,14 +14,33 @@ use crate::model::ToolPolicy;
 pub use crate::raw::Approval;
 use crate::text::Expanded;
 
-/// An MCP server that can be started. Two are equal if they would behave the same.
+/// An MCP server that can be started: how to connect to it, and how to treat it once it is connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
     /// Whether it is to be started at all.
     pub enabled: bool,
+    /// How to connect.
+    pub connection: Connection,
+    /// How to treat it.
+    pub treatment: Treatment,
+}
+
+/// How to connect to a server. It decides whether two entries mean the same server: agents whose
+/// entries agree in it share a process or a connection, and a change of it takes a restart (L7, L10).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
     /// How to reach it.
     pub transport: Transport,
-    /// How long connecting may take.
+    /// Whether it is told that it may have the agent's model answer questions of its own. Capabilities
+    /// are told once, in the handshake.
+    pub sampling: bool,
+}
+
+/// How to treat a server. A change is applied live: the process, the connection and the calls in flight
+/// stay as they are (L10).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Treatment {
+    /// How long connecting may take. It counts from the next time that it is connected to.
     pub timeout: Duration,
     /// How long a tool call may take.
     pub tool_timeout: Duration,
@@ -47,14 +66,19 @@ pub struct ServerConfig {
     pub required: bool,
     /// URIs of resources that are put into the context of every conversation.
     pub resources: Vec<Expanded>,
-    /// Whether it may have the agent's model answer questions of its own.
-    pub sampling: bool,
 }
 
 /// In a configuration this stands for the running program: the built-in default uses it.
 pub const PROGRAM_VARIABLE: &str = "OPENCLAW_PROGRAM";
 
 impl ServerConfig {
+    /// What it is, in a few words: its command line or its address, without credentials.
+    pub fn gist(&self) -> String {
+        self.connection.gist()
+    }
+}
+
+impl Connection {
     /// What it is, in a few words: its command line or its address, without credentials.
     pub fn gist(&self) -> String {
         match &self.transport {

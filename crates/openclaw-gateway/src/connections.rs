@@ -133,7 +133,7 @@ impl Gateway {
             return Err(invalid(format!("there is no agent `{agent}`")));
         };
         let mcp = &of_agent.mcp;
-        let is_there = |server: &ServerConfig| match &server.transport {
+        let is_there = |server: &ServerConfig| match &server.connection.transport {
             Transport::Http(http) => server.enabled && http.url.is(url),
             Transport::Stdio(_) => false,
         };

@@ -96,7 +96,9 @@ pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<Model
         .servers
         .iter()
         .filter(|(_, config)| config.enabled)
-        .flat_map(|(server, config)| config.resources.iter().map(move |uri| (server, uri)))
+        .flat_map(|(server, config)| {
+            config.treatment.resources.iter().map(move |uri| (server, uri))
+        })
         .map(|(server, uri)| Key {
             agent: service.config.id.to_string(),
             server: server.to_string(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use openclaw_config::{
-    AgentId, Change, Changes, Config, Content, ReadFile, Report, Severity, Watcher,
+    AgentId, Changes, Config, Content, ReadFile, Report, ServerChange, Severity, Watcher,
 };
 use openclaw_protocol::config::{Issue, ReloadResult};
 use openclaw_protocol::mcp::ReloadResult as ServersReloaded;
@@ -29,15 +29,16 @@ impl Gateway {
             Err(issues) => (None, issues),
         };
         let servers = changes.as_ref().and_then(|all| all.agents.get(agent));
-        let those = |wanted: Change| -> Vec<String> {
+        let those = |wanted: ServerChange| -> Vec<String> {
             let servers = servers.into_iter().flat_map(|agent| &agent.servers);
             servers.filter(|(_, it)| **it == wanted).map(|(name, _)| name.to_string()).collect()
         };
         ServersReloaded {
             ok: changes.is_some(),
-            added: those(Change::Added),
-            removed: those(Change::Removed),
-            changed: those(Change::Changed),
+            added: those(ServerChange::Added),
+            removed: those(ServerChange::Removed),
+            restarted: those(ServerChange::Restarted),
+            updated: those(ServerChange::Updated),
             issues,
         }
     }

@@ -64,7 +64,7 @@ impl AgentTools {
             rules("agent's tools", &agent.tools),
         ];
         let members = servers.iter().map(|server| Member {
-            policy: compile([rules("server's tools", &server.config().tools)]),
+            policy: compile([rules("server's tools", &server.config().treatment.tools)]),
             server: Arc::clone(server),
         });
         Self {
@@ -155,7 +155,7 @@ impl AgentTools {
     pub fn left_out(&self, name: &str) -> Option<(String, LeftOut)> {
         self.servers.iter().find_map(|server| {
             let key = server.name().as_str();
-            let prefix = server.config().tool_prefix.as_deref().unwrap_or(key);
+            let prefix = server.config().treatment.tool_prefix.as_deref().unwrap_or(key);
             let inventory = server.shelf().inventory();
             let is_meant = |it: &&LeftOut| {
                 let raw = RawTool { server: key, prefix, tool: &it.name };
@@ -207,8 +207,8 @@ impl Resting {
     fn status(&self, name: &ServerName) -> ServerStatus {
         let (state, transport, target, auth, trouble) = match self {
             Self::Disabled(config) => {
-                let (transport, target) = reached_by(config);
-                (ServerState::Disabled, transport, target, auth(config), None)
+                let (transport, target) = reached_by(&config.connection);
+                (ServerState::Disabled, transport, target, auth(&config.connection), None)
             }
             Self::HeldBack(held_back) => {
                 let names = held_back.unset_variables.join(", ");
@@ -244,12 +244,12 @@ fn resting(agent: &AgentConfig) -> BTreeMap<ServerName, Resting> {
 pub fn at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStatus> {
     let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
     let idle = enabled.map(|(name, config)| {
-        let (transport, target) = reached_by(config);
-        let (name, auth) = (name.to_string(), auth(config));
-        let had = Memory::of(catalogue, &name, config).recall().inventory;
+        let (transport, target) = reached_by(&config.connection);
+        let (name, auth) = (name.to_string(), auth(&config.connection));
+        let had = Memory::of(catalogue, &name, &config.connection).recall().inventory;
         ServerStatus {
-            lazy: config.lazy,
-            required: config.required,
+            lazy: config.treatment.lazy,
+            required: config.treatment.required,
             tools: had.tools.len(),
             resources: had.resources.len() + had.templates.len(),
             prompts: had.prompts.len(),

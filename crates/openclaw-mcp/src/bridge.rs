@@ -107,7 +107,8 @@ impl Wishes<'_> {
     }
 
     pub(crate) fn result_limits(self, server: &Server) -> ResultLimits {
-        let usual = if self.everything { usize::MAX } else { server.config().max_result_chars };
+        let usual =
+            if self.everything { usize::MAX } else { server.config().treatment.max_result_chars };
         let max_chars = self.max_chars.map_or(usual, |most| most.min(usual));
         ResultLimits { max_chars, everything: self.everything }
     }

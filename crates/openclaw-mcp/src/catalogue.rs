@@ -137,14 +137,14 @@ impl Catalogue {
             members.iter().map(|member| (member, member.server.shelf().inventory())).collect();
         let raw = shelves.iter().flat_map(|(member, inventory)| {
             let server = member.server.name().as_str();
-            let prefix = member.server.config().tool_prefix.as_deref().unwrap_or(server);
+            let prefix = member.server.config().treatment.tool_prefix.as_deref().unwrap_or(server);
             inventory.tools.iter().map(move |tool| RawTool { server, prefix, tool: &tool.name })
         });
         let names = names(template, raw);
         let mut tools = HashMap::with_capacity(names.len());
         for (member, inventory) in &shelves {
             let server = member.server.name().as_str();
-            let prefix = member.server.config().tool_prefix.as_deref().unwrap_or(server);
+            let prefix = member.server.config().treatment.tool_prefix.as_deref().unwrap_or(server);
             for listed in &inventory.tools {
                 let raw = RawTool { server, prefix, tool: &listed.name };
                 let Some(name) = names.get(&raw) else { continue };

@@ -76,11 +76,12 @@ impl Dial for ServerDial {
         drop(turn);
         self.known_era = Some(connection.era());
         self.known_flavour = connection.flavour();
-        let timeout = self.config.timeout;
+        let timeout = self.config.treatment.timeout;
         let limits = Limits { timeout, cap: timeout.max(ALL_LISTS) };
         // Before anything is listed, so that no change is missed.
         if self.stays {
-            let resources = self.config.resources.iter().map(|uri| uri.as_str().to_owned());
+            let resources =
+                self.config.treatment.resources.iter().map(|uri| uri.as_str().to_owned());
             connection.subscribe(resources.collect()).await;
         } else {
             connection.subscribe_to_nothing().await;
@@ -102,7 +103,7 @@ impl Dial for ServerDial {
 
 impl ServerDial {
     async fn connect(&mut self) -> Result<Connection, DialError> {
-        match self.config.transport.clone() {
+        match self.config.connection.transport.clone() {
             Transport::Stdio(stdio) => {
                 let Surroundings { resolver, environment, .. } = &self.surroundings;
                 let launch = launch(&stdio, resolver, environment).await;
@@ -118,7 +119,7 @@ impl ServerDial {
         let Surroundings { resolver, environment, host, .. } = &self.surroundings;
         let headers = remote::headers(&config, resolver).await;
         let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
-        let client = Client::new(&self.name, host.clone().lending(self.config.sampling));
+        let client = Client::new(&self.name, host.clone().lending(self.config.connection.sampling));
         let client = client.without_secrets(self.log.redactor());
         let known = self.known_era.zip(self.known_flavour);
         let plan = RemotePlan {
@@ -128,7 +129,7 @@ impl ServerDial {
             network: Network::of(environment),
             client: client.config().clone(),
             known: known.map(|(era, flavour)| Known { era, flavour }),
-            timeout: self.config.timeout,
+            timeout: self.config.treatment.timeout,
             log: self.log.clone(),
         };
         let opened = remote::open(plan, client.clone()).await?;
@@ -160,12 +161,12 @@ impl ServerDial {
                 launch: launch.clone(),
                 client: Client::new(
                     &self.name,
-                    self.surroundings.host.clone().lending(self.config.sampling),
+                    self.surroundings.host.clone().lending(self.config.connection.sampling),
                 )
                 .without_secrets(self.log.redactor()),
                 known_era,
                 offer: offer.clone(),
-                timeout: self.config.timeout,
+                timeout: self.config.treatment.timeout,
                 log: self.log.clone(),
             };
             match local::open(plan, &self.surroundings.guard).await {
@@ -192,7 +193,7 @@ impl ServerDial {
         }
         Err(first_error.unwrap_or(ConnectError::TimedOut {
             step: Step::Greeting,
-            after: self.config.timeout,
+            after: self.config.treatment.timeout,
             words: Words::default(),
         }))
     }

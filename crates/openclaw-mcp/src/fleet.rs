@@ -14,7 +14,7 @@ use crate::attached::Attached;
 use crate::bridge::Office;
 use crate::dial::Surroundings;
 use crate::events::{Events, FleetEvent};
-use crate::server::{Common, Folders, Server, Treatment};
+use crate::server::{Common, Folders, Server, Upkeep};
 use crate::shelf::Revision;
 use crate::supervisor::{Snapshot, State};
 
@@ -56,7 +56,7 @@ pub struct Tried {
 struct Wanted<'a> {
     name: &'a ServerName,
     config: &'a ServerConfig,
-    treatment: Treatment,
+    upkeep: Upkeep,
 }
 
 impl Fleet {
@@ -115,15 +115,15 @@ impl Fleet {
     }
 
     fn servers_of(&self, agent: &AgentConfig, servers: &mut Vec<Arc<Server>>) -> Vec<Arc<Server>> {
-        let treatment = treatment(agent);
+        let upkeep = upkeep(agent);
         let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
         enabled
             .map(|(name, config)| {
-                let wanted = Wanted { name, config, treatment };
+                let wanted = Wanted { name, config, upkeep };
                 if let Some(server) = servers.iter().find(|server| wanted.is(server)) {
                     return Arc::clone(server);
                 }
-                let server = Server::start(name.clone(), config.clone(), treatment, &self.common);
+                let server = Server::start(name.clone(), config.clone(), upkeep, &self.common);
                 let server = Arc::new(server);
                 servers.push(Arc::clone(&server));
                 server
@@ -194,20 +194,20 @@ impl Fleet {
 impl Wanted<'_> {
     fn is(&self, server: &Server) -> bool {
         let same = self.name == server.name() && self.config == server.config();
-        same && self.treatment == server.treatment()
+        same && self.upkeep == server.upkeep()
     }
 }
 
-fn treatment(agent: &AgentConfig) -> Treatment {
+fn upkeep(agent: &AgentConfig) -> Upkeep {
     let settings = &agent.mcp.settings;
-    Treatment { list_every: settings.tool_discovery_interval, call_cap: settings.call_timeout_cap }
+    Upkeep { list_every: settings.tool_discovery_interval, call_cap: settings.call_timeout_cap }
 }
 
 /// Whether an agent wants this very server.
 fn wants(agent: &AgentConfig, server: &Server) -> bool {
-    let treatment = treatment(agent);
+    let upkeep = upkeep(agent);
     let mut enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
-    enabled.any(|(name, config)| Wanted { name, config, treatment }.is(server))
+    enabled.any(|(name, config)| Wanted { name, config, upkeep }.is(server))
 }
 
 /// A start that is being waited for. It holds no server: a fleet that is dropped meanwhile ends.
@@ -227,7 +227,7 @@ impl Start {
     pub(crate) fn of(servers: &[Arc<Server>], held_back: BTreeSet<String>) -> Self {
         let starting = servers.iter().map(|server| Starting {
             name: server.name().to_string(),
-            required: server.config().required,
+            required: server.config().treatment.required,
             snapshots: server.snapshots(),
         });
         Self { servers: starting.collect(), held_back }

@@ -59,7 +59,7 @@ mod tests {
         let text = format!("{{ mcp: {{ servers: {{ x: {entry} }} }} }}");
         let surroundings = Surroundings { variable: &|_| None, home: None };
         let config = load_text(Path::new("openclaw.json"), &text, surroundings).config.unwrap();
-        match &config.agents[0].mcp.servers["x"].transport {
+        match &config.agents[0].mcp.servers["x"].connection.transport {
             Transport::Stdio(stdio) => stdio.clone(),
             Transport::Http(_) => unreachable!(),
         }

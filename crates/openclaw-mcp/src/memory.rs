@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use openclaw_config::{ServerConfig, Transport};
+use openclaw_config::{Connection, Transport};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -58,14 +58,14 @@ pub struct Memory {
 impl Memory {
     /// In this folder, for a server of this name that is reached this way: another command or address
     /// is another server.
-    pub fn of(folder: &Path, name: &str, config: &ServerConfig) -> Self {
+    pub fn of(folder: &Path, name: &str, connection: &Connection) -> Self {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         };
         add(name);
-        match &config.transport {
+        match &connection.transport {
             Transport::Stdio(stdio) => {
                 add(stdio.command.as_str());
                 stdio.args.iter().for_each(&mut add);

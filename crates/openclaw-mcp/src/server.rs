@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use openclaw_config::{HttpFlavour, ServerConfig, ServerName, Transport};
+use openclaw_config::{Connection, HttpFlavour, ServerConfig, ServerName, Transport, Treatment};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
@@ -35,7 +35,7 @@ pub struct Server {
     pub(crate) turn: Option<Semaphore>,
     /// How long a call may take.
     pub(crate) limits: Limits,
-    treatment: Treatment,
+    upkeep: Upkeep,
     users: Users,
     /// A call was answered with 401, and none has gone well since.
     was_refused: AtomicBool,
@@ -68,7 +68,7 @@ pub struct Folders {
 
 /// How the servers of one agent are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Treatment {
+pub(crate) struct Upkeep {
     /// How often to list, whatever a server says.
     pub(crate) list_every: Option<Duration>,
     /// The most that progress may prolong a call.
@@ -119,12 +119,12 @@ impl Server {
     pub(crate) fn start(
         name: ServerName,
         config: ServerConfig,
-        treatment: Treatment,
+        upkeep: Upkeep,
         common: &Common,
     ) -> Self {
         let key = name.as_str();
         let memory = match &common.folders.catalogue {
-            Some(folder) => Memory::of(folder, key, &config),
+            Some(folder) => Memory::of(folder, key, &config.connection),
             None => Memory::none(),
         };
         let log = match &common.folders.logs {
@@ -133,16 +133,17 @@ impl Server {
         };
         let log = log.without_secrets(common.surroundings.resolver.redactor().clone());
         // Only the tools of a lazy one are shown before it runs.
-        let Remembered { manner, inventory } = match config.lazy {
+        let Remembered { manner, inventory } = match config.treatment.lazy {
             true => memory.recall(),
             false => Remembered { manner: memory.recall_manner(), ..Remembered::default() },
         };
         let shelf = Shelf::new(key, inventory, common.revision.clone(), memory);
         let shelf = Arc::new(shelf);
-        let backoff = match &config.transport {
+        let backoff = match &config.connection.transport {
             _ if !common.tries_again => Backoff::process(0),
             Transport::Stdio(_) => {
-                Backoff::process(if config.restart_on_crash { config.max_restarts } else { 0 })
+                let Treatment { restart_on_crash, max_restarts, .. } = config.treatment;
+                Backoff::process(if restart_on_crash { max_restarts } else { 0 })
             }
             Transport::Http(_) => Backoff::remote(),
         };
@@ -157,21 +158,21 @@ impl Server {
             known_flavour: manner.flavour,
             offer: None,
             tried_older: false,
-            list_every: treatment.list_every,
+            list_every: upkeep.list_every,
             stays: common.tries_again,
         };
         let users = Users::default();
         let teller = common.events.teller(key, &users);
-        let (name_of, lazy) = (key.to_owned(), config.lazy);
+        let (name_of, lazy) = (key.to_owned(), config.treatment.lazy);
         let supervisor = Supervisor::start_observed(name_of, dial, backoff, lazy, log, teller);
         let snapshots = supervisor.snapshots();
-        let timeout = config.tool_timeout;
+        let timeout = config.treatment.tool_timeout;
         Self {
-            limiter: Limiter::new(config.rate_limit.map(std::num::NonZero::get)),
-            turn: (!config.supports_parallel_tool_calls).then(|| Semaphore::new(1)),
-            limits: Limits { timeout, cap: treatment.call_cap.max(timeout) },
+            limiter: Limiter::new(config.treatment.rate_limit.map(std::num::NonZero::get)),
+            turn: (!config.treatment.supports_parallel_tool_calls).then(|| Semaphore::new(1)),
+            limits: Limits { timeout, cap: upkeep.call_cap.max(timeout) },
             stats: CallStats::default(),
-            treatment,
+            upkeep,
             users,
             was_refused: AtomicBool::new(false),
             name,
@@ -197,8 +198,8 @@ impl Server {
         &self.users
     }
 
-    pub(crate) fn treatment(&self) -> Treatment {
-        self.treatment
+    pub(crate) fn upkeep(&self) -> Upkeep {
+        self.upkeep
     }
 
     /// What it has.
@@ -228,7 +229,7 @@ impl Server {
         let decided = snapshots
             .wait_for(|snapshot| !matches!(snapshot.state, State::Idle | State::Connecting));
         // Connecting has a time-out of its own; this one is for servers that wait for their turn.
-        let waited = timeout(self.config.timeout.saturating_mul(2), decided).await;
+        let waited = timeout(self.config.treatment.timeout.saturating_mul(2), decided).await;
         let snapshot = match waited {
             Ok(Ok(snapshot)) => snapshot.clone(),
             _ => self.snapshots.borrow().clone(),
@@ -252,7 +253,7 @@ impl Server {
             snapshots.borrow_and_update();
             self.supervisor.refresh().await;
             // Until it has begun, the state is that of before.
-            let _ = timeout(self.config.timeout, snapshots.changed()).await;
+            let _ = timeout(self.config.treatment.timeout, snapshots.changed()).await;
             return self.ready().await.map(|_| ());
         };
         attached.list_again(EVERYTHING).await.map_err(|error| Unavailable {
@@ -271,7 +272,7 @@ impl Server {
         if !is_current || !attached.gives_up_first() {
             return;
         }
-        let Transport::Http(http) = &self.config.transport else { return };
+        let Transport::Http(http) = &self.config.connection.transport else { return };
         if remote::key_is_kept_elsewhere(http) && !self.was_refused.swap(true, Ordering::Relaxed) {
             return self.supervisor.refresh().await;
         }
@@ -313,7 +314,7 @@ impl Server {
         let attached = snapshot.connection.as_deref();
         let connection = attached.map(Attached::connection);
         let inventory = self.shelf.inventory();
-        let (configured, target) = reached_by(&self.config);
+        let (configured, target) = reached_by(&self.config.connection);
         let transport = match connection.and_then(|connection| connection.flavour()) {
             Some(Flavour::Streamable) => TransportKind::Http,
             Some(Flavour::Sse) => TransportKind::Sse,
@@ -321,8 +322,8 @@ impl Server {
         };
         let name = self.name.to_string();
         ServerStatus {
-            lazy: self.config.lazy,
-            required: self.config.required,
+            lazy: self.config.treatment.lazy,
+            required: self.config.treatment.required,
             pid: connection.and_then(|connection| connection.pid()),
             session_id: connection.and_then(|connection| connection.session_id()),
             protocol_version: connection.and_then(|connection| connection.about().version.clone()),
@@ -338,25 +339,31 @@ impl Server {
             p50_ms: self.stats.latency().p50().map(in_milliseconds),
             p95_ms: self.stats.latency().p95().map(in_milliseconds),
             last_error: snapshot.last_error,
-            ..ServerStatus::new(name, snapshot.state.into(), transport, target, auth(&self.config))
+            ..ServerStatus::new(
+                name,
+                snapshot.state.into(),
+                transport,
+                target,
+                auth(&self.config.connection),
+            )
         }
     }
 }
 
 /// How a server is reached, and at what, as it may be shown.
-pub(crate) fn reached_by(config: &ServerConfig) -> (TransportKind, String) {
-    let kind = match &config.transport {
+pub(crate) fn reached_by(connection: &Connection) -> (TransportKind, String) {
+    let kind = match &connection.transport {
         Transport::Stdio(_) => TransportKind::Stdio,
         Transport::Http(http) => match http.flavour {
             HttpFlavour::Streamable => TransportKind::Http,
             HttpFlavour::Sse => TransportKind::Sse,
         },
     };
-    (kind, config.gist())
+    (kind, connection.gist())
 }
 
-pub(crate) fn auth(config: &ServerConfig) -> AuthKind {
-    match &config.transport {
+pub(crate) fn auth(connection: &Connection) -> AuthKind {
+    match &connection.transport {
         Transport::Stdio(_) => AuthKind::None,
         Transport::Http(http) if http.api_key.is_some() => AuthKind::ApiKey,
         Transport::Http(http) => {

@@ -59,7 +59,7 @@ impl ToolSet for ServerTools {
 impl AgentTools {
     /// Whether somebody must agree to calls of a tool (B9).
     pub fn standing(&self, tool: &CatalogueTool) -> Standing {
-        let (rule, effect) = (tool.server().config().approval, tool.spec.effect);
+        let (rule, effect) = (tool.server().config().treatment.approval, tool.spec.effect);
         let Some(pins) = &self.office.pins else {
             return standing(rule, effect, Known::Nothing);
         };

@@ -178,8 +178,10 @@ pub struct ReloadResult {
     pub added: Vec<String>,
     /// Servers that are gone.
     pub removed: Vec<String>,
-    /// Servers that were started anew.
-    pub changed: Vec<String>,
+    /// Servers that are connected to in another way, and were started anew.
+    pub restarted: Vec<String>,
+    /// Servers that are treated in another way, which was applied live.
+    pub updated: Vec<String>,
     /// Why it could not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<Issue>,

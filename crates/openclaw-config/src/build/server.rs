@@ -11,7 +11,7 @@ use crate::decode::{Field, Spanned};
 use crate::diagnostic::Diagnostic;
 use crate::model::{HeldBack, Origin, Setting};
 use crate::raw::{RawServer, TransportKind};
-use crate::server::{HttpFlavour, ServerConfig, Transport};
+use crate::server::{Connection, HttpFlavour, ServerConfig, Transport, Treatment};
 
 use super::values::Builder;
 
@@ -144,9 +144,8 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                 None
             }
         };
-        let config = transport.map(|transport| ServerConfig {
-            enabled,
-            transport,
+        // Each setting is sorted here: what belongs to neither does not compile.
+        let treatment = Treatment {
             timeout,
             tool_timeout,
             restart_on_crash,
@@ -160,7 +159,11 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             supports_parallel_tool_calls,
             required,
             resources,
-            sampling,
+        };
+        let config = transport.map(|transport| ServerConfig {
+            enabled,
+            connection: Connection { transport, sampling },
+            treatment,
         });
         self.finish(config, enabled, required)
     }

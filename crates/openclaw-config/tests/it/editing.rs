@@ -192,7 +192,9 @@ fn a_server_that_is_put_in_does_not_mix_with_what_was_below() {
         document.put_server(&name, &json!({ "url": "https://example.com" })).unwrap();
     });
     let config = good(&new);
-    let Transport::Http(_) = &config.agent(Some("idle")).unwrap().mcp.servers["x"].transport else {
+    let Transport::Http(_) =
+        &config.agent(Some("idle")).unwrap().mcp.servers["x"].connection.transport
+    else {
         panic!("still a process: {new}");
     };
     let main = config.agent(Some("main")).unwrap();

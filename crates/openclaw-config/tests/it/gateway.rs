@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_config::{Bind, Change, RestartCause};
+use openclaw_config::{Bind, Change, RestartCause, ServerChange};
 
 use crate::support::*;
 
@@ -102,12 +102,15 @@ fn built_in_tools_are_on_and_bounded_unless_somebody_says_otherwise() {
 #[test]
 fn resources_and_sampling_of_a_server() {
     let plain = server("{ command: 'a' }");
-    assert!(plain.resources.is_empty() && !plain.sampling);
+    assert!(plain.treatment.resources.is_empty() && !plain.connection.sampling);
     let x = server(
         "{ command: 'a', resources: ['file:///notes/${HOST}.md', 'memo:1'], sampling: true }",
     );
-    let uris: Vec<&str> = x.resources.iter().map(|uri| uri.as_str()).collect();
-    assert_eq!((uris, x.sampling), (vec!["file:///notes/example.com.md", "memo:1"], true));
+    let uris: Vec<&str> = x.treatment.resources.iter().map(|uri| uri.as_str()).collect();
+    assert_eq!(
+        (uris, x.connection.sampling),
+        (vec!["file:///notes/example.com.md", "memo:1"], true)
+    );
     for wrong in ["notes", "", "a b:c", "file:", "memo:a b"] {
         bad_server(&format!("{{ command: 'a', resources: ['{wrong}'] }}"));
     }
@@ -132,10 +135,10 @@ fn a_diff_tells_the_parts_that_changed_and_no_others() {
     let changes = base.diff(&new);
     assert!(!changes.is_empty());
     assert_eq!(changes.agents["x"].settings, Change::Changed);
-    assert_eq!(changes.agents["x"].servers["s"], Change::Same);
-    assert_eq!(changes.agents["x"].servers["t"], Change::Added);
+    assert_eq!(changes.agents["x"].servers["s"], ServerChange::Same);
+    assert_eq!(changes.agents["x"].servers["t"], ServerChange::Added);
     assert_eq!(changes.agents["y"].settings, Change::Removed);
-    assert_eq!(changes.agents["y"].servers["s"], Change::Removed);
+    assert_eq!(changes.agents["y"].servers["s"], ServerChange::Removed);
     assert_eq!(changes.agents["z"].settings, Change::Added);
     let models: Vec<Change> = changes.models.values().copied().collect();
     assert_eq!(models, [Change::Same, Change::Changed, Change::Removed, Change::Added]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::support::*;
-use openclaw_config::{Change, Origin, Transport};
+use openclaw_config::{Origin, ServerChange, Transport};
 
 const FOUR_PLACES: &str = r#"{
   plugins: { entries: { "mcp-client": { config: {
@@ -22,11 +22,11 @@ const FOUR_PLACES: &str = r#"{
 fn later_places_win_field_by_field() {
     let config = good(FOUR_PLACES);
     let x = &config.agent(Some("a")).unwrap().mcp.servers["x"];
-    let Transport::Stdio(stdio) = &x.transport else { panic!("not stdio") };
+    let Transport::Stdio(stdio) = &x.connection.transport else { panic!("not stdio") };
     assert_eq!(stdio.command.as_str(), "one");
-    assert_eq!(x.timeout, Duration::from_millis(2));
-    assert_eq!(x.tool_timeout, Duration::from_millis(3));
-    assert_eq!(x.max_restarts, 4);
+    assert_eq!(x.treatment.timeout, Duration::from_millis(2));
+    assert_eq!(x.treatment.tool_timeout, Duration::from_millis(3));
+    assert_eq!(x.treatment.max_restarts, 4);
     assert_eq!(stdio.env.len(), 2, "variables are merged one by one");
     assert_eq!(config.agents[0].mcp.settings.max_concurrent_servers, 2);
     assert_eq!(config.agents[0].mcp.settings.tool_discovery_interval, None, "0 means never");
@@ -80,7 +80,7 @@ fn every_value_says_where_it_comes_from() {
         place("command"),
         (r#"plugins.entries.mcp-client.config.servers.x.command"#.to_owned(), 3)
     );
-    assert_eq!(place("timeout"), ("mcp.servers.x.timeout".to_owned(), 5));
+    assert_eq!(place("timeout"), ("mcp.servers.x.treatment.timeout".to_owned(), 5));
     assert_eq!(place("toolTimeout"), ("agents.defaults.mcp.servers.x.toolTimeout".to_owned(), 8));
     assert_eq!(place("maxRestarts"), ("agents.list[0].mcp.servers.x.maxRestarts".to_owned(), 9));
     assert_eq!(place("env.A").1, 3);
@@ -117,11 +117,11 @@ fn a_diff_says_what_became_of_each_server() {
           agents: { defaults: { mcp: { servers: { same: { transport: 'stdio', timeout: 30000, command: 'a', env: { API_KEY: 'token-from-the-environment' } } } } } } }",
     );
     let diff = old.agents[0].mcp.diff(&new.agents[0].mcp);
-    assert_eq!(diff["changed"], Change::Changed);
-    assert_eq!(diff["gone"], Change::Removed);
-    assert_eq!(diff["fresh"], Change::Added);
-    assert_eq!(diff["held"], Change::Removed);
-    assert_eq!(diff["same"], Change::Same);
+    assert_eq!(diff["changed"], ServerChange::Restarted);
+    assert_eq!(diff["gone"], ServerChange::Removed);
+    assert_eq!(diff["fresh"], ServerChange::Added);
+    assert_eq!(diff["held"], ServerChange::Removed);
+    assert_eq!(diff["same"], ServerChange::Same);
     let unchanged = old.agents[0].mcp.diff(&old.agents[0].mcp);
-    assert!(unchanged.values().all(|change| *change == Change::Same));
+    assert!(unchanged.values().all(|change| *change == ServerChange::Same));
 }

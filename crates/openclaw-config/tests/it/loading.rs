@@ -28,7 +28,8 @@ fn the_example_of_the_plugin_loads_as_it_stands() {
     let loaded = read_file(&fixture("plugin.json"));
     let config = loaded.config.unwrap();
     assert_eq!(config.agents[0].mcp.servers.len(), 4);
-    let Transport::Http(corp) = &config.agents[0].mcp.servers["private-corp-server"].transport
+    let Transport::Http(corp) =
+        &config.agents[0].mcp.servers["private-corp-server"].connection.transport
     else {
         panic!("not http")
     };
@@ -54,20 +55,22 @@ fn a_file_of_the_node_openclaw_loads_as_it_stands() {
 
     let servers = &config.agents[0].mcp.servers;
     let docs = &servers["docs"];
-    assert_eq!(docs.timeout, Duration::from_secs(10));
-    assert_eq!(docs.tool_timeout, Duration::from_secs(20));
-    assert!(!docs.supports_parallel_tool_calls);
-    assert_eq!(docs.tools.allow.as_deref().unwrap(), ["search*"]);
-    assert_eq!(docs.tools.deny, ["search_all"]);
+    assert_eq!(docs.treatment.timeout, Duration::from_secs(10));
+    assert_eq!(docs.treatment.tool_timeout, Duration::from_secs(20));
+    assert!(!docs.treatment.supports_parallel_tool_calls);
+    assert_eq!(docs.treatment.tools.allow.as_deref().unwrap(), ["search*"]);
+    assert_eq!(docs.treatment.tools.deny, ["search_all"]);
 
-    let Transport::Http(crm) = &servers["crm"].transport else { panic!("not http") };
+    let Transport::Http(crm) = &servers["crm"].connection.transport else { panic!("not http") };
     assert_eq!(crm.flavour, HttpFlavour::Streamable);
     assert_eq!(crm.oauth.redirect_port, Some(4711));
     assert_eq!(crm.oauth.scopes.as_deref().unwrap(), ["read", "write"]);
     assert_eq!(crm.tls.client_cert.as_deref(), Some(fixture("certs/me.pem").as_path()));
 
     assert!(!servers["files"].enabled);
-    let Transport::Stdio(files) = &servers["files"].transport else { panic!("not stdio") };
+    let Transport::Stdio(files) = &servers["files"].connection.transport else {
+        panic!("not stdio")
+    };
     assert_eq!(files.cwd.as_deref(), Some(Path::new("/home/user/files")));
 }
 
@@ -99,12 +102,12 @@ fn all_of_json5_is_understood() {
         "{ 'command': 'a\\\nb', args: [\"\\x41\", 'it\\'s',], timeout: 0x7530, toolTimeout: +6e4, \
            maxRestarts: 3., /* c */ lazy: true, }",
     );
-    let Transport::Stdio(stdio) = server.transport else { panic!("not stdio") };
+    let Transport::Stdio(stdio) = server.connection.transport else { panic!("not stdio") };
     assert_eq!(stdio.command.as_str(), "ab");
     assert_eq!(stdio.args.iter().collect::<Vec<_>>(), ["A", "it's"]);
-    assert_eq!(server.timeout, Duration::from_secs(30));
-    assert_eq!(server.tool_timeout, Duration::from_secs(60));
-    assert_eq!(server.max_restarts, 3);
+    assert_eq!(server.treatment.timeout, Duration::from_secs(30));
+    assert_eq!(server.treatment.tool_timeout, Duration::from_secs(60));
+    assert_eq!(server.treatment.max_restarts, 3);
 }
 
 #[test]

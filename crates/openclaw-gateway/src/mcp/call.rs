@@ -195,7 +195,7 @@ pub async fn find(
         }
         None => {
             let patience = Patience::AtMost(SEARCH);
-            drop(gather(agent, None, patience, |server| server.config().lazy).await);
+            drop(gather(agent, None, patience, |server| server.config().treatment.lazy).await);
         }
     }
     let catalogue = agent.catalogue();

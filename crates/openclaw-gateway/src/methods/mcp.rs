@@ -91,7 +91,8 @@ async fn gathered(
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
     let patience = Patience::AtMost(LISTS_WAIT);
     let gathered =
-        mcp::gather(&agent, params.server.as_deref(), patience, |it| it.config().lazy).await?;
+        mcp::gather(&agent, params.server.as_deref(), patience, |it| it.config().treatment.lazy)
+            .await?;
     Ok((agent, gathered))
 }
 

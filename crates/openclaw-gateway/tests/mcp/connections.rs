@@ -74,7 +74,7 @@ async fn a_configured_server_stays_off_until_somebody_wants_it_or_its_entry_chan
     assert!(hint.contains("/mcp refresh a"), "{hint}");
     // A change of something else leaves it off.
     place.write(&config(&json!({ "a": a, "b": entry(&Script::new().name("another")) })));
-    assert_eq!(ask(&me, "mcp.reload", json!({})).await["changed"], json!(["b"]));
+    assert_eq!(ask(&me, "mcp.reload", json!({})).await["restarted"], json!(["b"]));
     assert_eq!(ask(&me, "mcp.status", json!({ "server": "a" })).await["state"], "closed");
     let told = ask(&me, "mcp.refresh", json!({ "server": "a" })).await;
     assert_eq!((&told["ok"], &told["servers"][0]["tools"]), (&json!(true), &json!(15)));

@@ -126,7 +126,7 @@ async fn a_reload_tells_what_became_of_the_servers() {
     let me = anybody(&gateway);
     place.write(&config(&json!({ "a": a, "new": entry(&Script::new()) })));
     let told = ask(&me, "mcp.reload", json!({})).await;
-    let expected = json!({ "ok": true, "added": ["new"], "removed": ["gone"], "changed": [] });
+    let expected = json!({ "ok": true, "added": ["new"], "removed": ["gone"], "restarted": [], "updated": [] });
     assert_eq!(told, expected);
     place.write(&json!({ "mcp": { "servers": 17 } }));
     let told = ask(&me, "mcp.reload", json!({})).await;

@@ -49,7 +49,8 @@ mod tests {
         let text = format!("{{ mcp: {{ servers: {{ x: {entry} }} }} }}");
         let surroundings = Surroundings { variable: &|_| None, home: None };
         let config = load_text(Path::new("openclaw.json"), &text, surroundings).config.unwrap();
-        let Transport::Http(server) = &config.agents[0].mcp.servers["x"].transport else {
+        let Transport::Http(server) = &config.agents[0].mcp.servers["x"].connection.transport
+        else {
             unreachable!()
         };
         let host: Environment = [("TOKEN", "sesame-open")].into_iter().collect();

@@ -14,7 +14,7 @@ fn what_could_not_be_written_is_written_next_time() {
     let folder = place.path().join("folder");
     let config = load(&json!({ "mcp": { "servers": { "x": { "command": "x" } } } }));
     let server = config.agents[0].mcp.servers.values().next().unwrap();
-    let memory = Memory::of(&folder, "x", server);
+    let memory = Memory::of(&folder, "x", &server.connection);
     let prompt: ListedPrompt = serde_json::from_value(json!({ "name": "a" })).unwrap();
     let inventory = Inventory { prompts: vec![prompt], ..Inventory::default() };
 

@@ -199,7 +199,7 @@ async fn asked_to_end(signals: &mut Signals) {
 pub(crate) fn reduced(mut config: Config, need: Need) -> Config {
     if need == Need::Records {
         let servers = config.agents.iter_mut().flat_map(|agent| agent.mcp.servers.values_mut());
-        servers.for_each(|server| server.lazy = true);
+        servers.for_each(|server| server.treatment.lazy = true);
     }
     config
 }

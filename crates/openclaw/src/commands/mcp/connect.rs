@@ -61,7 +61,7 @@ fn server_at<'c>(config: &'c Config, url: &str) -> Option<&'c ServerName> {
         Transport::Http(http) => http.url.is(url),
         Transport::Stdio(_) => false,
     };
-    servers.find(|(_, server)| has(&server.transport)).map(|(name, _)| name)
+    servers.find(|(_, server)| has(&server.connection.transport)).map(|(name, _)| name)
 }
 
 /// The name itself, or with a number behind it.

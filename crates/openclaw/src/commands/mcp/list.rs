@@ -98,7 +98,7 @@ impl Entry {
             state: match server {
                 None => "held back",
                 Some(server) if !server.enabled => "disabled",
-                Some(server) if server.lazy => "lazy",
+                Some(server) if server.treatment.lazy => "lazy",
                 Some(_) => "enabled",
             },
             unset: held_back.map(|why| why.unset_variables.clone()).unwrap_or_default(),
@@ -114,7 +114,7 @@ impl Entry {
 }
 
 fn transport(server: &ServerConfig) -> &'static str {
-    match &server.transport {
+    match &server.connection.transport {
         Transport::Stdio(_) => "stdio",
         Transport::Http(http) => match http.flavour {
             HttpFlavour::Streamable => "http",

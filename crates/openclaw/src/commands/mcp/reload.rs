@@ -43,13 +43,18 @@ fn show(result: &ReloadResult, output: &mut Output) -> Exit {
         output.problem(&message, Some("`openclaw config validate` shows them in their places"));
         return exit;
     }
-    let marks =
-        [("+", GOOD, &result.added), ("-", BAD, &result.removed), ("~", FAINT, &result.changed)];
+    let marks = [
+        ("+", GOOD, &result.added, "added"),
+        ("-", BAD, &result.removed, "removed"),
+        ("~", FAINT, &result.restarted, "restarted"),
+        ("~", FAINT, &result.updated, "updated, still running"),
+    ];
     let mut is_same = true;
-    for (mark, style, names) in marks {
+    for (mark, style, names, what) in marks {
         for name in names {
             is_same = false;
-            output.line(format_args!("{style}{mark}{style:#} {}", printable(name)));
+            let name = printable(name);
+            output.line(format_args!("{style}{mark}{style:#} {name} {FAINT}({what}){FAINT:#}"));
         }
     }
     if is_same {

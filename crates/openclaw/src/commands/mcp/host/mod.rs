@@ -157,7 +157,7 @@ async fn attend(
         output.problem("the agent is not there", None);
         return Exit::Failed;
     };
-    let lazy = agent.mcp.servers.iter().filter(|(_, server)| server.lazy);
+    let lazy = agent.mcp.servers.iter().filter(|(_, server)| server.treatment.lazy);
     let session = Session {
         tools,
         resolver,
@@ -184,9 +184,9 @@ async fn attend(
 fn reduced(config: &Config, agent: &AgentConfig, need: Need<'_>) -> Config {
     let mut agent = agent.clone();
     for server in agent.mcp.servers.values_mut() {
-        server.lazy |= !need.all;
+        server.treatment.lazy |= !need.all;
         if let Some(timeout) = need.timeout {
-            server.tool_timeout = timeout;
+            server.treatment.tool_timeout = timeout;
         }
     }
     if let Some(timeout) = need.timeout {

@@ -59,7 +59,8 @@ impl Session {
 
     /// What a server had when it was last seen.
     pub(in crate::commands::mcp) fn remembered(&self, server: &Server) -> Inventory {
-        let memory = Memory::of(&self.catalogue, server.name().as_str(), server.config());
+        let memory =
+            Memory::of(&self.catalogue, server.name().as_str(), &server.config().connection);
         memory.recall().inventory
     }
 
