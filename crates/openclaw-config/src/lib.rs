@@ -60,7 +60,7 @@ pub use model::{
 };
 pub use name::{AgentId, NameError, ProviderId, ServerName};
 pub use native::{ExecTool, FileTools, NativeTools, PrivateHost, WebFetchTool};
-pub use paths::{ChosenBy, Paths};
+pub use paths::{ChosenBy, NoHome, Paths};
 pub use provider::ProviderConfig;
 pub use raw::{ApprovalFallback, ModelApi, TransportKind};
 pub use render::Style;

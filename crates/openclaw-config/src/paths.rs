@@ -33,7 +33,7 @@ pub enum ChosenBy {
 
 /// There is neither a home folder nor a variable that names another.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this user has no home folder; set OPENCLAW_STATE_DIR, or name a file with --config")]
+#[error("this user has no home folder")]
 pub struct NoHome;
 
 impl Paths {

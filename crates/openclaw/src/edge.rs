@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::import::{self, App, Findings, Machine, Platform};
-use openclaw_config::{Loaded, PROGRAM_VARIABLE, Paths, Surroundings};
+use openclaw_config::{Loaded, NoHome, PROGRAM_VARIABLE, Paths, Surroundings};
 use openclaw_mcp::guard::GuardCommand;
 use openclaw_secrets::{Environment, Redactor};
 
@@ -27,9 +27,8 @@ impl Edge {
         Environment::new(variable)
     }
 
-    pub(crate) fn paths(&self, flag: Option<&Path>) -> Result<Paths, String> {
+    pub(crate) fn paths(&self, flag: Option<&Path>) -> Result<Paths, NoHome> {
         Paths::find(flag, &|name| std::env::var_os(name), self.home.as_deref())
-            .map_err(|error| error.to_string())
     }
 
     pub(crate) fn load(&self, file: &Path) -> Loaded {

@@ -1,26 +1,42 @@
-//! What the exit codes mean.
+//! The exit codes.
 
 use std::process::ExitCode;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All went well.
+    /// The command succeeded.
     Ok = 0,
-    /// What was asked for did not work.
+    /// The command failed, or what it looked at has problems.
     Failed = 1,
-    /// The command line makes no sense. `clap` uses the same code.
+    /// The command line or its arguments are invalid. `clap` uses the same code.
     Usage = 2,
-    /// A server is not available.
+    /// A server or the gateway is not available.
     Unavailable = 3,
-    /// It is not allowed.
+    /// The call is not allowed.
     Denied = 4,
-    /// It took too long.
+    /// The call timed out.
     TimedOut = 5,
     /// The configuration has errors (`EX_CONFIG` of sysexits.h).
     Config = 78,
-    /// Somebody pressed Ctrl-C, or asked the process to end (128 and the number of SIGINT).
+    /// Interrupted by Ctrl-C or a signal (128 and the number of SIGINT).
     Interrupted = 130,
+}
+
+impl Exit {
+    /// The name of the code in JSON output.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::Unavailable => "unavailable",
+            Self::Denied => "denied",
+            Self::TimedOut => "timedOut",
+            Self::Config => "config",
+            Self::Interrupted => "interrupted",
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {

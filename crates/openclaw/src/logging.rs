@@ -47,9 +47,9 @@ fn levels(text: &str) -> Result<Targets, String> {
     // `Targets` takes a word that is no level for the name of a module.
     for word in text.split(',').filter(|word| !word.contains('=')) {
         let known = word.trim().parse::<LevelFilter>();
-        known.map_err(|_| format!("`{word}` is not a log level"))?;
+        known.map_err(|_| format!("unknown log level `{word}`"))?;
     }
-    text.parse().map_err(|error| format!("`{text}` does not say what to log: {error}"))
+    text.parse().map_err(|error| format!("invalid log filter `{text}`: {error}"))
 }
 
 /// A panic is a bug, and its message may hold anything: it is redacted like a log line.

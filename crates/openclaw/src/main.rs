@@ -4,6 +4,7 @@
 mod cli;
 mod commands;
 mod edge;
+mod error;
 mod exit;
 mod fold;
 mod logging;
@@ -16,6 +17,7 @@ use openclaw_secrets::Redactor;
 
 use crate::cli::Cli;
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -27,22 +29,52 @@ fn main() -> std::process::ExitCode {
     }
     let redactor = Redactor::new();
     logging::redact_panics(&redactor);
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
     let mut output = Output::new(cli.global.json);
-    if let Err(error) = logging::start(&cli.global, cli.usual_log_level(), &redactor) {
-        let hint = "error, warn, info, debug, trace or off; per module: info,openclaw_mcp=debug";
-        output.problem(&error, Some(hint));
-        return Exit::Usage.into();
-    }
-    let edge = Edge::of_this_process(redactor);
-    let exit = commands::run(&cli, &edge, &mut output);
-    // Somebody who stops reading (`| head`) has seen enough: that changes nothing.
+    let exit = run(&cli, redactor, &mut output).unwrap_or_else(|error| {
+        output.error(&error);
+        error.exit()
+    });
+    // A reader that has seen enough (`| head`) is no failure.
     match output.finish() {
         Ok(()) => exit.into(),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => exit.into(),
         Err(error) => {
-            output.problem(&format!("the output cannot be written: {error}"), None);
+            output.error(&CommandError::failed("cannot write the output").cause(error.to_string()));
             Exit::Failed.into()
         }
     }
+}
+
+fn run(cli: &Cli, redactor: Redactor, output: &mut Output) -> CommandResult {
+    logging::start(&cli.global, cli.usual_log_level(), &redactor).map_err(|error| {
+        CommandError::usage(error)
+            .hint("use error, warn, info, debug, trace or off; per module: info,openclaw_mcp=debug")
+    })?;
+    commands::run(cli, &Edge::of_this_process(redactor), output)
+}
+
+/// Prints what `clap` rejects, or the help. Programs that ask for JSON get JSON.
+fn usage(error: &clap::Error) -> std::process::ExitCode {
+    let wants_json =
+        std::env::args_os().skip(1).take_while(|it| it != "--").any(|it| it == "--json");
+    if !error.use_stderr() || !wants_json {
+        // A closed pipe is no failure.
+        let _ = error.print();
+        return if error.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() };
+    }
+    let text = error.render().to_string();
+    let mut paragraphs =
+        text.split("\n\n").map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
+    let message = paragraphs.next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    let tip = paragraphs.find_map(|it| it.strip_prefix("tip: ").map(ToOwned::to_owned));
+    let hint = tip.unwrap_or_else(|| "run it with `--help`".to_owned());
+    let (mut output, error) = (Output::new(true), CommandError::usage(message).hint(hint));
+    output.error(&error);
+    let _ = output.finish();
+    error.exit().into()
 }

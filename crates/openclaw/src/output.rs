@@ -8,8 +8,9 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use openclaw_config::{Report, Severity};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::error::CommandError;
 use crate::fold::{Flow, columns, fold, fold_under};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -29,11 +30,13 @@ pub(crate) struct Output {
     // Not locked: a server that runs on stdout writes there by itself.
     stdout: anstream::AutoStream<io::Stdout>,
     failed: Option<io::Error>,
+    /// Whether a JSON document is on stdout.
+    has_result: bool,
 }
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
-        Self { json, stdout: anstream::stdout(), failed: None }
+        Self { json, stdout: anstream::stdout(), failed: None, has_result: false }
     }
 
     /// A line for people.
@@ -95,15 +98,23 @@ impl Output {
 
     /// A value for programs.
     pub(crate) fn value(&mut self, value: &Value) {
+        self.has_result = true;
         self.line(format_args!("{value:#}"));
     }
 
     /// Data for programs. What is raw JSON in it stays as it is.
     pub(crate) fn data(&mut self, data: &impl Serialize) {
-        match serde_json::to_string_pretty(data) {
-            Ok(text) if io::stdout().is_terminal() => self.line(text),
-            Ok(text) => self.passed(&format!("{text}\n")),
-            Err(error) => self.problem(&format!("this cannot be written as JSON: {error}"), None),
+        let text = match serde_json::to_string_pretty(data) {
+            Ok(text) => text,
+            Err(error) => {
+                self.failed = self.failed.take().or(Some(error.into()));
+                return;
+            }
+        };
+        self.has_result = true;
+        match io::stdout().is_terminal() {
+            true => self.line(text),
+            false => self.passed(&format!("{text}\n")),
         }
     }
 
@@ -149,40 +160,49 @@ impl Output {
         }
     }
 
-    /// Something went wrong, and perhaps a way out. Programs get it as JSON, too.
+    /// Prints why a command failed. stderr has it for users; with `--json`, stdout has it for programs,
+    /// unless there is a result already: one document is what they read.
+    pub(crate) fn error(&mut self, error: &CommandError) {
+        let CommandError::Failed(failure) = error else { return };
+        if self.json && !self.has_result {
+            self.value(&failure.to_json());
+        }
+        if let Some(report) = &failure.report {
+            if !self.json {
+                self.report(report);
+            }
+        } else {
+            let message = wrapped("error: ", &failure.line());
+            let _ = writeln!(anstream::stderr().lock(), "{ERROR}error{ERROR:#}: {message}");
+        }
+        let mut stderr = anstream::stderr().lock();
+        for line in &failure.last_lines {
+            let _ = writeln!(stderr, "  {FAINT}| {}{FAINT:#}", printable(line));
+        }
+        if let Some(hint) = &failure.hint {
+            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {}", wrapped("hint: ", hint));
+        }
+    }
+
+    // For `commands/mcp`, until its commands return `CommandError`.
+
     pub(crate) fn problem(&mut self, message: &str, hint: Option<&str>) {
         self.problem_of(message, hint, &[]);
     }
 
-    /// The same, with the last words of the program that it went wrong with.
     pub(crate) fn problem_of(&mut self, message: &str, hint: Option<&str>, last_words: &[String]) {
-        if self.json {
-            let mut value = json!({ "ok": false, "error": message, "hint": hint });
-            if !last_words.is_empty() {
-                value["lastLines"] = json!(last_words);
-            }
-            self.value(&value);
-        }
-        self.problem_beside(message, hint, last_words);
+        let error = CommandError::failed(message);
+        self.error(&error.with(|failure| {
+            failure.hint = hint.map(ToOwned::to_owned);
+            failure.last_lines = last_words.to_vec();
+        }));
     }
 
-    /// The same where a result is on stdout: for people only.
-    pub(crate) fn problem_beside(
-        &mut self,
-        message: &str,
-        hint: Option<&str>,
-        last_words: &[String],
-    ) {
-        let message = wrapped("error: ", message);
-        let mut stderr = anstream::stderr().lock();
-        let _ = writeln!(stderr, "{ERROR}error{ERROR:#}: {message}");
-        for line in last_words {
-            let _ = writeln!(stderr, "  {FAINT}| {}{FAINT:#}", printable(line));
-        }
-        if let Some(hint) = hint {
-            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {}", wrapped("hint: ", hint));
-        }
+    pub(crate) fn refuse(&mut self, report: &Report) {
+        self.error(&CommandError::config(report.clone()));
     }
+
+    // Up to here.
 
     /// A line of ours beside a result.
     pub(crate) fn aside(&mut self, line: &str) {
@@ -196,16 +216,6 @@ impl Output {
     pub(crate) fn note(&mut self, message: &str) {
         let message = wrapped("note: ", message);
         let _ = writeln!(anstream::stderr().lock(), "{HINT}note{HINT:#}: {message}");
-    }
-
-    /// The configuration has errors.
-    pub(crate) fn refuse(&mut self, report: &Report) {
-        if self.json {
-            let error = "the configuration has errors";
-            self.value(&json!({ "ok": false, "error": error, "diagnostics": report.to_json() }));
-        } else {
-            self.report(report);
-        }
     }
 
     /// Worth knowing, but no failure.

@@ -96,7 +96,7 @@ fn a_turn_that_takes_too_long_is_given_up() {
     let output = run(state.path(), &args);
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &answer["ok"]), (Some(5), &false.into()), "{answer}");
-    assert_eq!(answer["error"], "it took too long");
+    assert_eq!(answer["error"], "timed out after 3000 ms");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_port_that_is_taken_is_told() {
     let port = taken.local_addr().unwrap().port().to_string();
     let output = run(state.path(), &["gateway", "run", "--port", &port]);
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(words.contains(&format!("the port {port} of 127.0.0.1 is taken")), "{words}");
+    assert!(words.contains(&format!("port {port} of 127.0.0.1 is in use")), "{words}");
     assert_eq!(output.status.code(), Some(3));
 }
 
@@ -180,7 +180,7 @@ fn nothing_starts_without_a_server_that_is_required() {
     for args in [&["gateway", "run", "--port", "0"][..], &["agent", "--message", "hello"]] {
         let output = run(state.path(), args);
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(words.contains("required, and not ready: must\n"), "{args:?}: {words}");
+        assert!(words.contains("required servers are not ready: must\n"), "{args:?}: {words}");
         assert_eq!(output.status.code(), Some(3), "{args:?}");
     }
 }
@@ -224,7 +224,7 @@ fn a_command_that_nobody_knows_does_not_go_to_the_model() {
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(words.contains("there is no command `/sesions`"), "{words}");
+    assert!(words.contains("unknown command `/sesions`"), "{words}");
     assert!(words.contains("did you mean `/sessions`?"), "{words}");
     assert!(said(&output).contains("MCP Servers (1 configured)"), "{}", said(&output));
     let history = run(state.path(), &["sessions", "show", "agent:main:main"]);
@@ -273,7 +273,7 @@ fn a_gateway_that_goes_in_the_middle_of_a_turn_is_told_by_the_exit_code() {
     let output = child.wait_with_output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{words}");
-    assert!(words.contains("the gateway is gone"), "{words}");
+    assert!(words.contains("the connection to the gateway was lost"), "{words}");
 }
 
 #[test]

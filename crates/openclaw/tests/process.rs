@@ -92,7 +92,7 @@ fn output_that_cannot_be_written_is_a_failure() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = openclaw(&["config", "schema"]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("the output cannot be written"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write the output"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ Without a model or a key, a stand-in answers that needs no network and really us
 is it`, or `add 2 and 3`.
 
 Keys: Tab completes, Ctrl-R searches what was typed before, Alt-Enter begins a new line, Ctrl-C ends the \
-turn, Ctrl-D leaves. Without a terminal each line of stdin is a message.
+turn, Ctrl-D exits. Without a terminal each line of stdin is a message.
 
 Exit codes: 0 left, 1 a turn failed (without a terminal), 2 wrong usage, 3 no gateway, or a required \
 server is not ready, 78 the configuration has errors, 130 interrupted.")]
@@ -94,7 +94,7 @@ Exit codes: 0 shown, 1 there is no such conversation.")]
     #[command(after_help = "Example:
   openclaw sessions delete agent:main:main --yes
 
-Exit codes: 0 deleted, 1 there is no such conversation, or not deleted, 2 nobody can be asked.")]
+Exit codes: 0 deleted, 1 there is no such conversation, or not deleted, 2 no terminal to confirm on.")]
     Delete {
         /// The conversation's key
         key: String,
@@ -161,7 +161,7 @@ Clients on this machine find it by themselves. From other machines it can be rea
   openclaw gateway status
   openclaw gateway status --json | jq -r .url
 
-Exit codes: 0 it runs, 1 it does not answer, 3 none runs.")]
+Exit codes: 0 it runs, 1 it does not answer, 3 it does not run.")]
     Status,
     /// Stop the gateway
     #[command(after_help = "Example:

@@ -9,13 +9,14 @@ use openclaw_protocol::approvals::{Approval, Decision};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::link::{Need, Role, tell, with_link};
+use super::link::{Need, Role, with_link};
 use super::talk::approve::{self, Choice, Request};
 use super::talk::{
     Answer, Call, Ending, Lines, Painter, Step, Turn, Whom, Words, settled, whole_stdin,
 };
 use crate::cli::TurnArgs;
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::Signals;
@@ -34,24 +35,17 @@ pub(crate) fn agent(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
+) -> CommandResult {
     let from_stdin = args.message == "-";
     let message = if from_stdin { whole_stdin() } else { Ok(args.message.clone()) };
-    let message = match message {
-        Ok(message) if message.trim().is_empty() => {
-            output.problem("there is no message", Some("`--message TEXT`, or `-` for stdin"));
-            return Exit::Usage;
-        }
-        Ok(message) => message,
-        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-            output.problem(&error.to_string(), None);
-            return Exit::Usage;
-        }
-        Err(error) => {
-            output.problem(&format!("stdin cannot be read: {error}"), None);
-            return Exit::Usage;
-        }
-    };
+    let message = message.map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => CommandError::usage(error.to_string()),
+        _ => CommandError::usage("cannot read stdin").cause(error.to_string()),
+    })?;
+    if message.trim().is_empty() {
+        return Err(CommandError::usage("the message is empty")
+            .hint("use `--message TEXT`, or `--message -` to read stdin"));
+    }
     let has_person = edge.has_person() && !from_stdin;
     let role = if has_person { Role::Person } else { Role::Script };
     with_link(Need::Agents(role), flag, edge, output, async |link, signals, output| {
@@ -85,18 +79,15 @@ impl Once<'_> {
         message: String,
         signals: &mut Signals,
         output: &mut Output,
-    ) -> Exit {
+    ) -> CommandResult {
         let limit = args.timeout.map(|limit| Duration::from_millis(limit.get()));
         let deadline = Instant::now() + limit.unwrap_or(DAY).min(DAY);
         let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
-        let whom = match Whom::find(self.surface, agent, session, output).await {
-            Ok(whom) => whom,
-            Err(exit) => return exit,
-        };
+        let whom = Whom::find(self.surface, agent, session).await?;
         tokio::select! {
             () = settled(self.surface, Some(&whom.agent), SERVERS) => {}
             () = sleep_until(deadline) => {}
-            _ = signals.next() => return Exit::Interrupted,
+            _ = signals.next() => return Err(CommandError::Interrupted),
         }
         let session = session.map_or_else(|| whom.new_session(), |named| whom.session(named));
         let words = Words {
@@ -106,14 +97,17 @@ impl Once<'_> {
             is_plain: false,
             timeout: limit,
         };
-        let mut turn = match Turn::begin(self.surface, words).await {
-            Ok(turn) => turn,
-            Err(error) => return tell(&error, output),
-        };
+        let mut turn = Turn::begin(self.surface, words).await?;
         let answer = self.follow(&mut turn, deadline, signals, output).await;
         let ending = self.gave_up.unwrap_or(answer.ending);
-        self.show(&Answer { ending, ..answer }, &turn.run, &session, args, output);
-        ending.exit()
+        let timed_out = limit.filter(|_| ending == Ending::TimedOut);
+        let error = timed_out.map(|limit| format!("timed out after {} ms", limit.as_millis()));
+        let answer = Answer { ending, error: error.or(answer.error.clone()), ..answer };
+        self.show(&answer, &turn.run, &session, args, output);
+        match answer.trouble() {
+            Some(trouble) => Err(CommandError::new(ending.exit(), trouble)),
+            None => Ok(Exit::Ok),
+        }
     }
 
     /// Waits for the end. Who interrupts, or the time that is over, ends the turn; then it has a moment.
@@ -233,9 +227,6 @@ impl Once<'_> {
         }
         if answer.is_empty() {
             output.note("the model answered nothing");
-        }
-        if let Some(trouble) = answer.trouble() {
-            output.problem(&trouble, None);
         }
         if args.session.is_none() && self.shows_calls {
             output.note(&format!("`--session {session}` goes on with this conversation"));

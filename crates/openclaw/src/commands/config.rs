@@ -6,8 +6,9 @@ use std::path::Path;
 use openclaw_config::{Config, Severity};
 use serde_json::json;
 
-use super::{tell_if_missing, with_paths};
+use super::warn_if_missing;
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, plural, summary};
 
@@ -18,59 +19,57 @@ pub(crate) fn validate(
     strict: bool,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    // Without a file the default serves, but who names one here wants that one checked.
+) -> CommandResult {
+    // A missing file means the default, but not one that is named here.
     if let Some(file) = file.filter(|file| file.symlink_metadata().is_err()) {
-        output.problem(&format!("there is no file {}", file.display()), None);
-        return Exit::Config;
+        return Err(CommandError::new(Exit::Config, format!("no file {}", file.display()))
+            .hint("run `openclaw config path` to see which file is read"));
     }
-    with_paths(file.or(flag), edge, output, |paths, output| {
-        let loaded = edge.load(&paths.config);
-        let report = &loaded.report;
-        let warned = strict && report.count(Severity::Warning) > 0;
-        let ok = loaded.config.is_some() && !warned;
-        let exit = if ok { Exit::Ok } else { Exit::Config };
-        if output.json {
-            output.value(&json!({
-                "file": paths.config.to_string_lossy(),
-                "exists": loaded.config.as_ref().is_none_or(|config| config.file.is_some()),
-                "ok": ok,
-                "errors": report.count(Severity::Error),
-                "warnings": report.count(Severity::Warning),
-                "diagnostics": report.to_json(),
-            }));
-            return exit;
-        }
-        if !report.diagnostics().is_empty() {
-            output.report(report);
-        }
-        if let Some(config) = loaded.config.as_ref().filter(|_| ok) {
-            tell_if_missing(paths, config, output);
-            let file = config.file.as_ref().map(|file| file.to_string_lossy());
-            let shown = file.unwrap_or("built-in default".into());
-            let (agents, servers) = (plural(config.agents.len(), "agent"), servers(config));
-            let summary = summary(report);
-            output.line(format_args!("{GOOD}✓{GOOD:#} {shown}: {agents}, {servers}, {summary}"));
-        }
-        exit
-    })
+    let paths = edge.paths(file.or(flag))?;
+    let loaded = edge.load(&paths.config);
+    let report = &loaded.report;
+    let warned = strict && report.count(Severity::Warning) > 0;
+    let ok = loaded.config.is_some() && !warned;
+    let exit = if ok { Exit::Ok } else { Exit::Config };
+    if output.json {
+        output.value(&json!({
+            "file": paths.config.to_string_lossy(),
+            "exists": loaded.config.as_ref().is_none_or(|config| config.file.is_some()),
+            "ok": ok,
+            "errors": report.count(Severity::Error),
+            "warnings": report.count(Severity::Warning),
+            "diagnostics": report.to_json(),
+        }));
+        return Ok(exit);
+    }
+    if !report.diagnostics().is_empty() {
+        output.report(report);
+    }
+    if let Some(config) = loaded.config.as_ref().filter(|_| ok) {
+        warn_if_missing(&paths, config, output);
+        let file = config.file.as_ref().map(|file| file.to_string_lossy());
+        let shown = file.unwrap_or("built-in default".into());
+        let (agents, servers) = (plural(config.agents.len(), "agent"), servers(config));
+        let summary = summary(report);
+        output.line(format_args!("{GOOD}✓{GOOD:#} {shown}: {agents}, {servers}, {summary}"));
+    }
+    Ok(exit)
 }
 
 /// Prints which file is read.
-pub(crate) fn path(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_paths(flag, edge, output, |paths, output| {
-        if output.json {
-            output.value(&json!({
-                "path": paths.config.to_string_lossy(),
-                "exists": paths.config.exists(),
-                "chosenBy": paths.chosen_by,
-                "stateDir": paths.state.to_string_lossy(),
-            }));
-        } else {
-            output.line(paths.config.display());
-        }
-        Exit::Ok
-    })
+pub(crate) fn path(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths(flag)?;
+    if output.json {
+        output.value(&json!({
+            "path": paths.config.to_string_lossy(),
+            "exists": paths.config.exists(),
+            "chosenBy": paths.chosen_by,
+            "stateDir": paths.state.to_string_lossy(),
+        }));
+    } else {
+        output.line(paths.config.display());
+    }
+    Ok(Exit::Ok)
 }
 
 /// "3 MCP servers (1 disabled, 1 held back)", each counted once, whatever agents share it.

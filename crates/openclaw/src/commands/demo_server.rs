@@ -1,27 +1,16 @@
 //! `openclaw demo-server`: an MCP server to try clients with, on stdin and stdout.
 
+use super::block_on;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::Output;
 
 /// Serves until stdin closes.
-pub(crate) fn run(output: &mut Output) -> Exit {
-    // One thread: it starts at once, and a demonstration needs no more.
-    let outcome = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| error.to_string())
-        .and_then(|runtime| {
-            let served = runtime.block_on(openclaw_mcp_server::demo::serve_stdio());
-            // A thread that waits for input must not keep the program from ending.
-            runtime.shutdown_background();
-            served.map_err(|error| error.to_string())
-        });
-    match outcome {
-        Ok(()) => Exit::Ok,
-        Err(error) => {
-            let hint = "it is meant to be started by an MCP client, which speaks first";
-            output.problem(&error, Some(hint));
-            Exit::Failed
-        }
-    }
+pub(crate) fn run() -> CommandResult {
+    block_on(async {
+        openclaw_mcp_server::demo::serve_stdio().await.map_err(|error| {
+            CommandError::failed(error.to_string())
+                .hint("start it from an MCP client, which speaks first")
+        })
+    })?;
+    Ok(Exit::Ok)
 }

@@ -18,35 +18,34 @@ mod talk;
 use std::path::Path;
 
 use clap::CommandFactory as _;
-use openclaw_config::{ChosenBy, Config, Paths, Report, Severity};
+use openclaw_config::{AgentConfig, ChosenBy, Config, Paths, Report, Severity};
 
 use crate::cli::{Cli, Command, ConfigCommand, SecretsCommand};
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Runs the command that was asked for.
-pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> Exit {
+/// Runs the command.
+pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult {
     let flag = cli.global.config.as_deref();
     match &cli.command {
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "openclaw", &mut text);
             output.raw(&text);
-            Exit::Ok
+            Ok(Exit::Ok)
         }
         Command::Config(ConfigCommand::Schema) => {
             output.value(&openclaw_config::json_schema());
-            Exit::Ok
+            Ok(Exit::Ok)
         }
         Command::Config(ConfigCommand::Path) => config::path(flag, edge, output),
         Command::Config(ConfigCommand::Validate { file, strict }) => {
             config::validate(file.as_deref(), flag, *strict, edge, output)
         }
         Command::Config(ConfigCommand::Show { agent }) => {
-            with_config(flag, edge, output, |config, output| {
-                show::show(config, agent.as_deref(), output)
-            })
+            show::show(agent.as_deref(), flag, edge, output)
         }
         Command::Chat(args) => chat::chat(args, flag, edge, output),
         Command::Agent(args) => agent::agent(args, flag, edge, output),
@@ -54,73 +53,73 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> Exit {
         Command::Gateway(args) => gateway::gateway(args, flag, edge, output),
         Command::Status => status::status(flag, edge, output),
         Command::Doctor => status::doctor(flag, edge, output),
-        Command::Mcp(command) => mcp::run(command, flag, edge, output),
-        Command::DemoServer => demo_server::run(output),
+        Command::Mcp(command) => Ok(mcp::run(command, flag, edge, output)),
+        Command::DemoServer => demo_server::run(),
         Command::Secrets(SecretsCommand::Check { references }) => {
             secrets::check(flag, references, edge, output)
         }
     }
 }
 
-/// Finds the configuration file for a command.
-fn with_paths(
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-    run: impl FnOnce(&Paths, &mut Output) -> Exit,
-) -> Exit {
-    match edge.paths(flag) {
-        Ok(paths) => run(&paths, output),
-        Err(error) => {
-            output.problem(&error, None);
-            Exit::Config
-        }
-    }
+/// A configuration without errors, and where it was read from.
+struct LoadedConfig {
+    config: Config,
+    /// Warnings and notes.
+    report: Report,
+    paths: Paths,
 }
 
-/// Loads the configuration for a command that needs one; reports what is wrong with it.
-fn with_config(
+/// Loads the configuration for a command that needs one.
+fn load_config(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-    run: impl FnOnce(&Config, &mut Output) -> Exit,
-) -> Exit {
-    with_state(flag, edge, output, |config, _, output| run(config, output))
+) -> Result<LoadedConfig, CommandError> {
+    let paths = edge.paths(flag)?;
+    let (config, report) = load_config_at(&paths, edge, output)?;
+    Ok(LoadedConfig { config, report, paths })
 }
 
-/// The same, for a command that also keeps or looks for something in the state folder.
-fn with_state(
-    flag: Option<&Path>,
+fn load_config_at(
+    paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-    run: impl FnOnce(&Config, &Paths, &mut Output) -> Exit,
-) -> Exit {
-    with_report(flag, edge, output, |config, _, paths, output| run(config, paths, output))
+) -> Result<(Config, Report), CommandError> {
+    let loaded = edge.load(&paths.config);
+    let Some(config) = loaded.config else { return Err(CommandError::config(loaded.report)) };
+    warn_if_missing(paths, &config, output);
+    Ok((config, loaded.report))
 }
 
-/// The same, for a command that logs what is doubtful.
-fn with_report(
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-    run: impl FnOnce(&Config, &Report, &Paths, &mut Output) -> Exit,
-) -> Exit {
-    with_paths(flag, edge, output, |paths, output| {
-        let loaded = edge.load(&paths.config);
-        match &loaded.config {
-            Some(config) => {
-                tell_if_missing(paths, config, output);
-                run(config, &loaded.report, paths, output)
-            }
-            None => {
-                output.refuse(&loaded.report);
-                Exit::Config
-            }
-        }
+/// The agent with this id, or the default agent.
+fn find_agent<'c>(config: &'c Config, id: Option<&str>) -> Result<&'c AgentConfig, CommandError> {
+    config.agent(id).ok_or_else(|| {
+        let known = config.agents.iter().map(|agent| agent.id.as_str());
+        unknown_agent(id.unwrap_or_default(), &known.collect::<Vec<_>>())
     })
 }
 
-/// Logs what is doubtful about a configuration that is used.
+/// There is no agent with this id; the hint names the one that may be meant.
+fn unknown_agent(id: &str, known: &[&str]) -> CommandError {
+    CommandError::usage(format!("unknown agent `{id}`")).hint(
+        match openclaw_config::nearest(id, known) {
+            Some(similar) => format!("did you mean `{similar}`?"),
+            None => format!("the agents are: {}", known.join(", ")),
+        },
+    )
+}
+
+/// Runs a command's future to its end, on this thread.
+fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start")?;
+    let result = runtime.block_on(Box::pin(work));
+    // A thread that waits for input must not keep the program from ending.
+    runtime.shutdown_background();
+    result
+}
+
+/// Logs the warnings about a configuration that is used.
 fn log_warnings(report: &Report) {
     let found = report.diagnostics().iter();
     for warning in found.filter(|found| found.severity() == Severity::Warning) {
@@ -129,10 +128,41 @@ fn log_warnings(report: &Report) {
     }
 }
 
-/// A missing file is no error, but whoever named one wants to know.
-fn tell_if_missing(paths: &Paths, config: &Config, output: &mut Output) {
+/// Warns about a missing file that the user named; elsewhere the default is expected.
+fn warn_if_missing(paths: &Paths, config: &Config, output: &mut Output) {
     if config.file.is_none() && paths.chosen_by != ChosenBy::Default {
         let file = paths.config.display();
         output.warning(&format!("{file} does not exist; the built-in default is used"));
     }
+}
+
+// For `commands/mcp`, until its commands return `CommandError`.
+
+fn with_paths(
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+    run: impl FnOnce(&Paths, &mut Output) -> Exit,
+) -> Exit {
+    match edge.paths(flag) {
+        Ok(paths) => run(&paths, output),
+        Err(error) => shown(&error.into(), output),
+    }
+}
+
+fn with_report(
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+    run: impl FnOnce(&Config, &Report, &Paths, &mut Output) -> Exit,
+) -> Exit {
+    match load_config(flag, edge, output) {
+        Ok(LoadedConfig { config, report, paths }) => run(&config, &report, &paths, output),
+        Err(error) => shown(&error, output),
+    }
+}
+
+fn shown(error: &CommandError, output: &mut Output) -> Exit {
+    output.error(error);
+    error.exit()
 }

@@ -8,8 +8,9 @@ use openclaw_config::Config;
 use openclaw_secrets::{Checked, Resolver, SecretRef};
 use serde_json::json;
 
-use super::with_config;
+use super::{block_on, load_config};
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, Output, printable};
 
@@ -21,38 +22,20 @@ pub(crate) fn check(
     asked: &[String],
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
+) -> CommandResult {
     let mut references = References::new();
     for text in asked {
-        match text.parse::<SecretRef>() {
-            Ok(reference) => drop(references.insert(reference, BTreeSet::new())),
-            Err(error) => {
-                output.problem(&error.to_string(), None);
-                return Exit::Usage;
-            }
-        }
+        let reference = text.parse::<SecretRef>();
+        let reference = reference.map_err(|error| CommandError::usage(error.to_string()))?;
+        references.insert(reference, BTreeSet::new());
     }
-    with_config(flag, edge, output, |config, output| {
-        if asked.is_empty() {
-            references = config.secret_references();
-        }
-        match resolve(config, &references, edge) {
-            Ok(checked) => report(config, &references, &checked, output),
-            Err(error) => {
-                output.problem(&format!("cannot start: {error}"), None);
-                Exit::Failed
-            }
-        }
-    })
-}
-
-fn resolve(config: &Config, references: &References, edge: &Edge) -> std::io::Result<Vec<Checked>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let config = load_config(flag, edge, output)?.config;
+    if asked.is_empty() {
+        references = config.secret_references();
+    }
     let resolver = Resolver::new(config.secrets.clone(), edge.environment(), edge.redactor.clone());
-    let checked = runtime.block_on(resolver.check_all(references.keys()));
-    // A keychain that does not answer must not keep the program from ending.
-    runtime.shutdown_background();
-    Ok(checked)
+    let checked = block_on(async { Ok(resolver.check_all(references.keys()).await) })?;
+    Ok(report(&config, &references, &checked, output))
 }
 
 fn report(

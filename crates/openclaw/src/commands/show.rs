@@ -1,28 +1,30 @@
 //! `openclaw config show`: what is in force, and where each value comes from.
 
+use std::path::Path;
+
 use comfy_table::{Attribute, Cell};
 use openclaw_config::{AgentConfig, Config, Origin, ServerName, Setting};
 use serde_json::{Map, Value, json};
 
+use super::{find_agent, load_config};
+use crate::edge::Edge;
+use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, Output, STRONG, printable};
 
 /// Below this width three columns do not fit.
 const NARROW: u16 = 80;
 
-pub(crate) fn show(config: &Config, agent: Option<&str>, output: &mut Output) -> Exit {
+pub(crate) fn show(
+    agent: Option<&str>,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let config = &load_config(flag, edge, output)?.config;
     let agents: Vec<&AgentConfig> = match agent {
         None => config.agents.iter().collect(),
-        Some(id) => match config.agent(Some(id)) {
-            Some(agent) => vec![agent],
-            None => {
-                let known: Vec<&str> =
-                    config.agents.iter().map(|agent| agent.id.as_str()).collect();
-                let hint = format!("there are: {}", known.join(", "));
-                output.problem(&format!("there is no agent `{id}`"), Some(&hint));
-                return Exit::Usage;
-            }
-        },
+        Some(id) => vec![find_agent(config, Some(id))?],
     };
     if output.json {
         let agents: Vec<Value> = agents.iter().map(|agent| agent_json(config, agent)).collect();
@@ -31,7 +33,7 @@ pub(crate) fn show(config: &Config, agent: Option<&str>, output: &mut Output) ->
             "settings": settings_json(&config.origins),
             "agents": agents,
         }));
-        return Exit::Ok;
+        return Ok(Exit::Ok);
     }
     let file = config.file.as_ref().map(|file| file.display().to_string());
     output.line(format_args!(
@@ -42,7 +44,7 @@ pub(crate) fn show(config: &Config, agent: Option<&str>, output: &mut Output) ->
     for agent in agents {
         show_agent(config, agent, file.as_deref(), output);
     }
-    Exit::Ok
+    Ok(Exit::Ok)
 }
 
 fn show_agent(config: &Config, agent: &AgentConfig, file: Option<&str>, output: &mut Output) {

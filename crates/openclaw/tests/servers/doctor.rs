@@ -84,7 +84,7 @@ fn approvals_that_cannot_be_read_are_named_with_the_way_out() {
     let output = command.env("OPENCLAW_STATE_DIR", "/dev/null/x").output().unwrap();
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(complaints.contains("/dev/null/x/mcp/pins.json"), "{complaints}");
-    assert!(complaints.contains("`OPENCLAW_STATE_DIR` must name a folder"), "{complaints}");
+    assert!(complaints.contains("set `OPENCLAW_STATE_DIR` to a folder"), "{complaints}");
 }
 
 #[test]

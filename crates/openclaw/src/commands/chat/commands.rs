@@ -7,6 +7,7 @@ use openclaw_protocol::{AskError, Method};
 use super::Chat;
 use crate::commands::link::look;
 use crate::commands::sessions;
+use crate::error::CommandError;
 use crate::output::{FAINT, Output, STRONG, printable};
 
 /// The word, what may follow it, and what it does.
@@ -89,7 +90,8 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
         ("/session", "") => tell_session(chat, "this conversation", output),
         ("/session", key) => {
             chat.session = chat.whom.session(key);
-            tell_session(chat, "on with", output);
+            let key = clean_line(Untrusted::new(&chat.session), LINE_CHARS);
+            output.folded(format_args!("Switched to `{key}`"));
         }
         ("/sessions", "") => list(chat, output).await,
         ("/model", "") => model(chat, output),
@@ -98,15 +100,8 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
     Line::Done
 }
 
-/// A command that nobody knows: what is said of it, and a way out.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unknown {
-    pub(super) message: String,
-    pub(super) hint: String,
-}
-
-/// Whether a message is a command that nobody knows. It must not go to the model as if it had been meant for it.
-pub(super) async fn unknown(chat: &Chat<'_>, message: &str) -> Option<Unknown> {
+/// Rejects a message that is an unknown command: it must not reach the model as if it were meant for it.
+pub(super) async fn unknown(chat: &Chat<'_>, message: &str) -> Option<CommandError> {
     let word = message.split_whitespace().next().filter(|word| is_command(word))?;
     if word == "/call" && chat.whom.is_offline() {
         return None;
@@ -117,7 +112,7 @@ pub(super) async fn unknown(chat: &Chat<'_>, message: &str) -> Option<Unknown> {
         return None;
     }
     let theirs: Vec<String> = known.iter().map(|command| format!("/{}", command.name)).collect();
-    Some(Unknown::new(word, &theirs))
+    Some(unknown_command(word, &theirs))
 }
 
 /// Whether a word is written as commands are: paths are not.
@@ -126,27 +121,21 @@ fn is_command(word: &str) -> bool {
     word.strip_prefix('/').is_some_and(|name| !name.is_empty() && name.chars().all(is_plain))
 }
 
-impl Unknown {
-    fn new(word: &str, theirs: &[String]) -> Self {
-        let shown = clean_line(Untrusted::new(word), LINE_CHARS);
-        if let Some((_, args, _)) = LOCAL.iter().find(|(known, _, _)| *known == word) {
-            let usage = format!("{word} {args}");
-            return Self {
-                message: format!("`{shown}` is not used like that"),
-                hint: format!("it is written `{}`", usage.trim_end()),
-            };
-        }
-        let ours = LOCAL.iter().map(|(known, _, _)| *known);
-        let known: Vec<&str> = ours.chain(theirs.iter().map(String::as_str)).collect();
-        let similar = match openclaw_config::nearest(word, &known) {
-            Some(similar) => format!("did you mean `{similar}`?"),
-            None => "`/help` lists them;".to_owned(),
-        };
-        Self {
-            message: format!("there is no command `{shown}`"),
-            hint: format!("{similar} `/{shown}` says it to the model"),
-        }
+fn unknown_command(word: &str, theirs: &[String]) -> CommandError {
+    let shown = clean_line(Untrusted::new(word), LINE_CHARS);
+    if let Some((_, args, _)) = LOCAL.iter().find(|(known, _, _)| *known == word) {
+        let usage = format!("{word} {args}");
+        return CommandError::usage(format!("wrong arguments for `{shown}`"))
+            .hint(format!("use `{}`", usage.trim_end()));
     }
+    let ours = LOCAL.iter().map(|(known, _, _)| *known);
+    let known: Vec<&str> = ours.chain(theirs.iter().map(String::as_str)).collect();
+    let similar = match openclaw_config::nearest(word, &known) {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None => "`/help` lists the commands;".to_owned(),
+    };
+    CommandError::usage(format!("unknown command `{shown}`"))
+        .hint(format!("{similar} `/{shown}` sends it to the model"))
 }
 
 async fn of_gateway(chat: &Chat<'_>) -> Result<Vec<Command>, AskError> {
@@ -250,12 +239,15 @@ mod tests {
     #[test]
     fn a_mistyped_command_is_told_the_nearest_one() {
         let theirs = ["/mcp".to_owned()];
-        let unknown = |word| Unknown::new(word, &theirs);
-        let sessions = unknown("/sesions");
-        assert_eq!(sessions.message, "there is no command `/sesions`");
-        assert_eq!(sessions.hint, "did you mean `/sessions`? `//sesions` says it to the model");
-        assert!(unknown("/mpc").hint.starts_with("did you mean `/mcp`?"));
-        assert!(unknown("/quality").hint.starts_with("`/help` lists them"));
-        assert_eq!(unknown("/new").hint, "it is written `/new`");
+        let unknown = |word| match unknown_command(word, &theirs) {
+            CommandError::Failed(failure) => (failure.message, failure.hint.unwrap_or_default()),
+            other => panic!("{other:?}"),
+        };
+        let (message, hint) = unknown("/sesions");
+        assert_eq!(message, "unknown command `/sesions`");
+        assert_eq!(hint, "did you mean `/sessions`? `//sesions` sends it to the model");
+        assert!(unknown("/mpc").1.starts_with("did you mean `/mcp`?"));
+        assert!(unknown("/quality").1.starts_with("`/help` lists the commands"));
+        assert_eq!(unknown("/new").1, "use `/new`");
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn show(chat: &Chat<'_>, servers: &[Server], output: &mut Outpu
     if servers.is_empty() {
         output.beside(&label("servers"), "none; `openclaw mcp add` adds one");
     }
-    let words = "/help lists commands; Ctrl-C ends a turn, Ctrl-D leaves.";
+    let words = "/help lists commands; Ctrl-C cancels a turn, Ctrl-D to exit.";
     output.folded(format_args!("{FAINT}{words}{FAINT:#}"));
 }
 

@@ -9,6 +9,7 @@ use super::editor::{Ask, Editor, Typed};
 use super::speak::{Spoken, speak};
 use super::watch::{Change, Watch};
 use super::{Chat, greeting, invoke};
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::fold::fold;
 use crate::output::{FAINT, Output};
@@ -20,26 +21,16 @@ pub(super) async fn run(
     history: &Path,
     signals: &mut Signals,
     output: &mut Output,
-) -> Exit {
+) -> CommandResult {
     let vocabulary = Arc::new(Vocabulary::default());
     let mut watch = Watch::begin(chat, Arc::clone(&vocabulary)).await;
     greeting::show(chat, watch.servers(), output).await;
     output.flush();
-    let mut editor = match Editor::start(history, vocabulary) {
-        Ok(editor) => editor,
-        Err(error) => {
-            output.problem(&format!("the terminal cannot be used: {error}"), None);
-            return Exit::Failed;
-        }
-    };
-    loop {
-        let line = match next_line(chat, &mut editor, &mut watch, signals, output).await {
-            Ok(line) => line,
-            Err(exit) => return exit,
-        };
+    let mut editor = Editor::start(history, vocabulary).map_err(terminal_failed)?;
+    while let Some(line) = next_line(chat, &mut editor, &mut watch, signals, output).await? {
         let spoken = match commands::take(chat, &line, output).await {
             Line::Empty | Line::Done => continue,
-            Line::Exit => return Exit::Ok,
+            Line::Exit => break,
             Line::Call(tool, args) => {
                 let editor = Some(&mut editor);
                 Box::pin(invoke::invoke(chat, tool, args, editor, signals, output)).await
@@ -52,19 +43,20 @@ pub(super) async fn run(
         output.flush();
         if spoken == Spoken::Leave {
             editor.give_up().await;
-            return Exit::Interrupted;
+            return Err(CommandError::Interrupted);
         }
     }
+    Ok(Exit::Ok)
 }
 
-/// What is typed next. What becomes of servers meanwhile is told above it.
+/// The next line; none at the end. Meanwhile, changes of servers are shown above it.
 async fn next_line(
     chat: &Chat<'_>,
     editor: &mut Editor,
     watch: &mut Watch,
     signals: &mut Signals,
     output: &mut Output,
-) -> Result<String, Exit> {
+) -> Result<Option<String>, CommandError> {
     watch.learn_sessions(chat).await;
     loop {
         output.flush();
@@ -82,29 +74,29 @@ async fn next_line(
                     }
                     Change::Gone => {
                         editor.give_up().await;
-                        let hint = "`openclaw chat` begins anew; what was said is kept";
-                        output.problem("the gateway is gone", Some(hint));
-                        return Err(Exit::Unavailable);
+                        return Err(CommandError::unavailable("the connection to the gateway was lost")
+                            .hint("run `openclaw chat` again; the conversation is kept"));
                     }
                 },
                 wish = signals.next() => {
                     editor.give_up().await;
-                    return Err(match wish {
-                        Wish::HangUp => Exit::Ok,
-                        Wish::Interrupt | Wish::End => Exit::Interrupted,
-                    });
+                    return match wish {
+                        Wish::HangUp => Ok(None),
+                        Wish::Interrupt | Wish::End => Err(CommandError::Interrupted),
+                    };
                 }
             }
         };
         match typed {
-            Typed::Line(line) => return Ok(line),
-            Typed::Interrupt => output.line(format_args!("{FAINT}Ctrl-D leaves{FAINT:#}")),
-            Typed::End => return Err(Exit::Ok),
+            Typed::Line(line) => return Ok(Some(line)),
+            Typed::Interrupt => output.line(format_args!("{FAINT}Ctrl-D to exit{FAINT:#}")),
+            Typed::End => return Ok(None),
             Typed::GivenUp => {}
-            Typed::Failed(error) => {
-                output.problem(&format!("the terminal cannot be used: {error}"), None);
-                return Err(Exit::Failed);
-            }
+            Typed::Failed(error) => return Err(terminal_failed(error)),
         }
     }
+}
+
+fn terminal_failed(cause: String) -> CommandError {
+    CommandError::failed("cannot use the terminal").cause(cause)
 }

@@ -20,7 +20,7 @@ use super::link::{Need, Role, with_link};
 use super::talk::Whom;
 use crate::cli::ChatArgs;
 use crate::edge::Edge;
-use crate::exit::Exit;
+use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
 
 /// A conversation.
@@ -32,28 +32,23 @@ struct Chat<'a> {
     session: String,
 }
 
-pub(crate) fn chat(args: &ChatArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+pub(crate) fn chat(
+    args: &ChatArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
     if output.json {
-        let hint = "`openclaw agent --message TEXT --json` is for programs";
-        output.problem("a chat is for people, and has no JSON", Some(hint));
-        return Exit::Usage;
+        return Err(CommandError::usage("`openclaw chat` has no JSON output")
+            .hint("use `openclaw agent --message TEXT --json`"));
     }
     let can_edit = edge.can_edit();
     let role = if can_edit { Role::Chatting } else { Role::Script };
-    let history = match edge.paths(flag) {
-        Ok(paths) => paths.state.join("chat-history"),
-        Err(error) => {
-            output.problem(&error, None);
-            return Exit::Config;
-        }
-    };
+    let history = edge.paths(flag)?.state.join("chat-history");
     with_link(Need::Agents(role), flag, edge, output, async |link, signals, output| {
         let surface = &*link.surface;
         let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
-        let whom = match Whom::find(surface, agent, session, output).await {
-            Ok(whom) => whom,
-            Err(exit) => return exit,
-        };
+        let whom = Whom::find(surface, agent, session).await?;
         let session = whom.session(session.unwrap_or(MAIN));
         let mut chat = Chat { surface, is_remote: link.is_remote, whom, session };
         if can_edit {

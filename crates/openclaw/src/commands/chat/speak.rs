@@ -9,7 +9,7 @@ use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::time::timeout;
 
 use super::Chat;
-use super::commands::{self, Said, Unknown};
+use super::commands::{self, Said};
 use super::editor::{Ask, Editor, Typed};
 use super::elicit::{Desk, Led};
 use crate::commands::talk::approve::{self, Choice, Request};
@@ -49,10 +49,10 @@ pub(super) async fn speak(
     }
     // Not before: prompts of servers are commands.
     if let Said::Message(message) = said
-        && let Some(Unknown { message, hint }) = commands::unknown(chat, message).await
+        && let Some(error) = commands::unknown(chat, message).await
     {
         view.new_line(output);
-        output.problem(&message, Some(&hint));
+        output.error(&error);
         return Spoken::Over(Ending::Failed);
     }
     view.thinking(output);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::cli::{GatewayArgs, GatewayCommand};
 use crate::edge::Edge;
-use crate::exit::Exit;
+use crate::error::CommandResult;
 use crate::output::Output;
 
 pub(crate) use status::{Agent, Standing, standing};
@@ -19,7 +19,7 @@ pub(crate) fn gateway(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
+) -> CommandResult {
     match &args.command {
         None => run::run(&args.run, flag, edge, output),
         Some(GatewayCommand::Run(args)) => run::run(args, flag, edge, output),

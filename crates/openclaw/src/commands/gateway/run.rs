@@ -14,68 +14,64 @@ use openclaw_protocol::{AskError, Method};
 use serde_json::json;
 
 use crate::cli::RunArgs;
-use crate::commands::link::{cannot_start, look, ourselves, setup, tell_missing, tell_start};
-use crate::commands::{log_warnings, with_report};
+use crate::commands::link::{cannot_start, look, missing_servers, ourselves, setup};
+use crate::commands::{LoadedConfig, load_config, log_warnings};
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, STRONG};
 use crate::signals::{Signals, Wish};
 
-pub(super) fn run(args: &RunArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_report(flag, edge, output, |config, report, paths, output| {
-        log_warnings(report);
-        // Many callers at once: this is what the cores are for.
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        let runtime = match runtime {
-            Ok(runtime) => runtime,
-            Err(error) => return cannot_start(&error, output),
-        };
-        let exit = runtime.block_on(Box::pin(attend(args, config, paths, edge, output)));
-        runtime.shutdown_background();
-        exit
-    })
+pub(super) fn run(
+    args: &RunArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let LoadedConfig { config, report, paths } = load_config(flag, edge, output)?;
+    log_warnings(&report);
+    // Many callers at once: this is what the cores are for.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot start")?;
+    let result = runtime.block_on(Box::pin(attend(args, config, &paths, edge, output)));
+    runtime.shutdown_background();
+    result
 }
 
 async fn attend(
     args: &RunArgs,
-    config: &Config,
+    config: Config,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let mut signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return cannot_start(&error, output),
-    };
-    let setup = match setup(config.clone(), paths, edge, output) {
-        Ok(setup) => Setup { people: true, ..setup },
-        Err(exit) => return exit,
-    };
-    let served = match serve(setup, args.bind.map(Bind::ip), args.port).await {
-        Ok(served) => served,
-        Err(error) => return refuse(&error, output),
-    };
+) -> CommandResult {
+    let mut signals = Signals::listen().context("cannot start")?;
+    let setup = Setup { people: true, ..setup(config, paths, edge, output)? };
+    let served = serve(setup, args.bind.map(Bind::ip), args.port).await?;
     tell(&served, paths, output);
-    let exit = tokio::select! {
-        exit = attend_signals(&served, &mut signals, output) => Ok(exit),
-        missing = missing(&served) => Err(missing),
+    let result = tokio::select! {
+        () = attend_signals(&served, &mut signals, output) => Ok(Exit::Ok),
+        missing = missing(&served) => Err(missing_servers(&missing)),
     };
-    let exit = exit.unwrap_or_else(|missing| tell_missing(&missing, output));
     let grace = served.gateway.config().config.gateway.shutdown_grace;
     stop(served, grace, &mut signals, output).await;
-    exit
+    result
 }
 
 fn tell(served: &Served, paths: &Paths, output: &mut Output) {
     let address = served.address();
     served.gateway.notes().iter().for_each(|note| output.warning(note));
     if output.json {
-        output.value(&json!({
-            "ok": true,
-            "url": format!("ws://{address}"),
-            "pid": std::process::id(),
-            "stateDir": paths.state.to_string_lossy(),
-        }));
+        // Not `value`: an error may follow, as a second document.
+        output.line(format_args!(
+            "{:#}",
+            json!({
+                "ok": true,
+                "url": format!("ws://{address}"),
+                "pid": std::process::id(),
+                "stateDir": paths.state.to_string_lossy(),
+            })
+        ));
     } else {
         let state = paths.state.display();
         output.line(format_args!(
@@ -99,12 +95,11 @@ async fn missing(served: &Served) -> Vec<String> {
     }
 }
 
-/// Waits until it is to end.
-async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Output) -> Exit {
+/// Waits until it is to end. That is how a gateway ends: a success.
+async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Output) {
     loop {
         match signals.next().await {
-            // To be asked to end is how a gateway ends: all went well.
-            Wish::Interrupt | Wish::End => return Exit::Ok,
+            Wish::Interrupt | Wish::End => return,
             Wish::HangUp => {
                 let surface = served.gateway.caller(ourselves());
                 let answer: Result<ReloadResult, AskError> =
@@ -144,34 +139,25 @@ async fn stop(served: Served, grace: Duration, signals: &mut Signals, output: &m
     }
 }
 
-fn refuse(error: &ServeError, output: &mut Output) -> Exit {
-    match error {
-        ServeError::Claimed(ClaimError::Taken(_)) => {
-            let hint =
-                "`openclaw gateway stop` ends it; another OPENCLAW_STATE_DIR has room for another";
-            output.problem(&error.to_string(), Some(hint));
-            Exit::Unavailable
-        }
-        ServeError::Listen(ListenError::Bind { address, error })
-            if error.kind() == io::ErrorKind::AddrInUse =>
-        {
-            let message = format!("the port {} of {} is taken", address.port(), address.ip());
-            let hint = "`--port PORT` takes another one, `--port 0` any that is free";
-            output.problem(&message, Some(hint));
-            Exit::Unavailable
-        }
-        ServeError::Listen(ListenError::Bind { .. }) => {
-            let hint = "`--bind ADDRESS` and `--port PORT` say where to listen";
-            output.problem(&error.to_string(), Some(hint));
-            Exit::Failed
-        }
-        ServeError::Token(_) => {
-            output.problem(&error.to_string(), Some("`openclaw secrets check` looks closer"));
-            Exit::Failed
-        }
-        other => {
-            tell_start(other, output);
-            Exit::Failed
+impl From<ServeError> for CommandError {
+    fn from(error: ServeError) -> Self {
+        match &error {
+            ServeError::Claimed(ClaimError::Taken(_)) => Self::unavailable(error.to_string()).hint(
+                "`openclaw gateway stop` stops it; a second gateway needs another OPENCLAW_STATE_DIR",
+            ),
+            ServeError::Listen(ListenError::Bind { address, error })
+                if error.kind() == io::ErrorKind::AddrInUse =>
+            {
+                let (ip, port) = (address.ip(), address.port());
+                Self::unavailable(format!("port {port} of {ip} is in use"))
+                    .hint("`--port PORT` uses another one, `--port 0` any that is free")
+            }
+            ServeError::Listen(ListenError::Bind { .. }) => Self::failed(error.to_string())
+                .hint("`--bind ADDRESS` and `--port PORT` set where to listen"),
+            ServeError::Token(_) => {
+                Self::failed(error.to_string()).hint("run `openclaw secrets check`")
+            }
+            other => cannot_start(other),
         }
     }
 }

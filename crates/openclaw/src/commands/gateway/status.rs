@@ -12,10 +12,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::duration_words;
-use crate::commands::link::{knock, look, run};
+use crate::commands::block_on;
+use crate::commands::link::{knock, look};
 use crate::commands::talk::Server;
-use crate::commands::with_paths;
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{BAD, GOOD, Output, plural, printable};
 
@@ -132,7 +133,7 @@ impl Standing {
     /// How it is, in a line.
     pub(crate) fn words(&self) -> String {
         match self {
-            Self::None => "none runs; front ends do its work themselves".to_owned(),
+            Self::None => "not running; commands run standalone".to_owned(),
             Self::Unwell(running, error, _) => {
                 format!("process {} at {} does not answer: {error}", running.pid, running.url)
             }
@@ -149,41 +150,38 @@ impl Standing {
     }
 }
 
-pub(super) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_paths(flag, edge, output, |paths, output| {
-        run(output, async |output| {
-            let standing = standing(&paths.state).await;
-            let exit = match &standing {
-                Standing::None => Exit::Unavailable,
-                Standing::Unwell(..) => Exit::Failed,
-                Standing::Well(_) => Exit::Ok,
-            };
-            if output.json {
-                output.value(&standing.to_json());
-                return exit;
-            }
-            show(&standing, output);
-            exit
-        })
-    })
-}
-
-fn show(standing: &Standing, output: &mut Output) {
-    match standing {
+pub(super) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths(flag)?;
+    let standing = block_on(async { Ok(standing(&paths.state).await) })?;
+    if output.json {
+        output.value(&standing.to_json());
+    }
+    match &standing {
         Standing::None => {
-            output.line("No gateway runs. `openclaw gateway` starts one.");
+            if !output.json {
+                output.line("The gateway is not running. Run `openclaw gateway` to start it.");
+            }
+            Ok(Exit::Unavailable)
         }
         Standing::Unwell(_, _, hint) => {
-            output.problem(&format!("the gateway: {}", standing.words()), hint.as_deref());
+            let error = CommandError::failed(format!("the gateway: {}", standing.words()));
+            Err(error.with(|failure| failure.hint.clone_from(hint)))
         }
         Standing::Well(well) => {
-            output.line(format_args!("{GOOD}✓{GOOD:#} the gateway {}", standing.words()));
-            for server in &well.servers {
-                let style = if server.is_ready() || server.is_resting() { GOOD } else { BAD };
-                let mark = if server.is_ready() { "✓" } else { "·" };
-                let words = printable(&server.words()).into_owned();
-                output.line(format_args!("  {style}{mark}{style:#} {}  {words}", server.name));
+            if !output.json {
+                show(well, &standing.words(), output);
             }
+            Ok(Exit::Ok)
         }
+    }
+}
+
+fn show(well: &Well, words: &str, output: &mut Output) {
+    output.line(format_args!("{GOOD}✓{GOOD:#} the gateway {words}"));
+    for server in &well.servers {
+        let style = if server.is_ready() || server.is_resting() { GOOD } else { BAD };
+        let mark = if server.is_ready() { "✓" } else { "·" };
+        let words = printable(&server.words()).into_owned();
+        output.line(format_args!("  {style}{mark}{style:#} {}  {words}", server.name));
     }
 }

@@ -9,9 +9,9 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{Standing, standing};
-use crate::commands::link::run;
-use crate::commands::with_paths;
+use crate::commands::block_on;
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output};
 
@@ -22,58 +22,53 @@ const USUAL_GRACE: Duration = Duration::from_secs(30);
 /// How often it is looked whether it is gone.
 const EVERY: Duration = Duration::from_millis(50);
 
-pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_paths(flag, edge, output, |paths, output| {
-        let config = edge.load(&paths.config).config;
-        let grace = config.map_or(USUAL_GRACE, |config| config.gateway.shutdown_grace);
-        run(output, async |output| end(paths, grace + MARGIN, output).await)
-    })
+pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths(flag)?;
+    let config = edge.load(&paths.config).config;
+    let grace = config.map_or(USUAL_GRACE, |config| config.gateway.shutdown_grace);
+    let stopped = block_on(end(&paths, grace + MARGIN))?;
+    match (stopped, output.json) {
+        (Some(pid), true) => output.value(&json!({ "ok": true, "stopped": true, "pid": pid })),
+        (Some(pid), false) => {
+            output.line(format_args!("{GOOD}✓{GOOD:#} the gateway (process {pid}) has stopped"));
+        }
+        (None, true) => output.value(&json!({ "ok": true, "stopped": false })),
+        (None, false) => output.line("The gateway is not running."),
+    }
+    Ok(Exit::Ok)
 }
 
-async fn end(paths: &Paths, limit: Duration, output: &mut Output) -> Exit {
+/// Stops the gateway, and returns its process; none if it does not run.
+async fn end(paths: &Paths, limit: Duration) -> Result<Option<u32>, CommandError> {
     let pid = match standing(&paths.state).await {
-        Standing::None => {
-            match output.json {
-                true => output.value(&json!({ "ok": true, "stopped": false })),
-                false => output.line("No gateway runs."),
-            }
-            return Exit::Ok;
-        }
+        Standing::None => return Ok(None),
         // Only a process that says itself that it is the gateway gets the signal.
         Standing::Well(well) if well.status.pid == Some(well.running.pid) => well.running.pid,
         Standing::Well(well) => {
             let pid = well.running.pid;
-            let message = format!("the gateway does not say that it is the process {pid}");
-            output.problem(&message, Some("end it where it was started"));
-            return Exit::Failed;
+            let message = format!("the gateway does not confirm that it is process {pid}");
+            return Err(CommandError::failed(message).hint("stop it where it was started"));
         }
         Standing::Unwell(running, error, _) => {
-            let message = format!("the gateway does not answer: {error}");
-            let hint = format!("if it is the process {}, end that", running.pid);
-            output.problem(&message, Some(&hint));
-            return Exit::Failed;
+            let hint = format!("run `kill {}` if that process is the gateway", running.pid);
+            let error = CommandError::failed("the gateway does not answer").cause(error);
+            return Err(error.hint(hint));
         }
     };
-    if let Err(error) = ask_to_end(pid) {
-        output.problem(&format!("the process {pid} cannot be asked to end: {error}"), None);
-        return Exit::Failed;
-    }
+    ask_to_end(pid).map_err(|cause| {
+        CommandError::failed(format!("cannot send a signal to process {pid}")).cause(cause)
+    })?;
     let deadline = Instant::now() + limit;
     while state::find(&paths.state).is_some_and(|running| running.pid == pid) {
         if Instant::now() > deadline {
-            let message = format!("the gateway (process {pid}) was asked to end, and still runs");
-            output.problem(&message, Some("a second `openclaw gateway stop` ends it at once"));
-            return Exit::Failed;
+            let seconds = limit.as_secs();
+            let message = format!("the gateway (process {pid}) still runs after {seconds} s");
+            return Err(CommandError::failed(message)
+                .hint("run `openclaw gateway stop` again: the second time it stops at once"));
         }
         sleep(EVERY).await;
     }
-    match output.json {
-        true => output.value(&json!({ "ok": true, "stopped": true, "pid": pid })),
-        false => {
-            output.line(format_args!("{GOOD}✓{GOOD:#} the gateway (process {pid}) has stopped"));
-        }
-    }
-    Exit::Ok
+    Ok(Some(pid))
 }
 
 #[cfg(unix)]

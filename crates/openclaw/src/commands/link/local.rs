@@ -1,6 +1,5 @@
 //! The gateway in this process: made from the configuration and its surroundings.
 
-use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use openclaw_secrets::Resolver;
 use super::Role;
 use crate::commands::mcp::keep;
 use crate::edge::Edge;
-use crate::exit::Exit;
+use crate::error::{CommandError, chain};
 use crate::output::Output;
 
 /// A gateway of this process, and our end of it.
@@ -35,20 +34,16 @@ impl Local {
         paths: &Paths,
         edge: &Edge,
         output: &mut Output,
-    ) -> Result<Self, Exit> {
+    ) -> Result<Self, CommandError> {
         // Servers are told at the start whether somebody can be asked.
         let people = role == Role::Chatting;
         let setup = Setup { people, ..setup(config, paths, edge, output)? };
-        let gateway = Gateway::start(setup).await;
-        let gateway = gateway.map_err(|error| {
-            tell_start(&error, output);
-            Exit::Failed
-        })?;
+        let gateway = Gateway::start(setup).await.map_err(|error| cannot_start(&error))?;
         gateway.notes().iter().for_each(|note| output.warning(note));
         let missing = gateway.fleet().missing().await;
         if !missing.is_empty() {
             gateway.stop(Duration::ZERO).await;
-            return Err(tell_missing(&missing, output));
+            return Err(missing_servers(&missing));
         }
         let surface = gateway.caller(caller(role));
         Ok(Self { gateway, surface })
@@ -65,13 +60,13 @@ impl Local {
     }
 }
 
-/// What a gateway is started with. What cannot be used is told.
+/// What a gateway is started with.
 pub(crate) fn setup(
     config: Config,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Result<Setup, Exit> {
+) -> Result<Setup, CommandError> {
     let mut office = keep::office(&paths.state, true, &edge.redactor, output)?;
     office.spill = keep::spill(&paths.state, output);
     let environment = edge.environment();
@@ -97,20 +92,15 @@ pub(crate) fn setup(
     })
 }
 
-/// Tells that there is no start without servers that are not there.
-pub(crate) fn tell_missing(missing: &[String], output: &mut Output) -> Exit {
-    let message = format!("required, and not ready: {}", missing.join(", "));
-    output.problem(&message, Some("`openclaw mcp doctor` looks closer"));
-    Exit::Unavailable
+/// Required servers are not ready.
+pub(crate) fn missing_servers(missing: &[String]) -> CommandError {
+    CommandError::unavailable(format!("required servers are not ready: {}", missing.join(", ")))
+        .hint("run `openclaw mcp doctor`")
 }
 
-/// Tells why a gateway cannot start.
-pub(crate) fn tell_start(error: &dyn Error, output: &mut Output) {
-    let mut words = error.to_string();
-    if let Some(cause) = error.source() {
-        words.push_str(&format!(": {cause}"));
-    }
-    output.problem(&words, Some("`openclaw doctor` looks closer"));
+/// The gateway cannot start.
+pub(crate) fn cannot_start(error: &dyn std::error::Error) -> CommandError {
+    CommandError::failed(chain(error)).hint("run `openclaw doctor`")
 }
 
 /// Who the program itself is, to its own gateway.

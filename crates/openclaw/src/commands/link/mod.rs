@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
 use openclaw_protocol::connect::caps;
-use openclaw_protocol::{AskError, ErrorCode, ErrorShape, Method, Scope, Surface, ask, detail};
+use openclaw_protocol::{AskError, ErrorShape, Method, Scope, Surface, ask, detail};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::{log_warnings, tell_if_missing, with_paths};
+use super::{block_on, load_config_at, log_warnings};
 use crate::edge::Edge;
-use crate::exit::Exit;
+use crate::error::{CommandError, CommandResult, Context as _};
 use crate::output::Output;
 use crate::signals::{Signals, Wish};
 use local::Local;
-pub(crate) use local::{ourselves, setup, tell_missing, tell_start};
+pub(crate) use local::{cannot_start, missing_servers, ourselves, setup};
 pub(crate) use remote::knock;
 
 /// How long a look at something may take.
@@ -113,44 +113,25 @@ pub(crate) fn with_link(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-    work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> Exit,
-) -> Exit {
-    with_paths(flag, edge, output, |paths, output| {
-        run(output, async |output| attend(need, paths, edge, output, work).await)
-    })
+    work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
+) -> CommandResult {
+    let paths = edge.paths(flag)?;
+    block_on(attend(need, &paths, edge, output, work))
 }
 
-/// The same for work that may simply be dropped when somebody interrupts it.
+/// Like [`with_link`], for work that may be dropped when it is interrupted.
 pub(crate) fn with_records(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-    work: impl AsyncFnOnce(&Link, &mut Output) -> Exit,
-) -> Exit {
+    work: impl AsyncFnOnce(&Link, &mut Output) -> CommandResult,
+) -> CommandResult {
     with_link(Need::Records, flag, edge, output, async |link, signals, output| {
         tokio::select! {
-            exit = work(link, output) => exit,
-            _ = signals.next() => Exit::Interrupted,
+            result = work(link, output) => result,
+            _ = signals.next() => Err(CommandError::Interrupted),
         }
     })
-}
-
-/// Runs something that waits, on this thread.
-pub(crate) fn run(output: &mut Output, work: impl AsyncFnOnce(&mut Output) -> Exit) -> Exit {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return cannot_start(&error, output),
-    };
-    let exit = runtime.block_on(Box::pin(work(output)));
-    // A thread that waits for a key must not keep the program from ending.
-    runtime.shutdown_background();
-    exit
-}
-
-pub(crate) fn cannot_start(error: &std::io::Error, output: &mut Output) -> Exit {
-    output.problem(&format!("cannot start: {error}"), None);
-    Exit::Failed
 }
 
 async fn attend(
@@ -158,37 +139,26 @@ async fn attend(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-    work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> Exit,
-) -> Exit {
+    work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
+) -> CommandResult {
     // Before anything starts: nothing may be left behind from here on.
-    let mut signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return cannot_start(&error, output),
-    };
+    let mut signals = Signals::listen().context("cannot start")?;
     if let Some(client) = remote::find(paths, need.role(), output).await {
         let link = Link { surface: Arc::new(client), is_remote: true };
         return work(&link, &mut signals, output).await;
     }
-    let loaded = edge.load(&paths.config);
-    let Some(config) = loaded.config else {
-        output.refuse(&loaded.report);
-        return Exit::Config;
-    };
-    tell_if_missing(paths, &config, output);
-    log_warnings(&loaded.report);
-    let local = match Local::start(reduced(config, need), need.role(), paths, edge, output).await {
-        Ok(local) => local,
-        Err(exit) => return exit,
-    };
+    let (config, report) = load_config_at(paths, edge, output)?;
+    log_warnings(&report);
+    let local = Local::start(reduced(config, need), need.role(), paths, edge, output).await?;
     let link = Link { surface: local.surface(), is_remote: false };
-    let exit = work(&link, &mut signals, output).await;
+    let result = work(&link, &mut signals, output).await;
     drop(link);
     // Whoever is in a hurry asks twice: then nothing is waited for, and the servers are killed.
     tokio::select! {
         () = local.stop(GRACE) => {}
         () = asked_to_end(&mut signals) => {}
     }
-    exit
+    result
 }
 
 async fn asked_to_end(signals: &mut Signals) {
@@ -202,27 +172,4 @@ pub(crate) fn reduced(mut config: Config, need: Need) -> Config {
         servers.for_each(|server| server.treatment.lazy = true);
     }
     config
-}
-
-/// Tells what the gateway says no to.
-pub(crate) fn tell(error: &AskError, output: &mut Output) -> Exit {
-    let (hint, exit) = match error {
-        AskError::Refused(shape) => match (&shape.code, shape.detail().as_deref()) {
-            (_, Some(detail::CONNECTION_LOST)) => {
-                (Some("`openclaw gateway status` tells whether it still runs"), Exit::Unavailable)
-            }
-            (_, Some(detail::TIMED_OUT)) => (None, Exit::TimedOut),
-            (_, Some(detail::UNKNOWN_AGENT_ID)) => {
-                (Some("`openclaw config show` lists the agents"), Exit::Usage)
-            }
-            (ErrorCode::Forbidden, _) => (None, Exit::Denied),
-            (ErrorCode::InvalidRequest, _) => (None, Exit::Usage),
-            _ => (None, Exit::Failed),
-        },
-        AskError::Params { .. } | AskError::Answer { .. } => {
-            (Some("is the gateway of another version? `openclaw gateway status`"), Exit::Failed)
-        }
-    };
-    output.problem(&error.to_string(), hint);
-    exit
 }

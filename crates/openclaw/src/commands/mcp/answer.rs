@@ -38,7 +38,7 @@ pub(super) fn show(outcome: &Outcome, what: &str, args: &ShowArgs, output: &mut 
         tell_saved(outcome, &saved, output);
     }
     for Unsaved { message, hint } in &saved.problems {
-        output.problem_beside(message, *hint, &[]);
+        output.problem(message, *hint);
     }
     if !args.raw && !output.json {
         tell_details(&outcome.details, output);

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::cli::BesideArgs;
+use crate::commands::shown;
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -111,14 +112,7 @@ impl Gateway {
     }
 }
 
-/// Tells a problem; its kind is the exit code.
+/// Prints a problem.
 pub(super) fn tell(problem: &Problem, output: &mut Output) -> Exit {
-    output.problem_of(&problem.message, problem.hint.as_deref(), &problem.last_lines);
-    match problem.kind {
-        ProblemKind::UnknownServer | ProblemKind::UnknownTool | ProblemKind::Invalid => Exit::Usage,
-        ProblemKind::Unavailable => Exit::Unavailable,
-        ProblemKind::Changed | ProblemKind::Forbidden => Exit::Denied,
-        ProblemKind::TimedOut => Exit::TimedOut,
-        ProblemKind::Unusable | ProblemKind::NoLogins => Exit::Failed,
-    }
+    shown(&problem.clone().into(), output)
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::beside::beside;
 use super::host;
 use crate::cli::LogsArgs;
-use crate::commands::with_state;
+use crate::commands::with_report;
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{Output, printable};
@@ -47,7 +47,7 @@ fn show(result: &LogsResult, is_wanted: bool, output: &mut Output) -> Exit {
 }
 
 fn read(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_state(flag, edge, output, |config, paths, output| {
+    with_report(flag, edge, output, |config, _, paths, output| {
         let name = args.name.as_str();
         let folder = host::logs(&paths.state);
         // One at least: whether there is a log must be known.

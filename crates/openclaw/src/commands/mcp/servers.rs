@@ -11,7 +11,8 @@ use serde_json::json;
 use super::beside::beside;
 use super::host::{Need, with_session};
 use crate::cli::ServersArgs;
-use crate::commands::link::tell_missing;
+use crate::commands::link::missing_servers;
+use crate::commands::shown;
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING, cut, lines_of, printable};
@@ -64,7 +65,7 @@ fn tell(result: &ServersResult, output: &mut Output) -> Exit {
     if output.json {
         return Exit::Unavailable;
     }
-    tell_missing(&result.missing, output)
+    shown(&missing_servers(&result.missing), output)
 }
 
 /// Servers, and how they are, for people.

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::find;
 use super::history::{self, Media};
 use crate::cli::ExportFormat;
-use crate::commands::link::{Link, tell};
+use crate::commands::link::Link;
 use crate::commands::talk::{Call, Message, Part};
+use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -18,24 +19,18 @@ pub(super) async fn export(
     key: &str,
     format: ExportFormat,
     output: &mut Output,
-) -> Exit {
-    let row = match find(link, key, output).await {
-        Ok(row) => row,
-        Err(exit) => return exit,
-    };
+) -> CommandResult {
+    let row = find(link, key).await?;
     let media = match format {
         ExportFormat::Json => Media::Whole,
         ExportFormat::Md => Media::Described,
     };
-    let messages = match history::read(link, key, None, media).await {
-        Ok(messages) => messages,
-        Err(error) => return tell(&error, output),
-    };
+    let messages = history::read(link, key, None, media).await?;
     match format {
         ExportFormat::Json => output.value(&json!({ "session": row, "messages": messages })),
         ExportFormat::Md => output.outside(&markdown(key, &messages)),
     }
-    Exit::Ok
+    Ok(Exit::Ok)
 }
 
 fn markdown(key: &str, messages: &[Box<RawValue>]) -> String {

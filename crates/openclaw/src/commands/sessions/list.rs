@@ -7,7 +7,8 @@ use openclaw_protocol::{AskError, Method};
 use serde_json::json;
 
 use super::ago;
-use crate::commands::link::{Link, look, tell};
+use crate::commands::link::{Link, look};
+use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -20,21 +21,17 @@ pub(super) async fn list(
     search: Option<&str>,
     limit: u64,
     output: &mut Output,
-) -> Exit {
+) -> CommandResult {
     let params = ListParams { search: search.map(ToOwned::to_owned), ..params(agent, limit) };
-    let answer: Result<ListResult, AskError> = link.look(Method::SessionsList, &params).await;
-    let listed = match answer {
-        Ok(listed) => listed,
-        Err(error) => return tell(&error, output),
-    };
+    let listed: ListResult = link.look(Method::SessionsList, &params).await?;
     if output.json {
         output.value(&json!({ "count": listed.count, "sessions": listed.sessions }));
     } else if listed.sessions.is_empty() {
-        output.line("There are no conversations. `openclaw chat` begins one.");
+        output.line("No conversations. Run `openclaw chat` to start one.");
     } else {
         output.table(rows(&listed.sessions));
     }
-    Exit::Ok
+    Ok(Exit::Ok)
 }
 
 fn params(agent: Option<&str>, limit: u64) -> ListParams {

@@ -8,15 +8,16 @@ mod transcript;
 use std::io::{self, BufRead as _};
 use std::path::Path;
 
+use openclaw_protocol::Method;
 use openclaw_protocol::sessions::{
     DeleteParams, DeleteResult, DescribeParams, DescribeResult, Row,
 };
-use openclaw_protocol::{AskError, Method};
 use serde_json::json;
 
-use super::link::{Link, tell, with_records};
+use super::link::{Link, with_records};
 use crate::cli::SessionsCommand;
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, plural, printable};
 use crate::typed_ahead;
@@ -29,7 +30,7 @@ pub(crate) fn sessions(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
+) -> CommandResult {
     with_records(flag, edge, output, async |link, output| match command {
         SessionsCommand::List { agent, search, limit } => {
             list::list(link, agent.as_deref(), search.as_deref(), limit.get(), output).await
@@ -42,80 +43,72 @@ pub(crate) fn sessions(
     })
 }
 
-async fn show(link: &Link, key: &str, last: Option<u64>, output: &mut Output) -> Exit {
-    let row = match find(link, key, output).await {
-        Ok(row) => row,
-        Err(exit) => return exit,
-    };
-    let messages = match history::read(link, key, last, history::Media::Described).await {
-        Ok(messages) => messages,
-        Err(error) => return tell(&error, output),
-    };
+async fn show(link: &Link, key: &str, last: Option<u64>, output: &mut Output) -> CommandResult {
+    let row = find(link, key).await?;
+    let messages = history::read(link, key, last, history::Media::Described).await?;
     if output.json {
         output.value(&json!({ "session": row, "messages": messages }));
     } else {
         transcript::show(&row, &messages, output);
     }
-    Exit::Ok
+    Ok(Exit::Ok)
 }
 
-/// The conversation of a key; that there is none is told.
-async fn find(link: &Link, key: &str, output: &mut Output) -> Result<Row, Exit> {
+/// The conversation of a key.
+async fn find(link: &Link, key: &str) -> Result<Row, CommandError> {
     let params = DescribeParams {
         key: key.to_owned(),
         include_derived_titles: Some(true),
         include_last_message: None,
     };
-    let answer: Result<DescribeResult, AskError> =
-        link.look(Method::SessionsDescribe, &params).await;
-    let found = answer.map_err(|error| tell(&error, output))?.session;
-    found.ok_or_else(|| {
-        let hint = "`openclaw sessions list` lists them";
-        output.problem(&format!("there is no conversation `{key}`"), Some(hint));
-        Exit::Failed
+    let found: DescribeResult = link.look(Method::SessionsDescribe, &params).await?;
+    found.session.ok_or_else(|| {
+        CommandError::failed(format!("no conversation `{key}`"))
+            .hint("run `openclaw sessions list` to list them")
     })
 }
 
-async fn delete(link: &Link, key: &str, yes: bool, edge: &Edge, output: &mut Output) -> Exit {
-    if let Err(exit) = find(link, key, output).await {
-        return exit;
-    }
-    if !yes {
-        if !edge.has_person() {
-            output.problem("nobody can be asked", Some("`--yes` deletes it without asking"));
-            return Exit::Usage;
-        }
-        let key = printable(key);
-        typed_ahead::forget();
-        output.prompt(&format!("Delete the conversation {key}, with all that was said? [y/N] "));
-        let mut answer = String::new();
-        let read = io::stdin().lock().read_line(&mut answer);
-        if read.is_err() || !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
-            output.line("Nothing was deleted.");
-            return Exit::Failed;
-        }
+async fn delete(
+    link: &Link,
+    key: &str,
+    yes: bool,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    find(link, key).await?;
+    if !yes && !confirm(key, edge, output)? {
+        output.line("Nothing was deleted.");
+        return Ok(Exit::Failed);
     }
     let params = DeleteParams {
         key: key.to_owned(),
         delete_transcript: Some(true),
         ..DeleteParams::default()
     };
-    let answer: Result<DeleteResult, AskError> = link.look(Method::SessionsDelete, &params).await;
-    match answer {
-        Ok(answer) if output.json => {
-            output.value(&json!({ "ok": answer.deleted, "key": answer.key }));
-            if answer.deleted { Exit::Ok } else { Exit::Failed }
-        }
-        Ok(DeleteResult { deleted: true, .. }) => {
-            output.line(format_args!("{GOOD}✓{GOOD:#} {} is deleted", printable(key)));
-            Exit::Ok
-        }
-        Ok(_) => {
-            output.problem(&format!("`{key}` was not deleted"), None);
-            Exit::Failed
-        }
-        Err(error) => tell(&error, output),
+    let answer: DeleteResult = link.look(Method::SessionsDelete, &params).await?;
+    if output.json {
+        output.value(&json!({ "ok": answer.deleted, "key": answer.key }));
+    } else if answer.deleted {
+        output.line(format_args!("{GOOD}✓{GOOD:#} {} is deleted", printable(key)));
     }
+    match answer.deleted {
+        true => Ok(Exit::Ok),
+        false => Err(CommandError::failed(format!("`{key}` was not deleted"))),
+    }
+}
+
+/// Asks the user whether to delete a conversation.
+fn confirm(key: &str, edge: &Edge, output: &mut Output) -> Result<bool, CommandError> {
+    if !edge.has_person() {
+        return Err(CommandError::usage("no terminal to confirm on")
+            .hint("use `--yes` to delete without confirmation"));
+    }
+    let key = printable(key);
+    typed_ahead::forget();
+    output.prompt(&format!("Delete the conversation {key}, with all that was said? [y/N] "));
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    Ok(read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 /// "now", "5 min ago", "3 h ago", "2 days ago"

@@ -9,38 +9,30 @@ use serde_json::Value;
 use super::{files, look, show};
 use crate::commands::check::{Check, Finding};
 use crate::commands::gateway::standing;
-use crate::commands::link::run;
-use crate::commands::{mcp, with_paths};
+use crate::commands::{block_on, mcp};
 use crate::edge::Edge;
-use crate::exit::Exit;
+use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{Output, plural};
 
-pub(crate) fn doctor(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_paths(flag, edge, output, |paths, output| {
-        let loaded = edge.load(&paths.config);
-        let mut seen = None;
-        let exit = run(output, async |_| {
-            let standing = standing(&paths.state).await;
-            let mut findings = Box::pin(look(paths, &loaded, &standing, edge)).await;
-            findings.push(Finding::new("Conversations", database(paths).await));
-            findings.push(Finding::new("Permissions", permissions(loaded.config.as_ref(), paths)));
-            seen = Some((standing, findings));
-            Exit::Ok
-        });
-        let Some((standing, mut findings)) = seen else { return exit };
-        if let Some(first) = findings.first_mut() {
-            first.checks.extend(diagnostics(&loaded.report));
-        }
-        if let Some(config) = &loaded.config {
-            // What was configured is looked at closer below.
-            findings.retain(|finding| finding.about != "Servers");
-            match servers(config, paths, edge, output) {
-                Ok(servers) => findings.extend(servers),
-                Err(exit) => return exit,
-            }
-        }
-        show(&findings, &standing, paths, output)
-    })
+pub(crate) fn doctor(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths(flag)?;
+    let loaded = edge.load(&paths.config);
+    let (standing, mut findings) = block_on(async {
+        let standing = standing(&paths.state).await;
+        let mut findings = Box::pin(look(&paths, &loaded, &standing, edge)).await;
+        findings.push(Finding::new("Conversations", database(&paths).await));
+        findings.push(Finding::new("Permissions", permissions(loaded.config.as_ref(), &paths)));
+        Ok((standing, findings))
+    })?;
+    if let Some(first) = findings.first_mut() {
+        first.checks.extend(diagnostics(&loaded.report));
+    }
+    if let Some(config) = &loaded.config {
+        // What was configured is looked at closer below.
+        findings.retain(|finding| finding.about != "Servers");
+        findings.extend(servers(config, &paths, edge, output)?);
+    }
+    Ok(show(&findings, &standing, &paths, output))
 }
 
 /// What is wrong or odd in the configuration.
@@ -65,7 +57,7 @@ fn servers(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Result<Vec<Finding>, Exit> {
+) -> Result<Vec<Finding>, CommandError> {
     let mut all = Vec::new();
     for (at, agent) in config.agents.iter().enumerate() {
         let mut agent = agent.clone();
@@ -97,10 +89,8 @@ async fn database(paths: &Paths) -> Vec<Check> {
     let opened = match SqliteStore::open(&file).await {
         Ok(opened) => opened,
         Err(error) => {
-            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            let words = format!("{error}{}", cause.unwrap_or_default());
-            let advice = format!("look at {}: is it yours, and is the disk full?", file.display());
-            return vec![Check::bad(words, Some(advice))];
+            let advice = format!("check who owns {}, and whether the disk is full", file.display());
+            return vec![Check::bad(chain(&error), Some(advice))];
         }
     };
     let mut checks: Vec<Check> =

@@ -11,6 +11,7 @@ use crate::commands::check::Check;
 use crate::commands::gateway::Agent;
 use crate::commands::link::{Need, look, ourselves, reduced, setup};
 use crate::edge::Edge;
+use crate::error::chain;
 use crate::output::Output;
 
 /// The agents, and what they think with.
@@ -19,18 +20,14 @@ pub(super) async fn agents(
     paths: &Paths,
     edge: &Edge,
 ) -> Result<Vec<Agent>, Check> {
-    let failed = |words: String| {
-        let advice = "`openclaw doctor` looks closer".to_owned();
-        Check::bad(format!("agents cannot start: {words}"), Some(advice))
+    let failed = |cause: String| {
+        let advice = "run `openclaw doctor`".to_owned();
+        Check::bad(format!("agents cannot start: {cause}"), Some(advice))
     };
     let config = reduced(config.clone(), Need::Records);
-    // What is to be said is said by the check.
     let setup = setup(config, paths, edge, &mut Output::new(false))
-        .map_err(|_| failed("approvals of tools cannot be read".to_owned()))?;
-    let gateway = Gateway::start(setup).await.map_err(|error| {
-        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-        failed(format!("{error}{}", cause.unwrap_or_default()))
-    })?;
+        .map_err(|error| failed(error.to_string()))?;
+    let gateway = Gateway::start(setup).await.map_err(|error| failed(chain(&error)))?;
     let surface = gateway.caller(ourselves());
     let answer = look::<_, StatusResult>(&*surface, Method::Status, &StatusParams::default()).await;
     drop(surface);

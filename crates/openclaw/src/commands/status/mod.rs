@@ -13,25 +13,25 @@ use openclaw_config::{Config, Loaded, Paths, Severity};
 use openclaw_secrets::Checked;
 use serde_json::{Value, json};
 
+use super::block_on;
 use super::check::{Check, Finding};
 use super::gateway::{Standing, standing};
-use super::link::run;
-use super::with_paths;
 use crate::edge::Edge;
+use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::{Output, plural, summary};
 
 pub(crate) use doctor::doctor;
 
-pub(crate) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_paths(flag, edge, output, |paths, output| {
-        run(output, async |output| {
-            let loaded = edge.load(&paths.config);
-            let standing = standing(&paths.state).await;
-            let findings = Box::pin(look(paths, &loaded, &standing, edge)).await;
-            show(&findings, &standing, paths, output)
-        })
-    })
+pub(crate) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths(flag)?;
+    let loaded = edge.load(&paths.config);
+    let (standing, findings) = block_on(async {
+        let standing = standing(&paths.state).await;
+        let findings = Box::pin(look(&paths, &loaded, &standing, edge)).await;
+        Ok((standing, findings))
+    })?;
+    Ok(show(&findings, &standing, &paths, output))
 }
 
 /// What can be found out without starting anything.
@@ -56,7 +56,7 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> Finding {
     let check = match &loaded.config {
         None => Check::bad(
             format!("{file} has errors: {}", summary(report)),
-            Some("`openclaw config validate` shows them all".to_owned()),
+            Some("run `openclaw config validate` to see them all".to_owned()),
         ),
         Some(config) if config.file.is_none() => {
             Check::good(format!("{file} does not exist; the built-in default is used"))
@@ -68,7 +68,7 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> Finding {
     };
     let mut checks = vec![check];
     if loaded.config.is_some() && report.count(Severity::Warning) > 0 {
-        checks.push(Check::note("`openclaw config validate` shows the warnings"));
+        checks.push(Check::note("run `openclaw config validate` to see the warnings"));
     }
     Finding::new("Configuration", checks)
 }
@@ -82,8 +82,8 @@ fn gateway(standing: &Standing, paths: &Paths) -> Finding {
             let mut checks = vec![Check::good(words)];
             let ours = env!("CARGO_PKG_VERSION");
             if well.running.version != ours {
-                let advice = "stop it, and start it anew";
-                let words = format!("it is of version {}, this is {ours}", well.running.version);
+                let advice = "restart it: `openclaw gateway stop`, then `openclaw gateway`";
+                let words = format!("version {}, this program is {ours}", well.running.version);
                 checks.push(Check::bad(words, Some(advice.to_owned())));
             }
             let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -148,7 +148,7 @@ fn show(findings: &[Finding], standing: &Standing, paths: &Paths, output: &mut O
     }
     output.line("");
     output.line(match problems.len() {
-        0 => "All is well.".to_owned(),
+        0 => "No problems found.".to_owned(),
         count => format!("{}; see → for what to do.", plural(count, "problem")),
     });
     exit

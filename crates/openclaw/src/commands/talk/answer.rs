@@ -135,8 +135,8 @@ impl Answer {
         let words = match (self.ending, self.stop_reason.as_deref()) {
             (Ending::Done, _) => return None,
             (Ending::Cancelled, _) => "cancelled",
-            (Ending::TimedOut, _) => "it took too long",
-            (Ending::Gone, _) => "the gateway is gone",
+            (Ending::TimedOut, _) => "the turn timed out",
+            (Ending::Gone, _) => "the connection to the gateway was lost",
             (Ending::Short, Some("too-many-rounds")) => {
                 "the agent gave up: it asked the model too many times (`maxRounds`)"
             }

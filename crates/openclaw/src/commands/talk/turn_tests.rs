@@ -185,7 +185,7 @@ async fn a_gateway_that_goes_ends_the_turn() {
     let surface = Scripted { leaves: true, ..Scripted::new(64, vec![chat("run", &delta("I"))]) };
     let answer = answer(&mut begin(&surface).await).await;
     assert_eq!((answer.ending, answer.ending.exit()), (Ending::Gone, Exit::Unavailable));
-    assert_eq!(answer.trouble().as_deref(), Some("the gateway is gone"));
+    assert_eq!(answer.trouble().as_deref(), Some("the connection to the gateway was lost"));
     assert_eq!(answer.text, "I", "what was heard is kept");
 }
 

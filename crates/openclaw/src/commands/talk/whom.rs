@@ -2,12 +2,12 @@
 
 use openclaw_protocol::agents::{Agent, ListParams, ListResult};
 use openclaw_protocol::keys::{self, agent_of};
-use openclaw_protocol::{AskError, Method, Surface};
+use openclaw_protocol::{Method, Surface};
 
 use super::fresh_key;
-use crate::commands::link::{look, tell};
-use crate::exit::Exit;
-use crate::output::Output;
+use crate::commands::link::look;
+use crate::commands::unknown_agent;
+use crate::error::CommandError;
 
 /// The built-in model.
 const OFFLINE: &str = "offline";
@@ -23,32 +23,22 @@ pub(crate) struct Whom {
 }
 
 impl Whom {
-    /// Asks the gateway for an agent; one that is not there is told.
+    /// Asks the gateway for an agent.
     pub(crate) async fn find(
         surface: &dyn Surface,
         asked: Option<&str>,
         session: Option<&str>,
-        output: &mut Output,
-    ) -> Result<Self, Exit> {
-        let answer: Result<ListResult, AskError> =
-            look(surface, Method::AgentsList, &ListParams::default()).await;
-        let known = answer.map_err(|error| tell(&error, output))?;
+    ) -> Result<Self, CommandError> {
+        let known: ListResult = look(surface, Method::AgentsList, &ListParams::default()).await?;
         let of_session = session.and_then(agent_of);
         let id = asked.or(of_session).unwrap_or(&known.default_id).to_owned();
         let Some(agent) = known.agents.iter().find(|agent| agent.id == id) else {
             let names: Vec<&str> = known.agents.iter().map(|agent| agent.id.as_str()).collect();
-            let hint = match openclaw_config::nearest(&id, &names) {
-                Some(similar) => format!("did you mean `{similar}`?"),
-                None => format!("there are: {}", names.join(", ")),
-            };
-            output.problem(&format!("there is no agent `{id}`"), Some(&hint));
-            return Err(Exit::Usage);
+            return Err(unknown_agent(&id, &names));
         };
         if let (Some(asked), Some(other)) = (asked, of_session.filter(|it| asked != Some(it))) {
-            let message =
-                format!("that conversation is of the agent `{other}`, and not of `{asked}`");
-            output.problem(&message, Some("leave out one of `--agent` and `--session`"));
-            return Err(Exit::Usage);
+            let message = format!("this conversation belongs to agent `{other}`, not to `{asked}`");
+            return Err(CommandError::usage(message).hint("leave out `--agent` or `--session`"));
         }
         Ok(Self::new(agent, asked.is_some()))
     }

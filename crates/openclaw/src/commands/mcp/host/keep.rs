@@ -12,7 +12,7 @@ use openclaw_mcp::server::Folders;
 use openclaw_mcp::spill::{Spill, SpillLimits};
 use openclaw_secrets::Redactor;
 
-use crate::exit::Exit;
+use crate::error::CommandError;
 use crate::output::Output;
 
 /// Where it is remembered what servers have.
@@ -36,16 +36,16 @@ pub(in crate::commands) fn office(
     answers: bool,
     redactor: &Redactor,
     output: &mut Output,
-) -> Result<Office, Exit> {
+) -> Result<Office, CommandError> {
     let file = state.join("mcp").join("pins.json");
     let pins = Pins::load(&file).map_err(|error| {
         let hint = match error.kind() {
-            ErrorKind::Unsupported => "run that version, or name another `OPENCLAW_STATE_DIR`",
-            _ => "`OPENCLAW_STATE_DIR` must name a folder that this user may read and write",
+            ErrorKind::Unsupported => "run that version, or set another `OPENCLAW_STATE_DIR`",
+            _ => "set `OPENCLAW_STATE_DIR` to a folder that this user can read and write",
         };
-        let message = format!("approvals of tools cannot be read from {}: {error}", file.display());
-        output.problem(&message, Some(hint));
-        Exit::Failed
+        CommandError::failed(format!("cannot read the approvals of tools from {}", file.display()))
+            .cause(error.to_string())
+            .hint(hint)
     })?;
     if let Some(aside) = pins.set_aside() {
         output.warning(&format!(

@@ -24,7 +24,7 @@ use openclaw_mcp::guard::Guard;
 use openclaw_secrets::Resolver;
 
 use crate::cli::AgentArgs;
-use crate::commands::{log_warnings, with_report};
+use crate::commands::{find_agent, log_warnings, shown, with_report};
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -135,7 +135,7 @@ async fn attend(
     };
     let office = match keep::office(&paths.state, need.answers, &edge.redactor, output) {
         Ok(office) => office,
-        Err(exit) => return exit,
+        Err(error) => return shown(&error, output),
     };
     let screen = Screen::new(edge.can_draw() && !output.json);
     let terminal = edge.has_person().then(|| Terminal::new(screen.clone()));
@@ -201,10 +201,5 @@ pub(super) fn agent<'c>(
     id: Option<&str>,
     output: &mut Output,
 ) -> Result<&'c AgentConfig, Exit> {
-    config.agent(id).ok_or_else(|| {
-        let known: Vec<&str> = config.agents.iter().map(|agent| agent.id.as_str()).collect();
-        let hint = format!("there are: {}", known.join(", "));
-        output.problem(&format!("there is no agent `{}`", id.unwrap_or_default()), Some(&hint));
-        Exit::Usage
-    })
+    find_agent(config, id).map_err(|error| shown(&error, output))
 }

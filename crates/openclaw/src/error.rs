@@ -1,0 +1,228 @@
+//! The error that every command returns. `main` prints it and turns it into the exit code; nothing else does.
+
+use std::error::Error;
+use std::fmt;
+
+use openclaw_config::{NoHome, Report};
+use openclaw_gateway::mcp::Problem;
+use openclaw_protocol::{AskError, ErrorCode, ErrorShape, detail};
+use serde_json::{Map, Value, json};
+
+use crate::exit::Exit;
+
+/// What a command returns. `Ok` with another code than [`Exit::Ok`] is for a command that has printed its
+/// result, where the result itself says what is wrong: a tool's own error, problems that `doctor` found.
+pub(crate) type CommandResult = Result<Exit, CommandError>;
+
+/// Why a command has no result.
+#[derive(Debug)]
+pub(crate) enum CommandError {
+    Failed(Box<Failure>),
+    /// Ctrl-C or a signal: the user knows, so nothing is printed.
+    Interrupted,
+    /// Printed already. Only for `commands/mcp`, until its commands return this type.
+    Shown(Exit),
+}
+
+/// What failed, for users and for programs.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    /// What failed, with the values: one line.
+    pub(crate) message: String,
+    /// Why, in the words of the other side: the system, a server, the gateway.
+    pub(crate) cause: Option<String>,
+    /// What to do, with a command to run.
+    pub(crate) hint: Option<String>,
+    /// The last lines that the server wrote to stderr.
+    pub(crate) last_lines: Vec<String>,
+    /// What was found in the configuration. Users see it in place of the message.
+    pub(crate) report: Option<Report>,
+    /// More for programs.
+    details: Map<String, Value>,
+}
+
+impl CommandError {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self::Failed(Box::new(Failure {
+            exit,
+            message: message.into(),
+            cause: None,
+            hint: None,
+            last_lines: Vec::new(),
+            report: None,
+            details: Map::new(),
+        }))
+    }
+
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::new(Exit::Failed, message)
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(Exit::Unavailable, message)
+    }
+
+    /// The configuration was refused.
+    pub(crate) fn config(report: Report) -> Self {
+        let error = Self::new(Exit::Config, "the configuration has errors");
+        error.with(|failure| failure.report = Some(report))
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Failed(failure) => failure.exit,
+            Self::Interrupted => Exit::Interrupted,
+            Self::Shown(exit) => *exit,
+        }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.with(|failure| failure.hint = Some(hint.into()))
+    }
+
+    pub(crate) fn cause(self, cause: impl Into<String>) -> Self {
+        self.with(|failure| failure.cause = Some(cause.into()))
+    }
+
+    /// Something more for programs, under `details` in the JSON.
+    pub(crate) fn detail(self, key: &str, value: impl Into<Value>) -> Self {
+        self.with(|failure| drop(failure.details.insert(key.to_owned(), value.into())))
+    }
+
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Failure)) -> Self {
+        if let Self::Failed(failure) = &mut self {
+            change(failure);
+        }
+        self
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(failure) => f.write_str(&failure.line()),
+            Self::Interrupted | Self::Shown(_) => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl Failure {
+    /// The message and its cause, in one line.
+    pub(crate) fn line(&self) -> String {
+        match &self.cause {
+            Some(cause) => format!("{}: {cause}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
+    /// The shape is documented in `docs/troubleshooting.md`: fields are added to it, and none is removed.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut value = json!({
+            "ok": false,
+            "code": self.exit.name(),
+            "error": self.line(),
+            "hint": self.hint,
+        });
+        if let Some(cause) = &self.cause {
+            value["cause"] = json!(cause);
+        }
+        if !self.last_lines.is_empty() {
+            value["lastLines"] = json!(self.last_lines);
+        }
+        if let Some(report) = &self.report {
+            value["diagnostics"] = json!(report.to_json());
+        }
+        if !self.details.is_empty() {
+            value["details"] = Value::Object(self.details.clone());
+        }
+        value
+    }
+}
+
+/// Errors of others become the cause of ours.
+pub(crate) trait Context<T> {
+    /// Says what failed; the error becomes the cause.
+    fn context(self, message: impl Into<String>) -> Result<T, CommandError>;
+}
+
+impl<T, E: Error> Context<T> for Result<T, E> {
+    fn context(self, message: impl Into<String>) -> Result<T, CommandError> {
+        self.map_err(|error| CommandError::failed(message).cause(chain(&error)))
+    }
+}
+
+/// An error and what caused it, in one line.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| Error::source(*error));
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+impl From<NoHome> for CommandError {
+    fn from(error: NoHome) -> Self {
+        Self::new(Exit::Config, error.to_string())
+            .hint("set `OPENCLAW_STATE_DIR`, or name a file with `--config`")
+    }
+}
+
+impl From<AskError> for CommandError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Refused(shape) => shape.into(),
+            AskError::Params { .. } | AskError::Answer { .. } => Self::failed(error.to_string())
+                .hint("run `openclaw gateway status`: the gateway may be of another version"),
+        }
+    }
+}
+
+impl From<ErrorShape> for CommandError {
+    fn from(shape: ErrorShape) -> Self {
+        let detail = shape.detail();
+        let exit = match (&shape.code, detail.as_deref()) {
+            (_, Some(detail::CONNECTION_LOST | detail::SERVER_UNAVAILABLE)) => Exit::Unavailable,
+            (_, Some(detail::TIMED_OUT)) => Exit::TimedOut,
+            (_, Some(detail::UNKNOWN_AGENT_ID)) => Exit::Usage,
+            (_, Some(detail::TOOL_UNUSABLE | detail::NO_LOGINS)) => Exit::Failed,
+            (ErrorCode::Forbidden, _) => Exit::Denied,
+            (ErrorCode::InvalidRequest, _) => Exit::Usage,
+            _ => Exit::Failed,
+        };
+        let Problem { message, hint, last_lines, .. } = Problem::from(&shape);
+        let usual_hint = match detail.as_deref() {
+            Some(detail::CONNECTION_LOST) => {
+                Some("run `openclaw gateway status` to see whether the gateway still runs")
+            }
+            Some(detail::UNKNOWN_AGENT_ID) => Some("run `openclaw config show` to list the agents"),
+            _ => None,
+        };
+        let error = Self::new(exit, message).with(|failure| {
+            failure.hint = hint.or(usual_hint.map(ToOwned::to_owned));
+            failure.last_lines = last_lines;
+        });
+        match detail {
+            Some(detail) => error.detail("gatewayCode", detail),
+            None => error,
+        }
+    }
+}
+
+/// The same codes, whether the gateway is this process or another.
+impl From<Problem> for CommandError {
+    fn from(problem: Problem) -> Self {
+        ErrorShape::from(problem).into()
+    }
+}
+
+/// Only for `commands/mcp`, until its commands return this type.
+impl From<Exit> for CommandError {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Interrupted => Self::Interrupted,
+            exit => Self::Shown(exit),
+        }
+    }
+}
