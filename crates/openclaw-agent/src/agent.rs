@@ -262,7 +262,8 @@ impl Course<'_> {
             .iter()
             .map(|tool| tokens::of_text(&tool.description) + of_tool(&tool.schema))
             .sum();
-        let fixed = tokens::of_text(&system) + of_tools;
+        let of_system: u64 = system.iter().map(|it| tokens::of_bytes(it.rendered_len())).sum();
+        let fixed = of_system + of_tools;
         let window = self.agent.limits.context_tokens.unwrap_or_else(|| model.context_tokens());
         let need = Need { window, fixed, is_urgent, cancel: &self.turn.cancel };
         let (history, observer) = (&mut self.history, &*self.turn.observer);
@@ -289,7 +290,7 @@ impl Course<'_> {
         let results = spoken.tool_uses.iter().map(|call| openclaw_models::ToolResult {
             id: call.id.clone(),
             name: call.name.clone(),
-            parts: vec![openclaw_models::Part::text("The call was cancelled by the user.")],
+            parts: vec![openclaw_models::Part::ours("The call was cancelled by the user.")],
             is_error: true,
         });
         let message = Message::Tool { results: results.collect() };

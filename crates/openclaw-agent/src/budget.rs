@@ -25,9 +25,9 @@ impl Budget {
     pub(crate) fn fit(&mut self, result: &mut ToolResult) {
         for part in &mut result.parts {
             let (left, size, words) = match part {
-                Part::Text { text } => (
+                Part::Text(text) => (
                     &mut self.words,
-                    json_len(text),
+                    json_len(text.expose()),
                     "(This result was left out: together with the others of this round it is too long. Ask \
                      for less at once.)",
                 ),
@@ -46,7 +46,7 @@ impl Budget {
             };
             match left.checked_sub(size) {
                 Some(rest) => *left = rest,
-                None => *part = Part::text(words),
+                None => *part = Part::ours(words),
             }
         }
     }
@@ -83,7 +83,7 @@ mod tests {
         let large = MEDIA / 2 + 1;
         assert_eq!(fitted(&mut budget, picture(large)), picture(large));
         let left_out = fitted(&mut budget, picture(large));
-        assert!(matches!(&left_out, Part::Text { text } if text.contains("by itself")));
+        assert!(matches!(&left_out, Part::Text(text) if text.expose().contains("by itself")));
         assert_eq!(fitted(&mut budget, picture(100)), picture(100));
     }
 
@@ -95,7 +95,7 @@ mod tests {
         }
         let mut budget = Budget::new();
         let long = "\u{1}".repeat(WORDS / 6 + 1);
-        assert!(fitted(&mut budget, Part::text(&long)) != Part::text(long));
-        assert_eq!(fitted(&mut budget, Part::text("short")), Part::text("short"));
+        assert!(fitted(&mut budget, Part::ours(&long)) != Part::ours(long));
+        assert_eq!(fitted(&mut budget, Part::ours("short")), Part::ours("short"));
     }
 }

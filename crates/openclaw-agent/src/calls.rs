@@ -219,7 +219,8 @@ fn see_end(turn: &Turn, call: &ToolUse, outcome: &ToolOutcome) {
         id: call.id.clone(),
         name: call.name.clone(),
         is_error: outcome.is_error,
-        text: outcome.inner_text(),
+        text: outcome.text(),
+        untrusted: outcome.details.untrusted,
         duration: outcome.details.duration,
         failure: outcome.details.failure,
         findings: suspicions(outcome),
@@ -244,7 +245,7 @@ fn suspicions(outcome: &ToolOutcome) -> Vec<String> {
 
 fn result(call: &ToolUse, outcome: ToolOutcome) -> ToolResult {
     let parts = outcome.content.into_iter().map(|part| match part {
-        Content::Text(text) => Part::Text { text: text.into_string() },
+        Content::Text(text) | Content::Placeholder(text) => Part::Text(text),
         Content::Image { mime_type, data } => Part::Image { mime_type, data },
         Content::Audio { mime_type, data } => Part::Audio { mime_type, data },
     });

@@ -1,10 +1,10 @@
 //! Making a conversation fit into a model's window: long results of tools are cut first, then a summary
-//! takes the place of what was said long ago. Text from outside stays inside its boundary.
+//! takes the place of what was said long ago. Text keeps its origin.
 
 use std::fmt::Write as _;
 
 use futures_util::StreamExt as _;
-use openclaw_content::{Source, Untrusted, unwrap, wrap};
+use openclaw_content::{Source, Text, Untrusted};
 use openclaw_models::{Chunk, Message, Model, Part, Request, ToolResult};
 use openclaw_sessions::StoreError;
 use tokio::time::{Duration, timeout};
@@ -127,43 +127,29 @@ fn cut_results(history: &mut History, before: usize) {
 
 fn is_long(result: &ToolResult) -> bool {
     result.parts.iter().any(|part| match part {
-        Part::Text { text } => text.len() > 2 * CUT,
+        Part::Text(text) => is_long_text(text),
         Part::Image { .. } | Part::Audio { .. } => true,
     })
 }
 
+fn is_long_text(text: &Text) -> bool {
+    text.expose().len() > 2 * CUT
+}
+
 fn shortened(result: &ToolResult) -> ToolResult {
     let parts = result.parts.iter().map(|part| match part {
-        Part::Text { text } if text.len() > 2 * CUT => Part::Text { text: cut_text(text) },
-        Part::Text { .. } => part.clone(),
-        Part::Image { .. } => Part::text("(A picture stood here. It was left out to make room.)"),
-        Part::Audio { .. } => Part::text("(A recording stood here. It was left out to make room.)"),
+        Part::Text(text) if is_long_text(text) => Part::Text(text.map(cut_text)),
+        Part::Text(_) => part.clone(),
+        Part::Image { .. } => Part::ours("(A picture stood here. It was left out to make room.)"),
+        Part::Audio { .. } => Part::ours("(A recording stood here. It was left out to make room.)"),
     });
     ToolResult { parts: parts.collect(), ..result.clone() }
 }
 
-/// Cuts a text; what stands inside a boundary stays inside one.
 fn cut_text(text: &str) -> String {
-    let head = |text: &str| -> String {
-        let mut head: String = text.chars().take(CUT).collect();
-        let _ =
-            write!(head, "\n… (cut here to make room; {} characters in all)", text.chars().count());
-        head
-    };
-    match unwrap(text) {
-        None if !is_from_outside(text) => head(text),
-        inner => {
-            let inner = inner.map_or(text, Untrusted::expose);
-            outside(&head(inner), "an earlier result of a tool")
-        }
-    }
-}
-
-fn outside(text: &str, name: &str) -> String {
-    match wrap(Untrusted::new(text), &Source::Other { name }) {
-        Ok(wrapped) => wrapped.into_string(),
-        Err(_) => "(It was left out: it could not be marked as coming from outside.)".to_owned(),
-    }
+    let mut head: String = text.chars().take(CUT).collect();
+    let _ = write!(head, "\n… (cut here to make room; {} characters in all)", text.chars().count());
+    head
 }
 
 /// What people said before `tail`, in their words.
@@ -184,88 +170,88 @@ async fn summary(
     words: &[String],
     tail: usize,
     most: u64,
-) -> String {
-    let mut text =
-        String::from("(The beginning of this conversation was left out to make room.)\n");
+) -> Vec<Text> {
+    let lead = "(The beginning of this conversation was left out to make room.)";
+    let mut summary = vec![Text::ours(lead)];
     if !words.is_empty() {
-        text.push_str("\nWhat I said, in my words:\n");
-        for words in words {
-            let _ = writeln!(text, "- {words}");
-        }
+        let said: String = words.iter().map(|words| format!("\n- {words}")).collect();
+        summary.push(Text::user(format!("What I said, in my words:{said}")));
     }
     let transcript = transcript(history, tail, most);
-    match timeout(PATIENCE, ask(model, transcript)).await {
-        Ok(Some(summary)) => {
-            text.push_str("\nA summary of all of it:\n");
-            text.push_str(&outside(&summary, "a summary of the conversation"));
-        }
-        Ok(None) | Err(_) => text.push_str("\n(There is no summary of the rest.)"),
+    let told = timeout(PATIENCE, ask(model, transcript)).await.ok().flatten();
+    let source = Source::other("a summary of the conversation");
+    match told.map(|told| Text::outside(Untrusted::new(told), source)) {
+        Some(Ok(told)) => summary.extend([Text::ours("A summary of all of it:"), told]),
+        Some(Err(_)) | None => summary.push(Text::ours("(There is no summary of the rest.)")),
     }
-    text
+    summary
 }
 
-/// What a person wrote. What came with it from outside, such as the prompt of a server, is not theirs, and
-/// cut off in the middle it would not stay inside its boundary.
+/// What the user wrote. What came with it from outside, such as the prompt of a server, is not theirs.
 fn user_words(message: &Message) -> Option<String> {
     let Message::User { parts } = message else { return None };
-    let text = parts.iter().filter_map(|part| match part {
-        Part::Text { text } if !is_from_outside(text) => Some(text.as_str()),
-        _ => None,
-    });
-    let text: String = text.collect::<Vec<_>>().join(" ");
+    let text = parts.iter().filter_map(Part::as_text).filter(|text| !text.is_outside());
+    let text: String = text.map(Text::expose).collect::<Vec<_>>().join(" ");
     let short: String = text.chars().take(WORDS).collect();
     (!short.trim().is_empty()).then_some(short)
 }
 
-fn is_from_outside(text: &str) -> bool {
-    text.contains("EXTERNAL_UNTRUSTED_CONTENT")
-}
-
-/// What is to be summarised, as one text; the end counts more than the beginning.
-fn transcript(history: &History, tail: usize, most: u64) -> String {
-    let mut lines: Vec<String> = Vec::new();
+/// What is to be summarised; the end counts more than the beginning.
+fn transcript(history: &History, tail: usize, most: u64) -> Vec<Part> {
+    let mut said: Vec<Vec<Text>> = Vec::new();
     let mut sum = 0;
-    for said in history.said()[..tail].iter().rev() {
-        let line = match &*said.message {
-            Message::User { parts } => format!("PERSON: {}", texts(parts)),
-            Message::Assistant { text, tool_uses, .. } => {
-                let calls =
-                    tool_uses.iter().map(|it| format!(" [calls {} {}]", it.name, it.arguments));
-                format!("AGENT: {text}{}", calls.collect::<String>())
-            }
-            Message::Tool { results } => {
-                let results =
-                    results.iter().map(|it| format!("RESULT of {}: {}", it.name, texts(&it.parts)));
-                results.collect::<Vec<_>>().join("\n")
-            }
-        };
-        sum += tokens::of_text(&line);
+    for it in history.said()[..tail].iter().rev() {
+        let texts = lines(&it.message);
+        sum += texts.iter().map(|text| tokens::of_bytes(text.rendered_len())).sum::<u64>();
         if sum > most {
-            if lines.is_empty() {
-                let most = usize::try_from(most).unwrap_or(usize::MAX);
-                lines.push(line.chars().take(most).collect());
+            if said.is_empty() {
+                let mut left = usize::try_from(most).unwrap_or(usize::MAX);
+                said.push(texts.iter().map(|text| beginning(text, &mut left)).collect());
             }
             break;
         }
-        lines.push(line);
+        said.push(texts);
     }
-    lines.reverse();
-    lines.join("\n\n")
+    said.into_iter().rev().flatten().map(Part::Text).collect()
 }
 
-fn texts(parts: &[Part]) -> String {
+/// The beginning of a text, out of so many characters that are left.
+fn beginning(text: &Text, left: &mut usize) -> Text {
+    text.map(|text| {
+        let head: String = text.chars().take(*left).collect();
+        *left -= head.chars().count();
+        head
+    })
+}
+
+/// A message of the transcript.
+fn lines(message: &Message) -> Vec<Text> {
+    match message {
+        Message::User { parts } => labelled("PERSON:", parts),
+        Message::Assistant { text, tool_uses, .. } => {
+            let calls = tool_uses.iter().map(|it| format!(" [calls {} {}]", it.name, it.arguments));
+            vec![Text::ours(format!("AGENT: {text}{}", calls.collect::<String>()))]
+        }
+        Message::Tool { results } => {
+            let labelled = results.iter().map(|it| labelled(&format!("RESULT of {}:", it.name), &it.parts));
+            labelled.flatten().collect()
+        }
+    }
+}
+
+fn labelled(label: &str, parts: &[Part]) -> Vec<Text> {
     let texts = parts.iter().map(|part| match part {
-        Part::Text { text } => text.as_str(),
-        Part::Image { .. } => "(a picture)",
-        Part::Audio { .. } => "(a recording)",
+        Part::Text(text) => text.clone(),
+        Part::Image { .. } => Text::ours("(a picture)"),
+        Part::Audio { .. } => Text::ours("(a recording)"),
     });
-    texts.collect::<Vec<_>>().join("\n")
+    std::iter::once(Text::ours(label)).chain(texts).collect()
 }
 
-async fn ask(model: &dyn Model, transcript: String) -> Option<String> {
+async fn ask(model: &dyn Model, transcript: Vec<Part>) -> Option<String> {
     let request = Request {
-        system: ASK.to_owned(),
-        messages: vec![Message::user(transcript).into()],
+        system: vec![Text::ours(ASK)],
+        messages: vec![Message::User { parts: transcript }.into()],
         tools: Vec::new(),
         max_output_tokens: Some(SUMMARY_TOKENS),
     };

@@ -47,8 +47,10 @@ pub struct CallEnded {
     pub name: String,
     /// Whether it failed.
     pub is_error: bool,
-    /// What came back, without the boundaries that are there for models.
+    /// What came back.
     pub text: String,
+    /// Whether something from outside is in it.
+    pub untrusted: bool,
     /// How long it took.
     pub duration: Duration,
     /// Why there is no result of the tool's own, if there is none.

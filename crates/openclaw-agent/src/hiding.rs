@@ -78,7 +78,7 @@ pub(crate) const fn may_mean_media(error: &ModelError) -> bool {
 
 /// The message with words for pictures and recordings; none if there are none in it.
 pub(crate) fn in_words(message: &Message) -> Option<Message> {
-    let is_media = |part: &Part| !matches!(part, Part::Text { .. });
+    let is_media = |part: &Part| part.as_text().is_none();
     let any = |parts: &[Part]| parts.iter().any(is_media);
     match message {
         Message::User { parts } if any(parts) => {
@@ -105,10 +105,10 @@ pub(crate) fn in_words(message: &Message) -> Option<Message> {
 
 fn part_in_words(part: &Part) -> Part {
     match part {
-        Part::Text { .. } => part.clone(),
-        Part::Image { .. } => Part::text("(A picture stood here. It could not be shown to you.)"),
+        Part::Text(_) => part.clone(),
+        Part::Image { .. } => Part::ours("(A picture stood here. It could not be shown to you.)"),
         Part::Audio { .. } => {
-            Part::text("(A recording stood here. It could not be played to you.)")
+            Part::ours("(A recording stood here. It could not be played to you.)")
         }
     }
 }

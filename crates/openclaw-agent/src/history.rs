@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use openclaw_content::{StoredText, Text, Unlabelled};
 use openclaw_models::{Message, Part, ToolResult, Usage};
 use openclaw_sessions::{
     Entry, EntryKind, MAX_READ, NewEntry, ReadFilter, SessionKey, SessionStore, StoreError,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::hiding::{self, Hiding};
 use crate::tokens;
@@ -54,14 +55,30 @@ pub struct CallNote {
 /// What stands in the store where history was compacted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Compacted {
+pub struct Compacted {
     /// What takes the place of everything before.
-    pub(crate) summary: String,
+    #[serde(deserialize_with = "stored_summary")]
+    pub summary: Vec<Text>,
     /// What people said before, in their words: a later summary keeps them, too.
     #[serde(default)]
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
     /// The first entry that still counts.
-    pub(crate) keep_from: u64,
+    pub keep_from: u64,
+}
+
+/// A summary is a list of texts; an earlier version stored it as one, with boundaries in it.
+fn stored_summary<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Text>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        One(String),
+        Several(Vec<StoredText>),
+    }
+    let texts = match Stored::deserialize(deserializer)? {
+        Stored::One(text) => vec![StoredText::unlabelled(text)],
+        Stored::Several(texts) => texts,
+    };
+    Ok(texts.into_iter().flat_map(|text| text.settle(Unlabelled::Ours)).collect())
 }
 
 /// A message of a history.
@@ -136,7 +153,7 @@ impl History {
     /// Lets a summary take the place of everything before `keep`, an index into [`History::said`].
     pub(crate) async fn compact(
         &mut self,
-        summary: String,
+        summary: Vec<Text>,
         words: Vec<String>,
         keep: usize,
     ) -> Result<(), StoreError> {
@@ -190,8 +207,8 @@ impl History {
     }
 }
 
-fn summary_message(summary: &str) -> Message {
-    Message::User { parts: vec![Part::Text { text: summary.to_owned() }] }
+fn summary_message(summary: &[Text]) -> Message {
+    Message::User { parts: summary.iter().cloned().map(Part::Text).collect() }
 }
 
 fn last_compaction(entries: &[Entry]) -> Option<Compacted> {
@@ -267,7 +284,7 @@ fn close(open: &mut Vec<(String, String)>, mended: &mut Vec<Said>) {
 
 fn interrupted(id: String, name: String) -> ToolResult {
     let text = "The program ended while this call ran: whether it did something is not known.";
-    ToolResult { id, name, parts: vec![Part::Text { text: text.to_owned() }], is_error: true }
+    ToolResult { id, name, parts: vec![Part::ours(text)], is_error: true }
 }
 
 #[cfg(test)]

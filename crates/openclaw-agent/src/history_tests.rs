@@ -29,7 +29,7 @@ fn results(ids: &[&str]) -> Message {
     let result = |id: &&str| ToolResult {
         id: (*id).to_owned(),
         name: "look".to_owned(),
-        parts: vec![Part::text("seen")],
+        parts: vec![Part::ours("seen")],
         is_error: false,
     };
     Message::Tool { results: ids.iter().map(result).collect() }
@@ -98,8 +98,25 @@ fn after_a_compaction_its_summary_stands_for_what_was_before() {
     let texts = |said: Vec<Said>| -> Vec<Message> {
         said.into_iter().map(|said| (*said.message).clone()).collect()
     };
-    let expected = ["before", "three", "four"].map(Message::user);
+    let summary = Message::User { parts: vec![Part::ours("before")] };
+    let expected = [summary, Message::user("three"), Message::user("four")];
     assert_eq!(texts(since_compaction(&entries)), expected);
     assert!(begins_within(&entries[2..]));
     assert!(!begins_within(&entries[3..]), "its tail begins earlier");
+}
+
+#[test]
+fn a_summary_of_an_earlier_version_is_taken_apart_at_its_boundary() {
+    let boundary = openclaw_content::Boundary::from_random_bytes([7; 8]);
+    let source = openclaw_content::Source::other("a summary of the conversation");
+    let (header, footer) = (boundary.header(&source), boundary.footer());
+    let summary = format!("(Left out.)\n\nA summary of all of it:\n{header}ships{footer}");
+    let stored = json!({ "summary": summary, "words": ["hi"], "keepFrom": 3 });
+    let compacted: Compacted = serde_json::from_value(stored).unwrap();
+    let [ours, theirs] = &compacted.summary[..] else { panic!("{compacted:?}") };
+    assert_eq!(ours, &Text::ours("(Left out.)\n\nA summary of all of it:"));
+    assert_eq!((theirs.expose(), theirs.source()), ("ships", Some(&source)));
+    let again = serde_json::to_value(&compacted).unwrap();
+    let again: Compacted = serde_json::from_value(again).unwrap();
+    assert_eq!(again.summary, compacted.summary);
 }

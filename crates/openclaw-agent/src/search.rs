@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use openclaw_content::{Source, Untrusted, wrap};
+use openclaw_content::{Source, Text, Untrusted, label};
 use openclaw_tools::{
-    Content, Effect, Failure, ModelText, Standing, Tool, ToolCall, ToolName, ToolOutcome, ToolSpec,
+    Content, Effect, Failure, Standing, Tool, ToolCall, ToolName, ToolOutcome, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -84,11 +84,12 @@ impl ToolSearch {
         let listed: Vec<_> = listed.collect();
         let text = serde_json::to_string_pretty(&listed).unwrap_or_default();
         // Descriptions are their servers' words.
-        match wrap(Untrusted::new(&text), &Source::Other { name: "tool descriptions" }) {
-            Ok(wrapped) => {
+        match label(Untrusted::new(text), Source::other("tool descriptions")) {
+            Ok((text, findings)) => {
                 let mut outcome = ours("These tools can be called now:");
-                outcome.details.findings = wrapped.findings().clone();
-                outcome.content.push(Content::Text(wrapped.into()));
+                outcome.details.untrusted = true;
+                outcome.details.findings = findings;
+                outcome.content.push(Content::Text(text));
                 outcome
             }
             Err(_) => {
@@ -113,7 +114,7 @@ impl Tool for ToolSearch {
 }
 
 fn ours(words: &str) -> ToolOutcome {
-    let content = vec![Content::Text(ModelText::ours(words))];
+    let content = vec![Content::Text(Text::ours(words))];
     ToolOutcome { content, is_error: false, details: Default::default() }
 }
 

@@ -10,7 +10,12 @@ const MESSAGE: u64 = 8;
 /// What a text takes. Four bytes a token is usual for English, three are on the safe side for code; a
 /// character of another script takes three bytes and about one token.
 pub(crate) fn of_text(text: &str) -> u64 {
-    text.len() as u64 / 3 + 1
+    of_bytes(text.len())
+}
+
+/// What so many bytes of text take.
+pub(crate) fn of_bytes(bytes: usize) -> u64 {
+    bytes as u64 / 3 + 1
 }
 
 /// What a message takes.
@@ -31,7 +36,7 @@ pub(crate) fn of_message(message: &Message) -> u64 {
 
 fn of_part(part: &Part) -> u64 {
     match part {
-        Part::Text { text } => of_text(text),
+        Part::Text(text) => of_bytes(text.rendered_len()),
         Part::Image { .. } => PICTURE,
         // Seconds are what counts, and they cannot be seen: about 16 KB a second, 32 tokens a second.
         Part::Audio { data, .. } => data.len() as u64 / 500 + MESSAGE,

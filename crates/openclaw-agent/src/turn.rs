@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use openclaw_content::Text;
 use openclaw_models::{Part, Usage};
 use openclaw_sessions::SessionKey;
-use openclaw_tools::{Approver, ModelText, ToolSet};
+use openclaw_tools::{Approver, ToolSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::Observer;
@@ -22,7 +23,7 @@ pub struct Turn {
     /// Who is behind it, for the audit.
     pub who: String,
     /// What the model should know now: servers, resources, notices. It is not kept.
-    pub briefing: Vec<ModelText>,
+    pub briefing: Vec<Text>,
     /// What it can do.
     pub tools: Arc<dyn ToolSet>,
     /// Who is asked before something is changed.

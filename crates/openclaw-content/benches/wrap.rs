@@ -1,4 +1,4 @@
-//! What wrapping costs, beside a plain copy of the text and a search for a word that it lacks: for
+//! What rendering text from outside for a model costs, beside a plain copy of the text and a search for a word that it lacks: for
 //! each kind of text, and for mixtures of the ordinary and of the hostile kinds.
 //!
 //! A sample that is repeated flatters the processor's branch prediction, so the mixtures come in two
@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use openclaw_content::{Source, Untrusted, wrap};
+use openclaw_content::{Source, Text, Untrusted, render};
 
 const SIZE: usize = 1 << 20;
 const ROUNDS: usize = 15;
@@ -113,10 +113,13 @@ impl Row {
     }
 
     fn round(&mut self) {
-        let source = Source::McpTool { server: "bench", tool: "text" };
+        let source = Source::mcp_tool("bench", "text");
         let text = black_box(self.text.as_str());
+        // Who renders has the text already.
+        let labelled = Text::outside(Untrusted::new(text.to_owned()), source);
+        let Ok(labelled) = labelled else { return };
         self.copy = self.copy.min(time(|| text.to_owned()));
-        self.wrap = self.wrap.min(time(|| wrap(Untrusted::new(text), &source)));
+        self.wrap = self.wrap.min(time(|| render([&labelled])));
         self.search = self.search.min(time(|| text.contains(black_box("zebra crossing"))));
     }
 

@@ -19,7 +19,7 @@ const ADDRESS_CHARS: usize = 512;
 /// The result may stand where a model or a person expects a short text from outside and nothing but
 /// that: the description of a tool, a title, the message of an error. It cannot leave its line or
 /// pretend to be a boundary, but what it *says* is still the word of a stranger: it is no place for
-/// content, which is to be [wrapped](crate::wrap).
+/// content, which is to be a [`Text`](crate::Text).
 ///
 /// ```
 /// use openclaw_content::{Untrusted, clean_line};

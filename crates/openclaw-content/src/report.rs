@@ -10,7 +10,7 @@ use crate::source::Source;
 /// cleaned.
 #[cold]
 #[inline(never)]
-pub(crate) fn report(source: &Source<'_>, findings: &Findings) {
+pub(crate) fn report(source: &Source, findings: &Findings) {
     let origin = Origin::of(source);
     tracing::warn!(
         source = source.label(),
@@ -35,9 +35,9 @@ struct Origin {
 }
 
 impl Origin {
-    fn of(source: &Source<'_>) -> Self {
-        let known = |name| Some(clean_name(name).into_owned());
-        match *source {
+    fn of(source: &Source) -> Self {
+        let known = |name: &str| Some(clean_name(name).into_owned());
+        match source {
             Source::McpServer { server } => Self { server: known(server), ..Self::default() },
             Source::McpTool { server, tool } => {
                 Self { server: known(server), tool: known(tool), ..Self::default() }

@@ -52,7 +52,7 @@ impl<'t> Sanitized<'t> {
 /// The result is good for those who put the boundary ([`Boundary::header`](crate::Boundary::header)
 /// and [`footer`](crate::Boundary::footer)) around the text themselves, and for looking at the
 /// findings: they are returned and not logged. It is not fit for a model as it is: it says what it
-/// said before, and nothing shows where it ends. All others call [`wrap`](crate::wrap).
+/// said before, and nothing shows where it ends. All others make a [`Text`](crate::Text) of it.
 ///
 /// ```
 /// use openclaw_content::{Untrusted, sanitize};

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Something from outside: a server's answer, a page from the web.
 ///
-/// It neither prints nor turns into a string by itself; the way to a model is [`wrap`](crate::wrap).
+/// It neither prints nor turns into a string by itself; the way to a model is a [`Text`](crate::Text).
 ///
 /// ```
 /// use openclaw_content::Untrusted;
@@ -44,7 +44,7 @@ impl<T> Untrusted<T> {
 }
 
 impl<T: AsRef<str>> Untrusted<T> {
-    /// The text, borrowed, as [`wrap`](crate::wrap) takes it.
+    /// The text, borrowed, as [`inspect`](crate::inspect) takes it.
     pub fn as_text(&self) -> Untrusted<&str> {
         Untrusted(self.0.as_ref())
     }

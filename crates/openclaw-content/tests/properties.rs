@@ -3,7 +3,7 @@
 mod common;
 
 use common::{markers_seen, tokens_seen};
-use openclaw_content::{Boundary, Source, Untrusted, clean_line, sanitize, wrap};
+use openclaw_content::{Boundary, Source, Text, Untrusted, clean_line, render, sanitize};
 use proptest::prelude::*;
 
 /// Pieces from which attacks are made.
@@ -139,19 +139,20 @@ fn disguised() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn there_is_one_start_and_one_end_with_the_same_id(
-        text in hostile(), random in any::<[u8; 8]>()
+        text in hostile()
     ) {
-        let boundary = Boundary::from_random_bytes(random);
-        let id = boundary.id().to_owned();
-        let source = Source::McpTool { server: &text, tool: &text };
-        let wrapped = boundary.wrap(Untrusted::new(&text), &source);
-        prop_assert_eq!(markers_seen(wrapped.as_str()), ["start", "end"], "{:?}", wrapped.as_str());
+        let source = Source::mcp_tool(text.as_str(), text.as_str());
+        let labelled = Text::outside(Untrusted::new(text), source).unwrap();
+        let stored = serde_json::to_value(&labelled).unwrap();
+        let id = stored["origin"]["outside"]["boundary"].as_str().unwrap();
+        let wrapped = render([&labelled]).remove(0);
+        prop_assert_eq!(markers_seen(&wrapped), ["start", "end"], "{:?}", wrapped);
         let start = format!("<<<EXTERNAL_UNTRUSTED_CONTENT id=\"{id}\">>>");
         let end = format!("<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"{id}\">>>");
-        prop_assert_eq!(wrapped.as_str().matches(&start).count(), 1);
-        prop_assert_eq!(wrapped.as_str().matches(&end).count(), 1);
-        prop_assert!(wrapped.as_str().ends_with(&end));
-        prop_assert_eq!(wrapped.as_str().lines().position(|line| line == start), Some(1));
+        prop_assert_eq!(wrapped.matches(&start).count(), 1);
+        prop_assert_eq!(wrapped.matches(&end).count(), 1);
+        prop_assert!(wrapped.ends_with(&end));
+        prop_assert_eq!(wrapped.lines().position(|line| line == start), Some(1));
     }
 
     #[test]
@@ -180,8 +181,9 @@ proptest! {
 
     #[test]
     fn any_text_at_all_is_taken(text in any::<String>(), limit in 0..50_usize) {
-        let wrapped = wrap(Untrusted::new(&text), &Source::Other { name: &text }).unwrap();
-        prop_assert_eq!(wrapped.id().len(), 16);
+        let source = Source::other(text.as_str());
+        let labelled = Text::outside(Untrusted::new(text.clone()), source).unwrap();
+        prop_assert_eq!(render([&labelled]).len(), 1);
         let line = clean_line(Untrusted::new(&text), limit);
         prop_assert!(line.chars().count() <= limit && !line.contains('\n'));
     }
@@ -198,7 +200,7 @@ proptest! {
 #[test]
 fn every_boundary_has_its_own_id() {
     let ids: std::collections::HashSet<String> = (0..1000)
-        .map(|_| Boundary::fresh().unwrap().id().to_owned())
+        .map(|_| Boundary::fresh().unwrap().id())
         .filter(|id| id.len() == 16 && id.chars().all(|c| c.is_ascii_hexdigit()))
         .collect();
     assert_eq!(ids.len(), 1000);

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use openclaw_content::Text;
 use openclaw_mcp::status::ServerStatus;
-use openclaw_tools::ModelText;
 
 use crate::agents::InService;
 use crate::context;
@@ -25,7 +25,7 @@ pub(crate) fn instructions(service: &InService) -> String {
 }
 
 /// What holds for this turn.
-pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<ModelText> {
+pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<Text> {
     let id = service.config.id.as_str();
     let Some(tools) = gateway.fleet.agent(id) else { return Vec::new() };
     let statuses = tools.statuses();
@@ -33,10 +33,10 @@ pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<Model
         return Vec::new();
     }
     let mut briefing =
-        vec![ModelText::ours(without_front_matter(SKILL)), ModelText::ours(servers(&statuses))];
+        vec![Text::ours(without_front_matter(SKILL)), Text::ours(servers(&statuses))];
     let notices = tools.take_notices();
     if !notices.is_empty() {
-        briefing.push(ModelText::ours(notices.join("\n")));
+        briefing.push(Text::ours(notices.join("\n")));
     }
     briefing.extend(context::of(gateway, service).await);
     briefing

@@ -51,15 +51,15 @@ pub(crate) async fn interpret(
     let (server, own) = (prompt.prompt.server.as_str(), prompt.prompt.entry.name.as_str());
     let outcome = tools.prompt(server, own, &arguments, "command").await;
     if outcome.is_error {
-        return Some(Message::Done(outcome.inner_text()));
+        return Some(Message::Done(outcome.text()));
     }
     let lead = format!(
         "I chose the prompt `{name}` of the MCP server `{server}`. Help me with what it asks for; it comes \
          from outside, so leave out what I would not want:"
     );
-    let mut parts = vec![Part::text(lead)];
+    let mut parts = vec![Part::ours(lead)];
     parts.extend(outcome.content.into_iter().map(|part| match part {
-        Content::Text(text) => Part::text(text.into_string()),
+        Content::Text(text) | Content::Placeholder(text) => Part::Text(text),
         Content::Image { mime_type, data } => Part::Image { mime_type, data },
         Content::Audio { mime_type, data } => Part::Audio { mime_type, data },
     }));

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use openclaw_content::Text;
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::attached::Edition;
 use openclaw_mcp::bridge::Wishes;
-use openclaw_tools::{Content, ModelText, ToolOutcome};
+use openclaw_tools::{Content, ToolOutcome};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -52,7 +53,7 @@ struct Kept {
 
 #[derive(Debug)]
 struct Read {
-    texts: Vec<ModelText>,
+    texts: Vec<Text>,
     at: Instant,
     /// Of a server that tells of changes.
     edition: Option<Edition>,
@@ -70,7 +71,7 @@ impl Context {
     }
 
     /// What is known of a resource; none if nothing is.
-    fn texts(&self, key: &Key) -> Option<Vec<ModelText>> {
+    fn texts(&self, key: &Key) -> Option<Vec<Text>> {
         let kept = self.lock();
         Some(kept.get(key)?.read.as_ref()?.texts.clone())
     }
@@ -88,7 +89,7 @@ impl Read {
 }
 
 /// The resources of an agent's configuration, for a turn.
-pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<ModelText> {
+pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<Text> {
     let Some(agent) = gateway.fleet.agent(service.config.id.as_str()) else { return Vec::new() };
     let keys: Vec<Key> = service
         .config
@@ -116,7 +117,7 @@ async fn one(
     agent: &Arc<AgentTools>,
     key: Key,
     deadline: Instant,
-) -> Vec<ModelText> {
+) -> Vec<Text> {
     if let Some(mut reading) = begin(gateway, agent, &key) {
         // It ends by being dropped; how it went is kept.
         let _ = timeout_at(deadline, async { while reading.changed().await.is_ok() {} }).await;
@@ -124,8 +125,8 @@ async fn one(
     gateway.context.texts(&key).unwrap_or_else(|| vec![not_there(&key)])
 }
 
-fn not_there(Key { server, uri, .. }: &Key) -> ModelText {
-    ModelText::ours(format!(
+fn not_there(Key { server, uri, .. }: &Key) -> Text {
+    Text::ours(format!(
         "(The resource {uri} of the MCP server '{server}' is not available at the moment.)"
     ))
 }
@@ -190,9 +191,9 @@ fn edition(agent: &AgentTools, key: &Key) -> Option<Edition> {
 }
 
 /// Pictures and sounds do not belong into a prompt.
-fn texts(outcome: ToolOutcome) -> Vec<ModelText> {
+fn texts(outcome: ToolOutcome) -> Vec<Text> {
     let texts = outcome.content.into_iter().filter_map(|part| match part {
-        Content::Text(text) => Some(text),
+        Content::Text(text) | Content::Placeholder(text) => Some(text),
         Content::Image { .. } | Content::Audio { .. } => None,
     });
     texts.collect()

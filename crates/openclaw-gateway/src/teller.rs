@@ -202,6 +202,7 @@ impl Observer for Teller {
                     "name": call.name,
                     "isError": call.is_error,
                     "text": shown(&call.text),
+                    "untrusted": call.untrusted,
                     "durationMs": call.duration.as_secs_f64() * 1_000.0,
                     "failure": call.failure.map(openclaw_tools::Failure::name),
                     "findings": call.findings,
@@ -220,7 +221,8 @@ fn message(text: &str, parts: &[Part]) -> Value {
     if !text.is_empty() || parts.is_empty() {
         content.push(json!({ "type": "text", "text": text }));
     }
-    content.extend(parts.iter().map(|part| serde_json::to_value(part).unwrap_or_default()));
+    let media = parts.iter().filter(|part| part.as_text().is_none());
+    content.extend(media.map(|part| serde_json::to_value(part).unwrap_or_default()));
     json!({ "role": "assistant", "content": content, "timestamp": now_ms() })
 }
 

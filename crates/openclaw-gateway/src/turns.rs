@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use openclaw_agent::{Agent, Answer, Ended, Observer, Turn, TurnError};
+use openclaw_content::Text;
 use openclaw_models::{Model, ModelError, Part};
 use openclaw_protocol::chat::{ErrorKind, SendStatus};
 use openclaw_sessions::SessionKey;
-use openclaw_tools::{ModelText, ToolSet, Toolbox};
+use openclaw_tools::{ToolSet, Toolbox};
 use serde_json::json;
 
 use crate::agents::InService;
@@ -172,7 +173,7 @@ async fn answer(
 async fn prepare(
     gateway: &Arc<Gateway>,
     service: &InService,
-) -> Result<(Vec<Arc<dyn Model>>, Vec<ModelText>), TurnError> {
+) -> Result<(Vec<Arc<dyn Model>>, Vec<Text>), TurnError> {
     let models = service.models.open().await?;
     Ok((models, briefing::of(gateway, service).await))
 }

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use openclaw_content::{Source, Untrusted, clean_line, wrap};
+use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use openclaw_tools::{
-    Content, Decision, Details, Effect, Failure, ModelText, ToolName, ToolOutcome, ToolSpec,
+    Content, Decision, Details, Effect, Failure, ToolName, ToolOutcome, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -110,28 +110,27 @@ impl AgentTools {
             return ours("There are no resources.");
         }
         let shown = all[..all.len().min(MAX_LISTED)].join("\n");
-        let source = Source::Other { name: "MCP resources" };
-        let Ok(wrapped) = wrap(Untrusted::new(&shown), &source) else {
+        let Ok((text, findings)) = label(Untrusted::new(shown), Source::other("MCP resources"))
+        else {
             return ToolOutcome::failure("The list cannot be shown: there are no random numbers.");
         };
         let details = Details {
             untrusted: true,
-            wrapped: true,
             source: Some("mcp_server"),
-            findings: wrapped.findings().clone(),
+            findings,
             ..Details::default()
         };
-        let mut content = vec![Content::Text(wrapped.into())];
+        let mut content = vec![Content::Text(text)];
         if all.len() > MAX_LISTED {
             let rest = all.len() - MAX_LISTED;
             let words = format!("{rest} more are not listed; ask for one `server`.");
-            content.push(Content::Text(ModelText::ours(words)));
+            content.push(Content::Text(Text::ours(words)));
         }
         ToolOutcome { content, is_error: false, details }
     }
 }
 
 fn ours(words: &str) -> ToolOutcome {
-    let content = vec![Content::Text(ModelText::ours(words))];
+    let content = vec![Content::Text(Text::ours(words))];
     ToolOutcome { content, is_error: false, details: Details::default() }
 }

@@ -4,7 +4,7 @@
 //! they take too much room. Nothing here follows a symbolic link, and nothing that does not bear a
 //! name of ours is touched.
 //!
-//! What the files hold comes from outside: whoever reads one for a model has to wrap it again.
+//! What the files hold comes from outside, as it came: whoever reads one for a model labels it so again.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -84,18 +84,14 @@ impl Spill {
         &self.folder
     }
 
-    /// Keeps a text, which may come in pieces, and returns its file. It appears under its name only
-    /// when it is whole. Writes to the disk: large texts are not for an async thread.
+    /// Keeps a text, and returns its file. It appears under its name only when it is whole. Writes to the disk: large texts are not for an async thread.
     ///
     /// # Errors
     /// If it cannot be written, or is larger than all files together may be.
-    pub fn keep(&self, server: &str, tool: &str, pieces: &[&str]) -> io::Result<PathBuf> {
-        let size = pieces.iter().map(|piece| piece.len() as u64).sum();
-        self.make_room(size)?;
+    pub fn keep(&self, server: &str, tool: &str, text: &str) -> io::Result<PathBuf> {
+        self.make_room(text.len() as u64)?;
         let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&self.folder)?;
-        for piece in pieces {
-            file.write_all(piece.as_bytes())?;
-        }
+        file.write_all(text.as_bytes())?;
         let path = self.folder.join(name(server, tool)?);
         file.persist_noclobber(&path).map_err(|error| error.error)?;
         Ok(path)
@@ -212,12 +208,12 @@ mod tests {
     fn a_text_is_kept_whole_under_a_harmless_name() {
         let folder = tempfile::tempdir().unwrap();
         let spill = spill(&folder, 1_000);
-        let path = spill.keep("my.files", "../../etc/pass\0wd", &["one ", "two"]).unwrap();
+        let path = spill.keep("my.files", "../../etc/pass\0wd", "one two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "one two");
         assert_eq!(path.parent(), Some(spill.folder()));
         let name = path.file_name().unwrap().to_str().unwrap();
         assert!(name.starts_with("my_files-______etc_pass_wd-"), "{name}");
-        assert_ne!(spill.keep("my.files", "x", &["one"]).unwrap(), path);
+        assert_ne!(spill.keep("my.files", "x", "one").unwrap(), path);
         assert_eq!(names(&spill).len(), 2);
     }
 
@@ -230,7 +226,7 @@ mod tests {
         let inner = folder.path().join("spill");
         fs::create_dir(&inner).unwrap();
         fs::set_permissions(&inner, fs::Permissions::from_mode(0o755)).unwrap();
-        let path = spill(&folder, 1_000).keep("a", "b", &["text"]).unwrap();
+        let path = spill(&folder, 1_000).keep("a", "b", "text").unwrap();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(inner.metadata().unwrap().permissions().mode() & 0o777, 0o700);
     }
@@ -239,13 +235,13 @@ mod tests {
     fn the_oldest_go_when_there_is_no_room() {
         let folder = tempfile::tempdir().unwrap();
         let spill = spill(&folder, 25);
-        let oldest = spill.keep("a", "b", &["0123456789"]).unwrap();
+        let oldest = spill.keep("a", "b", "0123456789").unwrap();
         make_older(&oldest, 100);
-        let older = spill.keep("a", "b", &["0123456789"]).unwrap();
+        let older = spill.keep("a", "b", "0123456789").unwrap();
         make_older(&older, 50);
-        let newest = spill.keep("a", "b", &["0123456789"]).unwrap();
+        let newest = spill.keep("a", "b", "0123456789").unwrap();
         assert!(!oldest.exists() && older.exists() && newest.exists());
-        let too_large = spill.keep("a", "b", &["0123456789", "0123456789", "0123456789"]);
+        let too_large = spill.keep("a", "b", &"0123456789".repeat(3));
         assert_eq!(too_large.unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         assert!(newest.exists());
     }
@@ -255,7 +251,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let week = 7 * 24 * 60 * 60;
         let spilled = spill(&folder, 1_000);
-        let ours = spilled.keep("a", "b", &["text"]).unwrap();
+        let ours = spilled.keep("a", "b", "text").unwrap();
         let theirs = spilled.folder().join("notes.txt");
         let unfinished = spilled.folder().join(".result-abc");
         fs::write(&theirs, "text").unwrap();

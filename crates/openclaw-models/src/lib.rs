@@ -28,6 +28,7 @@ mod retry;
 #[cfg(feature = "testing")]
 pub mod scripted;
 mod settings;
+mod stored;
 mod window;
 
 pub use answer::Answer;

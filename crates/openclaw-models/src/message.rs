@@ -1,17 +1,24 @@
 //! A conversation as models know it. It is kept as JSON: names here are a file format.
 
+use openclaw_content::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::stored::StoredMessage;
+
 /// A piece of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Words have an [origin](openclaw_content::Origin), and there is no way around that:
+///
+/// ```compile_fail
+/// # use openclaw_models::Part;
+/// Part::Text("what a server says".to_owned());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Part {
     /// Words.
-    Text {
-        /// The words.
-        text: String,
-    },
+    Text(Text),
     /// A picture.
     Image {
         /// What kind of picture: `image/png`.
@@ -29,9 +36,17 @@ pub enum Part {
 }
 
 impl Part {
-    /// Words.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::Text { text: text.into() }
+    /// Words of this program.
+    pub fn ours(text: impl Into<String>) -> Self {
+        Self::Text(Text::ours(text))
+    }
+
+    /// The words, if these are words.
+    pub fn as_text(&self) -> Option<&Text> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Image { .. } | Self::Audio { .. } => None,
+        }
     }
 }
 
@@ -48,7 +63,7 @@ pub struct ToolUse {
 }
 
 /// What came of a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     /// The call's id.
@@ -58,7 +73,7 @@ pub struct ToolResult {
     /// What the model is told.
     pub parts: Vec<Part>,
     /// Whether the call failed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
 }
 
@@ -106,6 +121,7 @@ pub enum Thought {
 /// A turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(from = "StoredMessage")]
 pub enum Message {
     /// What a person says.
     User {
@@ -115,16 +131,16 @@ pub enum Message {
     /// What the model says.
     Assistant {
         /// Its words.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
+        #[serde(skip_serializing_if = "String::is_empty")]
         text: String,
         /// What its provider wants to see again.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         reasoning: Option<Reasoning>,
         /// The calls that it wants made.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_uses: Vec<ToolUse>,
         /// What it produced besides words.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         parts: Vec<Part>,
     },
     /// What came of the calls.
@@ -135,9 +151,9 @@ pub enum Message {
 }
 
 impl Message {
-    /// Words of a person.
+    /// Words of the user.
     pub fn user(text: impl Into<String>) -> Self {
-        Self::User { parts: vec![Part::text(text)] }
+        Self::User { parts: vec![Part::Text(Text::user(text))] }
     }
 
     /// Words of the model.
@@ -153,16 +169,20 @@ impl Message {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_content::{Source, Untrusted};
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn the_stored_form_stays_as_it_is() {
+        let source = Source::mcp_tool("calc", "add");
+        let outside = Text::outside(Untrusted::new("no".to_owned()), source).unwrap();
+        let boundary = serde_json::to_value(&outside).unwrap()["origin"]["outside"]["boundary"].clone();
         let conversation = vec![
             Message::User {
                 parts: vec![
-                    Part::text("hello"),
+                    Part::Text(Text::user("hello")),
                     Part::Image { mime_type: "image/png".into(), data: "AAAA".into() },
                 ],
             },
@@ -183,7 +203,7 @@ mod tests {
                 results: vec![ToolResult {
                     id: "1".into(),
                     name: "add".into(),
-                    parts: vec![Part::text("no")],
+                    parts: vec![Part::ours("It failed:"), Part::Text(outside)],
                     is_error: true,
                 }],
             },
@@ -191,7 +211,7 @@ mod tests {
         ];
         let stored = json!([
             {"role": "user", "parts": [
-                {"type": "text", "text": "hello"},
+                {"type": "text", "text": "hello", "origin": "user"},
                 {"type": "image", "mimeType": "image/png", "data": "AAAA"},
             ]},
             {
@@ -205,7 +225,13 @@ mod tests {
             {"role": "tool", "results": [{
                 "id": "1",
                 "name": "add",
-                "parts": [{"type": "text", "text": "no"}],
+                "parts": [
+                    {"type": "text", "text": "It failed:", "origin": "ours"},
+                    {"type": "text", "text": "no", "origin": {"outside": {
+                        "source": {"kind": "mcp-tool", "server": "calc", "tool": "add"},
+                        "boundary": boundary,
+                    }}},
+                ],
                 "isError": true,
             }]},
             {"role": "assistant", "text": "done"},

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
+use openclaw_content::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,8 +26,8 @@ pub struct ToolOffer {
 /// What a model is asked. A copy is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// What it is told before all else; may be empty.
-    pub system: String,
+    /// What it is told before all else, section by section; may be empty.
+    pub system: Vec<Text>,
     /// The conversation so far.
     pub messages: Vec<Arc<Message>>,
     /// The tools that it may use.

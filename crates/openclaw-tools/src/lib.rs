@@ -18,7 +18,7 @@ mod spec;
 pub use approval::{Answer, Approval, Approver, Nobody, Question, Standing, Why};
 pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};
-pub use outcome::{Blob, Content, Details, Failure, Link, ModelText, ToolOutcome};
+pub use outcome::{Blob, Content, Details, Failure, Link, ToolOutcome};
 pub use policy::{BadPattern, Decision, Policy, Rules};
 pub use set::{NoTools, Tool, ToolCall, ToolSet, Toolbox};
 pub use spec::{Effect, ToolSpec};

@@ -3,43 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use openclaw_content::{Findings, Untrusted, Wrapped, unwrap};
+use openclaw_content::{Findings, Text, render};
 use serde_json::value::RawValue;
-
-/// Text that may stand in a model's context: our own words, or outside text inside its boundary.
-/// There is no third way to make one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelText(String);
-
-impl ModelText {
-    /// Words of this program. Never for text from outside, not even for a part of it: that must be
-    /// wrapped.
-    pub fn ours(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The text.
-    pub fn into_string(self) -> String {
-        self.0
-    }
-}
-
-impl From<Wrapped> for ModelText {
-    fn from(wrapped: Wrapped) -> Self {
-        Self(wrapped.into_string())
-    }
-}
 
 /// A part of an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// Text.
-    Text(ModelText),
+    Text(Text),
+    /// Words for something that is not shown itself, such as a file that no model takes.
+    Placeholder(Text),
     /// A picture, external, in base64.
     Image {
         /// Its media type.
@@ -78,8 +51,6 @@ pub struct Details {
     pub server: Option<String>,
     /// The tool's own name there.
     pub tool: Option<String>,
-    /// Whether all text from outside stands inside a boundary.
-    pub wrapped: bool,
     /// What is suspicious in it.
     pub findings: Findings,
     /// How long the call took.
@@ -93,7 +64,7 @@ pub struct Details {
     /// What the result points at. All of it comes from outside.
     pub links: Vec<Link>,
     /// The structured content, raw from the source, for programs that want it: never for a model, which
-    /// gets to see it inside the boundary. None unless it was asked for.
+    /// gets to see it as text. None unless it was asked for.
     pub structured: Option<Box<RawValue>>,
     /// What is binary and no model takes. None unless it was asked for.
     pub blobs: Vec<Blob>,
@@ -158,36 +129,31 @@ impl Failure {
 impl ToolOutcome {
     /// A failure in plain words of our own.
     pub fn failure(message: impl Into<String>) -> Self {
-        let content = vec![Content::Text(ModelText::ours(message))];
+        let content = vec![Content::Text(Text::ours(message))];
         Self { content, is_error: true, details: Details::default() }
     }
 
-    /// All text in it, for people who read: without the boundaries that are there for models.
-    pub fn inner_text(&self) -> String {
-        let texts = self.content.iter().filter_map(|part| match part {
-            Content::Text(text) => {
-                Some(unwrap(text.as_str()).map_or(text.as_str(), Untrusted::expose))
-            }
-            Content::Image { .. } | Content::Audio { .. } => None,
-        });
-        texts.collect::<Vec<_>>().join("\n")
-    }
-
-    /// All text in it, as a model sees it.
+    /// All text in it, for people and programs.
     pub fn text(&self) -> String {
-        let texts = self.content.iter().filter_map(|part| match part {
-            Content::Text(text) => Some(text.as_str()),
-            Content::Image { .. } | Content::Audio { .. } => None,
-        });
-        texts.collect::<Vec<_>>().join("\n")
+        let texts: Vec<&str> = self.texts().map(Text::expose).collect();
+        texts.join("\n")
     }
 
-    /// How many characters of text a model gets to see.
+    /// All text in it, as a model reads it.
+    pub fn rendered(&self) -> String {
+        render(self.texts()).join("\n")
+    }
+
+    /// Its texts, in their order.
+    pub fn texts(&self) -> impl Iterator<Item = &Text> {
+        self.content.iter().filter_map(|part| match part {
+            Content::Text(text) | Content::Placeholder(text) => Some(text),
+            Content::Image { .. } | Content::Audio { .. } => None,
+        })
+    }
+
+    /// How many characters of text there are.
     pub fn content_chars(&self) -> usize {
-        let chars = |part: &Content| match part {
-            Content::Text(text) => text.as_str().chars().count(),
-            Content::Image { .. } | Content::Audio { .. } => 0,
-        };
-        self.content.iter().map(chars).sum()
+        self.texts().map(|text| text.expose().chars().count()).sum()
     }
 }

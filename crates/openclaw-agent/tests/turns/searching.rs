@@ -1,11 +1,10 @@
 //! More tools than a model should see at once (B12).
 
 use openclaw_agent::{Event, SEARCH_TOOL};
-use openclaw_content::unwrap;
 use openclaw_models::scripted::Turn as Says;
 use openclaw_models::{Part, Request};
 
-use crate::support::{Bench, TestTool};
+use crate::support::{Bench, TestTool, system};
 
 fn offered(request: &Request) -> Vec<String> {
     request.tools.iter().map(|tool| tool.name.clone()).collect()
@@ -33,16 +32,17 @@ async fn a_model_with_too_many_tools_gets_an_index_finds_what_it_needs_and_keeps
     assert_eq!(bench.say("how is the weather?").await.text, "windy");
     let requests = bench.model.requests();
     assert_eq!(offered(&requests[0]), [SEARCH_TOOL]);
-    assert!(requests[0].system.contains("- mcp_sea_weather"), "{}", requests[0].system);
-    assert!(!requests[0].system.contains("schema of"), "names only");
+    assert!(system(&requests[0]).contains("- mcp_sea_weather"), "{}", system(&requests[0]));
+    assert!(!system(&requests[0]).contains("schema of"), "names only");
     assert_eq!(offered(&requests[1]), ["mcp_sea_weather", SEARCH_TOOL]);
-    assert!(!requests[1].system.contains("- mcp_sea_weather"), "it is there now");
+    assert!(!system(&requests[1]).contains("- mcp_sea_weather"), "it is there now");
     let found = match &*requests[1].messages[2] {
         openclaw_models::Message::Tool { results } => results[0].clone(),
         other => panic!("{other:?}"),
     };
-    let Part::Text { text } = &found.parts[1] else { panic!("{found:?}") };
-    let inner = unwrap(text).unwrap().expose();
+    let Part::Text(text) = &found.parts[1] else { panic!("{found:?}") };
+    assert!(text.is_outside());
+    let inner = text.expose();
     assert!(inner.contains("schema of mcp_sea_weather") && !inner.contains("tool7"), "{inner}");
     // People are shown the same without the boundary.
     let seen = bench.seen.lock().unwrap().iter().find_map(|event| match event {
@@ -75,6 +75,6 @@ async fn up_to_the_threshold_and_with_none_a_model_sees_all_tools() {
         bench.say("hello").await;
         let request = bench.model.requests().pop().unwrap();
         assert_eq!(request.tools.len(), 31);
-        assert!(!request.system.contains(SEARCH_TOOL));
+        assert!(!system(&request).contains(SEARCH_TOOL));
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_agent::{Agent, Answer, Event, Limits, Record, Turn};
-use openclaw_content::{Source, Untrusted, wrap};
+use openclaw_content::{Source, Text, Untrusted, render};
 use openclaw_models::scripted::{Scripted, Turn as Says};
-use openclaw_models::{Message, Model, Part, ToolResult};
+use openclaw_models::{Message, Model, Part, Request, ToolResult};
 use openclaw_sessions::{EntryKind, ReadFilter, SessionKey, SqliteStore};
 use openclaw_tools::{
     Approval, Approver, Content, Details, Effect, Nobody, Standing, Tool, ToolCall, ToolName,
@@ -84,11 +84,15 @@ impl Tool for TestTool {
     }
 }
 
-/// Text from outside, inside its boundary.
+/// Text from outside.
 pub(crate) fn from_outside(text: &str) -> ToolOutcome {
-    let wrapped = wrap(Untrusted::new(text), &Source::Other { name: "test" }).unwrap();
-    let details = Details { untrusted: true, wrapped: true, ..Details::default() };
-    ToolOutcome { content: vec![Content::Text(wrapped.into())], is_error: false, details }
+    let text = outside(text, "test");
+    let details = Details { untrusted: true, ..Details::default() };
+    ToolOutcome { content: vec![Content::Text(text)], is_error: false, details }
+}
+
+pub(crate) fn outside(text: &str, name: &str) -> Text {
+    Text::outside(Untrusted::new(text.to_owned()), Source::other(name)).unwrap()
 }
 
 #[derive(Debug, Clone, Default)]
@@ -150,7 +154,7 @@ impl Bench {
         Turn {
             session: key(),
             run: format!("run of {words}").chars().take(40).collect(),
-            message: vec![Part::text(words)],
+            message: vec![Part::Text(Text::user(words))],
             who: "test".to_owned(),
             briefing: Vec::new(),
             tools: Arc::new(self.tools.clone()),
@@ -202,17 +206,19 @@ pub(crate) fn key() -> SessionKey {
     SessionKey::new("agent:main:test").unwrap()
 }
 
-/// The text of a result.
+/// The text of a result, as a model reads it.
 pub(crate) fn text(result: &ToolResult) -> String {
     texts(&result.parts)
 }
 
+/// The text of parts, as a model reads it.
 pub(crate) fn texts(parts: &[Part]) -> String {
-    let texts = parts.iter().filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n")
+    render(parts.iter().filter_map(Part::as_text)).join("\n")
+}
+
+/// What a model is told before the conversation.
+pub(crate) fn system(request: &Request) -> String {
+    render(&request.system).join("\n\n")
 }
 
 /// Whether every call has its result right behind it, and every result its call: what providers want.

@@ -118,7 +118,7 @@ fn turn(session: &str, tools: &Arc<ServerTools>) -> Turn {
     Turn {
         session: SessionKey::new(session).unwrap(),
         run: session.to_owned(),
-        message: vec![Part::text("Say hello five times.")],
+        message: vec![Part::ours("Say hello five times.")],
         who: "bench".to_owned(),
         briefing: Vec::new(),
         tools: Arc::clone(tools) as _,

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
-use openclaw_content::{Source, Untrusted, wrap};
+use openclaw_content::{Source, Text, Untrusted, label};
 use openclaw_protocol::names;
 use openclaw_protocol::tools::{InvokeRequestEvent, InvokeResultParams};
 use openclaw_tools::{
@@ -141,21 +141,20 @@ fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
         (false, _, error) => error.unwrap_or("The tool failed and does not say why.").to_owned(),
     };
     if text.is_empty() {
-        let content = vec![Content::Text(openclaw_tools::ModelText::ours("The result is empty."))];
+        let content = vec![Content::Text(Text::ours("The result is empty."))];
         return ToolOutcome { content, is_error: !result.ok, details: Details::default() };
     }
     let name = spec.name.as_str();
-    match wrap(Untrusted::new(&text), &Source::Other { name }) {
-        Ok(wrapped) => ToolOutcome {
+    match label(Untrusted::new(text), Source::other(name)) {
+        Ok((text, findings)) => ToolOutcome {
             details: Details {
                 untrusted: true,
-                wrapped: true,
                 source: Some("client"),
                 tool: Some(name.to_owned()),
-                findings: wrapped.findings().clone(),
+                findings,
                 ..Details::default()
             },
-            content: vec![Content::Text(wrapped.into())],
+            content: vec![Content::Text(text)],
             is_error: !result.ok,
         },
         Err(_) => fail(Failure::InvalidResponse, "The result cannot be shown."),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_config::AgentConfig;
-use openclaw_content::{Source, Untrusted, wrap};
+use openclaw_content::{Source, Untrusted, label};
 use openclaw_tools::native::Approvals;
 use openclaw_tools::{
     Approval, Content, Decision, Details, Effect, Failure, Policy, Standing, Tool, ToolCall,
@@ -200,7 +200,7 @@ impl Tool for ManageTool {
     fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             match self.carry_out(call).await {
-                Ok(text) => told(&text, None),
+                Ok(text) => told(text, None),
                 Err(problem) => {
                     let failure = match problem.kind {
                         ProblemKind::Forbidden | ProblemKind::Changed => Failure::Denied,
@@ -211,26 +211,25 @@ impl Tool for ManageTool {
                         | ProblemKind::Unusable
                         | ProblemKind::Invalid => Failure::InvalidArguments,
                     };
-                    told(&problem.text(), Some(failure))
+                    told(problem.text(), Some(failure))
                 }
             }
         })
     }
 }
 
-/// What servers say about themselves and their troubles is among it: all of it stands inside a boundary.
-fn told(text: &str, failure: Option<Failure>) -> ToolOutcome {
-    let Ok(wrapped) = wrap(Untrusted::new(text), &Source::Other { name: NAME }) else {
+/// What servers say about themselves and their troubles is among it: all of it counts as from outside.
+fn told(text: String, failure: Option<Failure>) -> ToolOutcome {
+    let Ok((text, findings)) = label(Untrusted::new(text), Source::other(NAME)) else {
         return ToolOutcome::failure("The answer cannot be shown: there are no random numbers.");
     };
     let details = Details {
         untrusted: true,
-        wrapped: true,
         source: Some("mcp_server"),
-        findings: wrapped.findings().clone(),
+        findings,
         failure,
         ..Details::default()
     };
-    let content = vec![Content::Text(wrapped.into())];
+    let content = vec![Content::Text(text)];
     ToolOutcome { content, is_error: failure.is_some(), details }
 }

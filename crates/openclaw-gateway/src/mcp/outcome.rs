@@ -1,23 +1,19 @@
 //! What comes back from a server, for people and programs.
 
-use openclaw_content::unwrap;
+use openclaw_content::{Text, render};
 use openclaw_protocol::mcp::{Details, Failure, Finding, Link, Outcome, Part};
 use openclaw_tools::{self as tools, Content, ToolOutcome};
 
 /// An outcome as it is told: texts first, then what is no text. What comes from outside is marked;
-/// `raw` leaves it inside its boundary, as a model sees it.
+/// with `raw` the texts are as a model reads them.
 pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
+    let rendered = raw.then(|| rendered(&outcome));
     let ToolOutcome { content, is_error, details } = outcome;
     let (mut texts, mut media) = (Vec::new(), Vec::new());
     for part in content {
         match part {
-            Content::Text(text) => {
-                let whole = text.into_string();
-                let inner = unwrap(&whole).map(|inner| inner.expose().to_owned());
-                let untrusted = inner.is_some();
-                let text = inner.filter(|_| !raw).unwrap_or(whole);
-                texts.push(Part::Text { text, untrusted });
-            }
+            Content::Text(text) => texts.push(told(text, false)),
+            Content::Placeholder(text) => texts.push(told(text, true)),
             Content::Image { mime_type, data } => {
                 media.push(Part::Image { mime_type, file: None, data: Some(data) });
             }
@@ -26,6 +22,7 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
             }
         }
     }
+    let mut texts = rendered.unwrap_or(texts);
     let blobs = details.blobs.into_iter().map(|tools::Blob { uri, mime_type, data }| Part::Blob {
         uri,
         mime_type,
@@ -48,7 +45,7 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
             source: details.source.map(ToOwned::to_owned),
             server: details.server,
             tool: details.tool,
-            wrapped: details.wrapped,
+            wrapped: raw && details.untrusted,
             findings,
             duration_ms: u64::try_from(details.duration.as_millis()).unwrap_or(u64::MAX),
             failure: details.failure.map(failure),
@@ -57,6 +54,23 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
             links: links.collect(),
         },
     }
+}
+
+fn told(text: Text, placeholder: bool) -> Part {
+    let untrusted = text.is_outside();
+    Part::Text { text: text.into_exposed(), untrusted, placeholder }
+}
+
+/// The texts as a model reads them: those that belong together are one.
+fn rendered(outcome: &ToolOutcome) -> Vec<Part> {
+    let texts: Vec<&Text> = outcome.texts().collect();
+    let runs = texts.chunk_by(|a, b| a.is_outside() && a.origin() == b.origin());
+    let part = |run: &[&Text]| Part::Text {
+        text: render(run.iter().copied()).join("\n"),
+        untrusted: run.first().is_some_and(|text| text.is_outside()),
+        placeholder: false,
+    };
+    runs.map(part).collect()
 }
 
 fn failure(failure: tools::Failure) -> Failure {

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use openclaw_content::Text;
 use openclaw_models::Part;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::chat::Attachment;
@@ -29,8 +30,8 @@ pub(super) fn read(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
             return Err(ErrorShape::invalid(format!("attachments may have {most} MB in all")));
         }
         let part = read_one(file, data)?;
-        if let Part::Text { text } = &part {
-            of_text += text.len();
+        if let Part::Text(text) = &part {
+            of_text += text.expose().len();
         }
         if of_text > MAX_TEXT {
             let most = MAX_TEXT / 1024 / 1024;
@@ -53,7 +54,7 @@ fn read_one(file: &Attachment, data: String) -> Result<Part, ErrorShape> {
     let kind = if is_picture { Some(MediaKind::Image) } else { MediaKind::of(declared) };
     let Some(kind) = kind else {
         return match String::from_utf8(bytes) {
-            Ok(text) => Ok(Part::text(format!("Attached {name}:\n{text}"))),
+            Ok(text) => Ok(Part::Text(Text::user(format!("Attached {name}:\n{text}")))),
             Err(_) => Err(ErrorShape::invalid("an attachment is no picture, sound or text")),
         };
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use openclaw_agent::{Ended, Record};
+use openclaw_content::Text;
 use openclaw_models::{Message, Part};
 use openclaw_protocol::chat::{
     AbortParams, AbortResult, ErrorKind, InjectParams, InjectResult, MAX_MESSAGE, MESSAGE_TOO_LONG,
@@ -76,7 +77,7 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
                 }
                 Some(Said::Turn(parts)) => parts,
                 None if params.message.is_empty() => Vec::new(),
-                None => vec![Part::text(params.message)],
+                None => vec![Part::Text(Text::user(params.message))],
             };
             message.extend(files);
             turns::run(gateway, Wanted { run, key, agent: service, message, who, timeout }).await;

@@ -2,7 +2,8 @@
 
 use std::time::UNIX_EPOCH;
 
-use openclaw_agent::Record;
+use openclaw_agent::{Compacted, Record};
+use openclaw_content::Text;
 use openclaw_models::{Message, Part};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::chat::{HistoryParams, HistoryResult};
@@ -149,8 +150,8 @@ impl View {
         let timestamp = u64::try_from(at).unwrap_or(u64::MAX);
         let id = entry.seq.to_string();
         if entry.kind == EntryKind::Compaction {
-            let text = entry.body.get("summary").and_then(Value::as_str).unwrap_or_default();
-            let content = [json!({ "type": "text", "text": self.cut(text) })];
+            let compacted: Compacted = serde_json::from_value(entry.body.clone()).ok()?;
+            let content: Vec<Value> = compacted.summary.iter().map(|it| self.text(it)).collect();
             return Some(
                 json!({ "role": "system", "id": id, "content": content, "timestamp": timestamp }),
             );
@@ -201,7 +202,7 @@ impl View {
             json!({ "type": kind, "mimeType": mime_type, "bytes": bytes, "omitted": true })
         };
         match part {
-            Part::Text { text } => json!({ "type": "text", "text": self.cut(text) }),
+            Part::Text(text) => self.text(text),
             Part::Image { mime_type, data } if !self.media => described("image", mime_type, data),
             Part::Audio { mime_type, data } if !self.media => described("audio", mime_type, data),
             Part::Image { .. } | Part::Audio { .. } => {
@@ -210,10 +211,24 @@ impl View {
         }
     }
 
+    fn text(self, text: &Text) -> Value {
+        text_part(text, &self.cut(text.expose()))
+    }
+
     fn cut(self, text: &str) -> String {
         match self.max_chars.and_then(|most| text.char_indices().nth(most)) {
             Some((end, _)) => format!("{}…", &text[..end]),
             None => text.to_owned(),
         }
+    }
+}
+
+/// A text, or the beginning of it, for people and programs, with its origin.
+pub(super) fn text_part(text: &Text, shown: &str) -> Value {
+    match text.source() {
+        Some(source) => {
+            json!({ "type": "text", "text": shown, "untrusted": true, "source": source })
+        }
+        None => json!({ "type": "text", "text": shown }),
     }
 }

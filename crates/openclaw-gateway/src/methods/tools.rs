@@ -15,6 +15,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::chat::service;
+use super::history::text_part;
 use super::{Answered, Asked, give};
 use crate::lent::Borrower;
 use crate::manage;
@@ -132,8 +133,8 @@ pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
     let outcome = call_tool(&*tool, call).await;
     let text = outcome.text();
     let failure = outcome.details.failure;
-    let output =
-        json!({ "content": [{ "type": "text", "text": text }], "isError": outcome.is_error });
+    let content: Vec<_> = outcome.texts().map(|it| text_part(it, it.expose())).collect();
+    let output = json!({ "content": content, "isError": outcome.is_error });
     give(&InvokeResult {
         ok: !outcome.is_error,
         tool_name: params.name,

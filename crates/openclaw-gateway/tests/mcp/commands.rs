@@ -95,9 +95,8 @@ async fn an_agent_looks_freely_and_changes_nothing_without_somebody_s_word() {
         ask(&me, "tools.invoke", params).await
     };
     let told = invoke(json!({ "action": "servers" }), false).await;
-    let text = told["output"]["content"][0]["text"].as_str().unwrap();
     assert_eq!(told["ok"], true);
-    assert!(openclaw_content::unwrap(text).is_some(), "it is inside a boundary: {text}");
+    assert_eq!(told["output"]["content"][0]["untrusted"], true, "{told}");
     let refresh = json!({ "action": "refresh", "server": "a" });
     let told = invoke(refresh.clone(), false).await;
     assert_eq!((&told["ok"], &told["requiresApproval"]), (&json!(false), &json!(true)));

@@ -32,6 +32,7 @@ async fn a_message_becomes_events_in_order_an_answer_and_history() {
     assert_eq!((&data["name"], &data["isError"]), (&json!("mcp_x_add"), &json!(false)));
     assert!(data["text"].as_str().unwrap().contains('5'), "{data}");
     assert!(!data["text"].as_str().unwrap().contains("EXTERNAL_UNTRUSTED"), "{data}");
+    assert_eq!(data["untrusted"], true, "{data}");
     let streamed: String = told("chat")
         .iter()
         .filter(|it| it["state"] == "delta")

@@ -29,7 +29,7 @@ async fn place(messages: Vec<Message>) -> Place {
 }
 
 fn said(text: String) -> Message {
-    Message::User { parts: vec![Part::text(text)] }
+    Message::User { parts: vec![Part::ours(text)] }
 }
 
 /// Every page, the latest first.
@@ -102,7 +102,7 @@ async fn limits_and_offsets_count_messages_from_the_end() {
 async fn pictures_are_described_and_told_in_full_to_who_asks_for_them() {
     let picture =
         |size: usize| Part::Image { mime_type: "image/png".to_owned(), data: "A".repeat(size) };
-    let small = Message::User { parts: vec![Part::text("look"), picture(4_000)] };
+    let small = Message::User { parts: vec![Part::ours("look"), picture(4_000)] };
     let large = Message::User { parts: (0..6).map(|_| picture(4 * 1024 * 1024)).collect() };
     let long = said("\u{1}".repeat(4 * 1024 * 1024));
     let place = place(vec![small, large, long]).await;

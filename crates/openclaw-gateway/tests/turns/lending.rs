@@ -56,7 +56,7 @@ async fn two_tools_of_one_name_and_those_that_take_no_object_are_refused_by_name
 }
 
 #[tokio::test]
-async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_wrapped() {
+async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_as_from_outside() {
     let (_place, gateway) = start().await;
     let [mut lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));
     lend(&lender).await;
@@ -74,8 +74,10 @@ async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_wrapped() {
     assert!(text(&end).contains("what stands in it"), "{end}");
     assert!(lender.ask("node.invoke.result", answer).await.is_err(), "once is enough");
     let history = person.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
-    let shown = history["messages"][2]["content"][0]["content"][0]["text"].as_str().unwrap();
-    assert!(openclaw_content::unwrap(shown).is_some(), "{shown}");
+    let shown = &history["messages"][2]["content"][0]["content"][0];
+    let source = json!({ "kind": "other", "name": "open_file" });
+    assert_eq!((&shown["untrusted"], &shown["source"]), (&json!(true), &source), "{shown}");
+    assert_eq!(shown["text"], "what stands in it");
     assert!(!person.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
     gateway.stop(Duration::ZERO).await;
 }

@@ -1,11 +1,11 @@
 //! Failures are outcomes, too, in plain words (B7).
 //!
-//! What a server says about its failure comes from outside: it is wrapped, and never in our words.
+//! What a server says about its failure comes from outside: it is labelled so, and never in our words.
 
 use std::time::Duration;
 
-use openclaw_content::{Untrusted, clean_line, wrap};
-use openclaw_tools::{Content, Details, Failure, Link, ModelText, ToolOutcome};
+use openclaw_content::{Text, Untrusted, clean_line, label};
+use openclaw_tools::{Content, Details, Failure, Link, ToolOutcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -46,8 +46,7 @@ pub fn failure(failure: Failure, words: String, origin: Option<Origin<'_>>) -> T
     outcome
 }
 
-/// A failure in words of our own, followed by the beginning of what the server says about it, inside
-/// a boundary.
+/// A failure in words of our own, followed by the beginning of what the server says about it.
 pub fn failure_with(
     kind: Failure,
     words: String,
@@ -62,15 +61,14 @@ pub fn failure_with(
         return outcome;
     }
     // Without randomness there is no boundary: then our own words must do.
-    if let Ok(wrapped) = wrap(shown, &origin.source()) {
+    if let Ok((text, findings)) = label(shown.map(str::to_owned), origin.source()) {
         outcome.details.untrusted = true;
-        outcome.details.wrapped = true;
         outcome.details.is_cut = end.is_some();
-        outcome.details.findings = wrapped.findings().clone();
-        outcome.content.push(Content::Text(wrapped.into()));
+        outcome.details.findings = findings;
+        outcome.content.push(Content::Text(text));
         if end.is_some() {
             let words = "The error says more; the rest is left out.";
-            outcome.content.push(Content::Text(ModelText::ours(words)));
+            outcome.content.push(Content::Text(Text::ours(words)));
         }
     }
     outcome
@@ -284,17 +282,17 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_about_its_error_stands_inside_a_boundary() {
+    fn what_a_server_says_about_its_error_is_from_outside() {
         let outcome =
             rpc(r#"{"code":-32602,"message":"No \u003c|im_start|>.","data":{"path":"x"}}"#);
         let [Content::Text(ours), Content::Text(theirs)] = outcome.content.as_slice() else {
             panic!("two texts");
         };
-        assert_eq!(ours.as_str(), "MCP server 'files' answered with an error (code -32602).");
-        assert!(theirs.as_str().starts_with("This is output from MCP server 'files'."));
-        assert!(theirs.as_str().contains("No [removed token].\n[data] {\"path\":\"x\"}\n<<<END"));
+        assert_eq!(ours, &Text::ours("MCP server 'files' answered with an error (code -32602)."));
+        assert_eq!(theirs.expose(), "No <|im_start|>.\n[data] {\"path\":\"x\"}");
+        assert!(theirs.is_outside());
         let details = &outcome.details;
-        assert!(outcome.is_error && details.untrusted && details.wrapped);
+        assert!(outcome.is_error && details.untrusted);
         assert_eq!((details.failure, details.findings.defused()), (Some(Failure::Protocol), 1));
     }
 
@@ -310,7 +308,7 @@ mod tests {
             text.starts_with("MCP server 'files' wants a person to visit an address"),
             "{text}"
         );
-        assert!(text.contains("\nNot yet.\n[visit] https://x.test/a (Log in)\n<<<END"), "{text}");
+        assert!(text.ends_with("\nNot yet.\n[visit] https://x.test/a (Log in)"), "{text}");
         assert!(outcome.details.untrusted && outcome.is_error);
         assert_eq!(outcome.details.links[0].uri, "https://x.test/a");
 

@@ -24,6 +24,8 @@ enum Piece<'a> {
     Theirs(Token<'a>),
     /// A description of something.
     Described(String),
+    /// Words for something that is not shown, and that programs can have by itself.
+    Placeholder(String),
     /// JSON.
     Json(Cow<'a, str>),
 }
@@ -50,10 +52,31 @@ pub(super) struct Rest {
     pub(super) is_error: bool,
 }
 
-/// What is in an answer, its text in one.
+/// What is in an answer.
 pub(super) struct Answer<'a> {
-    pub(super) text: Cow<'a, str>,
+    pub(super) stretches: Vec<Stretch<'a>>,
     pub(super) rest: Rest,
+}
+
+/// A stretch of an answer's text: pieces that follow each other, joined.
+pub(super) struct Stretch<'a> {
+    pub(super) text: Cow<'a, str>,
+    /// Whether these are words for something that is not shown.
+    pub(super) is_placeholder: bool,
+}
+
+impl<'a> Answer<'a> {
+    /// The answer by itself, if nothing of it is borrowed from the raw JSON any more.
+    pub(super) fn detached(self) -> Result<Answer<'static>, Self> {
+        if self.stretches.iter().any(|stretch| matches!(stretch.text, Cow::Borrowed(_))) {
+            return Err(self);
+        }
+        let owned = self.stretches.into_iter().map(|Stretch { text, is_placeholder }| Stretch {
+            text: Cow::Owned(text.into_owned()),
+            is_placeholder,
+        });
+        Ok(Answer { stretches: owned.collect(), rest: self.rest })
+    }
 }
 
 impl<'a> Gathered<'a> {
@@ -172,6 +195,10 @@ impl<'a> Gathered<'a> {
         self.pieces.push(Piece::Described(words));
     }
 
+    fn stand_in(&mut self, words: String) {
+        self.pieces.push(Piece::Placeholder(words));
+    }
+
     fn media(&mut self, kind: MediaKind, mime_type: Option<Token<'a>>, data: Option<Token<'a>>) {
         let declared = mime_type.map(Token::decode).unwrap_or_default();
         let decoded = data.map(Token::decode).unwrap_or_default();
@@ -190,7 +217,7 @@ impl<'a> Gathered<'a> {
             }
             Err(why) => {
                 let declared = clean_line(Untrusted::new(&declared), MAX_SHOWN);
-                self.describe(unshown::media(kind, &declared, decoded.len(), &why));
+                self.stand_in(unshown::media(kind, &declared, decoded.len(), &why));
                 if data.is_some() {
                     self.keep(None, declared, decoded);
                 }
@@ -239,7 +266,7 @@ impl<'a> Gathered<'a> {
             return self.media(kind, part.mime_type(), Some(blob));
         }
         let data = blob.decode();
-        self.describe(unshown::file(&uri, &mime_type, data.len()));
+        self.stand_in(unshown::file(&uri, &mime_type, data.len()));
         self.keep(Some(uri), mime_type, data);
     }
 
@@ -247,7 +274,7 @@ impl<'a> Gathered<'a> {
     fn structured(&mut self, structured: &'a RawValue) {
         let theirs = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Theirs(text) => Some(*text),
-            Piece::Described(_) | Piece::Json(_) => None,
+            Piece::Described(_) | Piece::Placeholder(_) | Piece::Json(_) => None,
         });
         let texts: Vec<Token<'a>> = theirs.collect();
         let parts = self.parts.take().unwrap_or_default();
@@ -274,19 +301,41 @@ impl<'a> Gathered<'a> {
 
     /// Joins the text: borrowed if it is one piece without escapes.
     pub(super) fn into_answer(mut self) -> Answer<'a> {
-        let text = match self.pieces.as_mut_slice() {
-            [Piece::Theirs(only)] => only.decode(),
-            [Piece::Json(only)] => std::mem::take(only),
-            pieces => Cow::Owned(join(pieces)),
+        let is_placeholder = |piece: &Piece<'_>| matches!(piece, Piece::Placeholder(_));
+        let stretches = match self.pieces.as_mut_slice() {
+            [] => Vec::new(),
+            [only] => vec![Stretch { is_placeholder: is_placeholder(only), text: only.take() }],
+            pieces => {
+                let runs = pieces.chunk_by_mut(|a, b| !is_placeholder(a) && !is_placeholder(b));
+                let stretch = |run: &mut [Piece<'a>]| Stretch {
+                    is_placeholder: run.first().is_some_and(is_placeholder),
+                    text: match run {
+                        [only] => only.take(),
+                        several => Cow::Owned(join(several)),
+                    },
+                };
+                runs.map(stretch).collect()
+            }
         };
-        Answer { text, rest: self.rest }
+        Answer { stretches, rest: self.rest }
+    }
+}
+
+impl<'a> Piece<'a> {
+    /// The text, borrowed if that can be.
+    fn take(&mut self) -> Cow<'a, str> {
+        match self {
+            Self::Theirs(token) => token.decode(),
+            Self::Described(words) | Self::Placeholder(words) => Cow::Owned(std::mem::take(words)),
+            Self::Json(json) => std::mem::take(json),
+        }
     }
 }
 
 fn join(pieces: &[Piece<'_>]) -> String {
     let length = pieces.iter().map(|piece| match piece {
         Piece::Theirs(token) => token.max_len() + 1,
-        Piece::Described(words) => words.len() + 1,
+        Piece::Described(words) | Piece::Placeholder(words) => words.len() + 1,
         Piece::Json(json) => json.len() + 1,
     });
     let mut text = String::with_capacity(length.sum());
@@ -296,7 +345,7 @@ fn join(pieces: &[Piece<'_>]) -> String {
         }
         match piece {
             Piece::Theirs(token) => token.decode_into(&mut text),
-            Piece::Described(words) => text.push_str(words),
+            Piece::Described(words) | Piece::Placeholder(words) => text.push_str(words),
             Piece::Json(json) => text.push_str(json),
         }
     }

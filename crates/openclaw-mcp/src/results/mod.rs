@@ -1,9 +1,8 @@
 //! What a server answers becomes an outcome that a model may read (B5, B6, B7, U1).
 //!
-//! All text of an answer is joined and stands inside one boundary; pictures and sounds are passed on
-//! within bounds; what a model cannot take is described in words, inside the boundary as well, because
-//! the words hold names from outside. Our own words (that something was cut off, that there was
-//! nothing) stand outside.
+//! All text of an answer is labelled as coming from its server; pictures and sounds are passed on within
+//! bounds; what a model cannot take is described in words, labelled in the same way because the words hold
+//! names from outside. That something was cut off, or that there was nothing, is said in our own words.
 //!
 //! An answer is never made into a tree: texts are decoded from the raw JSON once, and not even copied
 //! if they hold no escapes.
@@ -18,9 +17,8 @@ mod text;
 mod unshown;
 
 pub use failure::{call_failed, failure, failure_with};
-pub use unshown::stands_for;
 
-use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::Source;
@@ -28,7 +26,7 @@ use openclaw_tools::{Failure, ToolOutcome};
 use serde_json::value::RawValue;
 
 use crate::spill::Spill;
-use gather::{Answer, Gathered};
+use gather::Gathered;
 use present::present;
 
 /// Which tool of which server an answer comes from.
@@ -40,9 +38,9 @@ pub struct Origin<'a> {
     pub tool: &'a str,
 }
 
-impl<'a> Origin<'a> {
-    fn source(self) -> Source<'a> {
-        Source::McpTool { server: self.server, tool: self.tool }
+impl Origin<'_> {
+    fn source(self) -> Arc<Source> {
+        Arc::new(Source::mcp_tool(self.server, self.tool))
     }
 }
 
@@ -76,8 +74,9 @@ const SOURCE: &str = "mcp_server";
 /// let raw = RawValue::from_string(r#"{"content":[{"type":"text","text":"Warm."}]}"#.to_owned())?;
 /// let origin = Origin { server: "weather", tool: "today" };
 /// let outcome = outcome(raw, origin, ResultLimits::default(), None, Default::default());
-/// assert!(outcome.text().starts_with("This is output from MCP server 'weather'."));
-/// assert!(outcome.text().contains("\nWarm.\n"));
+/// assert_eq!(outcome.text(), "Warm.");
+/// assert!(outcome.details.untrusted);
+/// assert!(outcome.rendered().starts_with("This is output from MCP server 'weather'."));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn outcome(
@@ -100,7 +99,7 @@ pub fn resource_outcome(
     spill: Option<&Spill>,
     duration: Duration,
 ) -> ToolOutcome {
-    let source = Source::McpResource { server, uri };
+    let source = Arc::new(Source::mcp_resource(server, uri));
     let place = Place { source, origin: Origin { server, tool: uri }, limits, spill, duration };
     read(raw, &place, |raw, everything| Gathered::of_resource(raw, everything))
 }
@@ -114,7 +113,7 @@ pub fn prompt_outcome(
     spill: Option<&Spill>,
     duration: Duration,
 ) -> ToolOutcome {
-    let source = Source::McpPrompt { server, prompt };
+    let source = Arc::new(Source::mcp_prompt(server, prompt));
     let place = Place { source, origin: Origin { server, tool: prompt }, limits, spill, duration };
     // Programs want to know who says what; for a model it is one text.
     let messages = if limits.everything { messages_of(&raw) } else { None };
@@ -135,7 +134,7 @@ fn messages_of(raw: &RawValue) -> Option<Box<RawValue>> {
 
 /// Where an answer comes from, and where what is too long goes.
 struct Place<'a> {
-    source: Source<'a>,
+    source: Arc<Source>,
     /// Its tool is the resource or the prompt, if it is one of these.
     origin: Origin<'a>,
     limits: ResultLimits,
@@ -161,14 +160,13 @@ fn read(
         let server = failure::named(place.origin.server);
         return place.failure(format!("{server} sent an invalid response: it is no result."));
     };
-    let Answer { text, rest } = gathered.into_answer();
-    match text {
-        Cow::Borrowed(text) => present(text, rest, place),
-        Cow::Owned(text) => {
+    match gathered.into_answer().detached() {
+        Ok(answer) => {
             // It has been decoded: a large answer need not be held twice.
             drop(raw);
-            present(&text, rest, place)
+            present(answer, place)
         }
+        Err(answer) => present(answer, place),
     }
 }
 

@@ -1,13 +1,17 @@
-//! Puts an answer's text inside its boundary, and cuts what is too long (B6).
+//! Labels an answer's text with its origin, and cuts what is too long (B6).
 
-use openclaw_content::{Boundary, Findings, NoRandomness, Untrusted, sanitize, wrap};
-use openclaw_tools::{Content, Details, ModelText, ToolOutcome};
+use std::borrow::Cow;
+use std::sync::Arc;
 
-use super::gather::Rest;
+use openclaw_content::{Findings, NoRandomness, Text, Untrusted, inspect};
+use openclaw_tools::{Content, Details, ToolOutcome};
+
+use super::gather::{Answer, Stretch};
 use super::{Place, SOURCE};
 
-/// The outcome of an answer with this text and what else was in it.
-pub(super) fn present(text: &str, rest: Rest, place: &Place<'_>) -> ToolOutcome {
+/// The outcome of an answer.
+pub(super) fn present(answer: Answer<'_>, place: &Place<'_>) -> ToolOutcome {
+    let Answer { stretches, rest } = answer;
     let mut details = Details {
         source: Some(SOURCE),
         server: Some(place.origin.server.to_owned()),
@@ -16,10 +20,9 @@ pub(super) fn present(text: &str, rest: Rest, place: &Place<'_>) -> ToolOutcome 
         ..Details::default()
     };
     let mut content = Vec::with_capacity(2 + rest.media.len());
-    if !text.trim_ascii().is_empty() {
+    if stretches.iter().any(|stretch| !stretch.text.trim_ascii().is_empty()) {
         details.untrusted = true;
-        details.wrapped = true;
-        match fill(text, place, &mut details, &mut content) {
+        match fill(stretches, place, &mut details, &mut content) {
             Ok(findings) => details.findings = findings,
             Err(NoRandomness { .. }) => {
                 let words = "The answer cannot be shown: there are no random numbers for the \
@@ -54,26 +57,26 @@ pub(super) fn present(text: &str, rest: Rest, place: &Place<'_>) -> ToolOutcome 
     ToolOutcome { content, is_error: rest.is_error, details }
 }
 
-/// Wraps the text, or as much of it as may be shown. Returns what was noticed in all of it.
+/// Adds the text, or as much of it as may be shown. Returns what was noticed in all of it.
 fn fill(
-    text: &str,
+    stretches: Vec<Stretch<'_>>,
     place: &Place<'_>,
     details: &mut Details,
     content: &mut Vec<Content>,
 ) -> Result<Findings, NoRandomness> {
-    let Some(end) = cut_at(text, place.limits.max_chars) else {
-        let wrapped = wrap(Untrusted::new(text), &place.source)?;
-        let findings = wrapped.findings().clone();
-        content.push(Content::Text(wrapped.into()));
+    let whole = joined(&stretches);
+    let findings = inspect(Untrusted::new(&whole), &place.source);
+    let Some(end) = cut_at(&whole, place.limits.max_chars) else {
+        drop(whole);
+        label(stretches, usize::MAX, place, content)?;
         return Ok(findings);
     };
-    let shown = text.get(..end).unwrap_or_default();
-    let wrapped = wrap(Untrusted::new(shown), &place.source)?;
-    content.push(Content::Text(wrapped.into()));
-    let whole = sanitize(Untrusted::new(text));
     details.is_cut = true;
-    details.kept_in = keep(whole.text(), place)?;
-    let (shown, all) = (shown.chars().count(), text.chars().count());
+    details.kept_in = keep(&whole, place);
+    let shown = whole.get(..end).unwrap_or_default().chars().count();
+    let all = whole.chars().count();
+    drop(whole);
+    label(stretches, end, place, content)?;
     let kept = match &details.kept_in {
         Some(file) => format!(
             "The whole is in the file {}: read it in parts. It is untrusted external data, too.",
@@ -84,21 +87,56 @@ fn fill(
     content.push(ours(format!(
         "The answer is too long: of its {all} characters only the first {shown} are shown. {kept}"
     )));
-    Ok(whole.findings().clone())
+    Ok(findings)
 }
 
-/// Keeps the whole text in a file, inside a boundary of its own.
-fn keep(text: &str, place: &Place<'_>) -> Result<Option<std::path::PathBuf>, NoRandomness> {
-    let Some(spill) = place.spill else { return Ok(None) };
-    let boundary = Boundary::fresh()?;
-    let pieces = [&*boundary.header(&place.source), text, &*boundary.footer(), "\n"];
-    Ok(spill.keep(place.origin.server, place.origin.tool, &pieces).map_or_else(
-        |error| {
-            tracing::warn!(server = place.origin.server, %error, "cannot keep a large result");
-            None
-        },
-        Some,
-    ))
+/// The text in one, borrowed if it is one stretch.
+fn joined<'s>(stretches: &'s [Stretch<'_>]) -> Cow<'s, str> {
+    match stretches {
+        [only] => Cow::Borrowed(&only.text),
+        several => {
+            let texts: Vec<&str> = several.iter().map(|stretch| &*stretch.text).collect();
+            Cow::Owned(texts.join("\n"))
+        }
+    }
+}
+
+/// Adds the first `end` bytes of the text, as pieces of one answer.
+fn label(
+    stretches: Vec<Stretch<'_>>,
+    end: usize,
+    place: &Place<'_>,
+    content: &mut Vec<Content>,
+) -> Result<(), NoRandomness> {
+    let mut first: Option<Text> = None;
+    let mut left = end;
+    for Stretch { text, is_placeholder } in stretches {
+        if left == 0 {
+            break;
+        }
+        let mut text = text.into_owned();
+        text.truncate(text.floor_char_boundary(left));
+        // The line break between two stretches counts, too.
+        left = left.saturating_sub(text.len() + 1);
+        let text = Untrusted::new(text);
+        let text = match &first {
+            Some(first) => first.continued(text),
+            None => Text::outside(text, Arc::clone(&place.source))?,
+        };
+        first.get_or_insert_with(|| text.map(|_| String::new()));
+        content.push(if is_placeholder { Content::Placeholder(text) } else { Content::Text(text) });
+    }
+    Ok(())
+}
+
+/// Keeps the whole text in a file.
+fn keep(text: &str, place: &Place<'_>) -> Option<std::path::PathBuf> {
+    let spill = place.spill?;
+    let kept = spill.keep(place.origin.server, place.origin.tool, text);
+    kept.inspect_err(|error| {
+        tracing::warn!(server = place.origin.server, %error, "cannot keep a large result");
+    })
+    .ok()
 }
 
 /// Where to cut a text that has more characters than this: after a line, if one ends not too early.
@@ -112,7 +150,7 @@ fn cut_at(text: &str, max_chars: usize) -> Option<usize> {
 }
 
 fn ours(words: impl Into<String>) -> Content {
-    Content::Text(ModelText::ours(words))
+    Content::Text(Text::ours(words))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ async fn servers_whose_names_collide_keep_their_tools_apart() {
     for (server, answer) in [("a.b", "dot"), ("a_b", "line")] {
         let tool = catalogue.find(server, "who").unwrap();
         let outcome = call(&tools, tool.spec.name.as_str(), json!({})).await;
-        assert!(outcome.text().contains(answer), "{server}: {outcome:?}");
+        assert!(outcome.rendered().contains(answer), "{server}: {outcome:?}");
     }
     fleet.stop().await;
 }
@@ -64,7 +64,7 @@ async fn an_answer_that_cannot_be_read_is_not_taken_for_an_error_of_the_server()
             let outcome = call(&tools, &format!("mcp_{server}_nan"), json!({})).await;
             let said = "sent an invalid response: it is not valid JSON.";
             let said = format!("MCP server '{server}' {said}");
-            assert!(outcome.text().starts_with(&said), "{}", outcome.text());
+            assert!(outcome.rendered().starts_with(&said), "{}", outcome.rendered());
             assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse));
         }
         fleet.stop().await;
@@ -120,7 +120,7 @@ async fn garbage_floods_and_endless_lines_harm_nobody_else() {
             tools.server(server).unwrap().ready().await.unwrap();
             let outcome =
                 call(&tools, &format!("mcp_{server}_echo"), json!({ "text": "fine" })).await;
-            assert!(outcome.text().contains("fine"), "{server}: {outcome:?}");
+            assert!(outcome.rendered().contains("fine"), "{server}: {outcome:?}");
         }
     }
     fleet.stop().await;
@@ -153,7 +153,7 @@ async fn a_tool_that_cannot_be_used_is_not_offered_and_says_why_when_it_is_calle
         assert!(flaw.contains(reason), "{flaw}");
         let outcome = call(&tools, name, json!({})).await;
         assert_eq!(outcome.details.failure, Some(Failure::Protocol), "{outcome:?}");
-        assert!(outcome.text().contains(reason), "{outcome:?}");
+        assert!(outcome.rendered().contains(reason), "{outcome:?}");
     }
     fleet.stop().await;
 }

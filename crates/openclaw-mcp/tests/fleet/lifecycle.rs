@@ -37,7 +37,7 @@ async fn a_server_that_fails_harms_no_other() {
     assert_eq!(tried.missing, ["bad", "unset"], "one that cannot be tried is missed, too");
     let tools = tools(&fleet);
     let outcome = call(&tools, "mcp_good_echo", json!({ "text": "hello" })).await;
-    assert!(outcome.text().contains("hello") && !outcome.is_error, "{outcome:?}");
+    assert!(outcome.rendered().contains("hello") && !outcome.is_error, "{outcome:?}");
 
     let statuses = tools.statuses();
     let names: Vec<&str> = statuses.iter().map(|status| status.name.as_str()).collect();
@@ -122,7 +122,7 @@ async fn a_lazy_server_shows_its_tools_and_starts_when_one_is_called() {
     assert_eq!((status.state, status.pid), (ServerState::Idle, None));
     assert!(tools.catalogue().get("mcp_x_echo").is_some(), "remembered from the run before");
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "awake" })).await;
-    assert!(outcome.text().contains("awake"), "{outcome:?}");
+    assert!(outcome.rendered().contains("awake"), "{outcome:?}");
     fleet.stop().await;
     assert_nothing_left("openclaw-tag-fleet-lazy").await;
 }

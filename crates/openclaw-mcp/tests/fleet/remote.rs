@@ -142,7 +142,7 @@ async fn a_server_that_wants_a_login_in_mid_call_is_in_the_state_that_says_so() 
     fleet.tried().await;
     let tools = tools(&fleet);
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
-    assert!(outcome.text().contains("wants a login"), "{}", outcome.text());
+    assert!(outcome.rendered().contains("wants a login"), "{}", outcome.rendered());
     let mut snapshots = tools.server("x").unwrap().snapshots();
     let waits = snapshots.wait_for(|snapshot| snapshot.state == State::NeedsAuth);
     tokio::time::timeout(Duration::from_secs(60), waits).await.unwrap().unwrap();
@@ -169,12 +169,12 @@ async fn a_key_that_is_kept_elsewhere_is_read_anew_before_somebody_must_log_in()
     let server = tools.server("x").unwrap();
     let first = Arc::clone(server.snapshots().borrow().connection.as_ref().unwrap());
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
-    assert!(outcome.text().contains("wants a login"), "{}", outcome.text());
+    assert!(outcome.rendered().contains("wants a login"), "{}", outcome.rendered());
     let mut snapshots = server.snapshots();
     let is_new = |now: &Arc<_>| !Arc::ptr_eq(now, &first);
     let anew = snapshots.wait_for(|snapshot| snapshot.connection.as_ref().is_some_and(is_new));
     tokio::time::timeout(Duration::from_secs(60), anew).await.unwrap().unwrap();
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
-    assert!(!outcome.is_error, "{}", outcome.text());
+    assert!(!outcome.is_error, "{}", outcome.rendered());
     fleet.stop().await;
 }

@@ -139,9 +139,9 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
 /// Asserts that a result of a server came, inside its boundary.
 pub(crate) fn assert_result(outcome: &ToolOutcome, server: &str, text: &str) {
     assert!(!outcome.is_error, "{server}: {outcome:?}");
-    assert!(outcome.details.wrapped && outcome.details.untrusted, "{server}: {outcome:?}");
+    assert!(outcome.details.untrusted, "{server}: {outcome:?}");
     assert_eq!(outcome.details.server.as_deref(), Some(server));
-    assert!(outcome.text().contains(text), "{server}: {}", outcome.text());
+    assert!(outcome.rendered().contains(text), "{server}: {}", outcome.rendered());
 }
 
 impl Expected {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
+use openclaw_content::Text;
 
 use crate::error::ModelError;
 use crate::message::{Message, Part, ToolResult, ToolUse};
@@ -88,7 +89,8 @@ fn answer(request: &Request) -> Vec<Chunk> {
 /// What a person said last, and everything after it.
 fn last_question(messages: &[Arc<Message>]) -> (String, &[Arc<Message>]) {
     let asked = messages.iter().enumerate().rev().find_map(|(at, message)| match &**message {
-        Message::User { parts } => Some((at, text(parts))),
+        // What comes from outside is data, and no wish.
+        Message::User { parts } => Some((at, text(parts, |text| !text.is_outside()))),
         _ => None,
     });
     match asked {
@@ -111,12 +113,9 @@ fn results(message: &Message) -> &[ToolResult] {
     }
 }
 
-fn text(parts: &[Part]) -> String {
-    let texts = parts.iter().filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n")
+fn text(parts: &[Part], is_wanted: impl Fn(&Text) -> bool) -> String {
+    let texts = parts.iter().filter_map(Part::as_text).filter(|text| is_wanted(text));
+    texts.map(Text::expose).collect::<Vec<_>>().join("\n")
 }
 
 /// Ids are counted through the conversation.
@@ -137,7 +136,7 @@ fn tokens(chars: usize) -> u64 {
 /// How much a real model would have had to read, in characters.
 fn read_length(request: &Request) -> usize {
     let part = |part: &Part| match part {
-        Part::Text { text } => text.len(),
+        Part::Text(text) => text.rendered_len(),
         Part::Image { .. } | Part::Audio { .. } => 1_000,
     };
     let parts = |parts: &[Part]| parts.iter().map(part).sum::<usize>();
@@ -150,5 +149,6 @@ fn read_length(request: &Request) -> usize {
         Message::Tool { results } => results.iter().map(|result| parts(&result.parts)).sum(),
     });
     let tools = request.tools.iter().map(|tool| tool.name.len() + tool.description.len());
-    request.system.len() + messages.sum::<usize>() + tools.sum::<usize>()
+    let system = request.system.iter().map(Text::rendered_len).sum::<usize>();
+    system + messages.sum::<usize>() + tools.sum::<usize>()
 }

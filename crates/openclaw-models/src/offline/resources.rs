@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Wanted, tell, text};
+use super::{Wanted, text};
 use crate::message::ToolResult;
 use crate::model::ToolOffer;
 
@@ -36,8 +36,8 @@ pub(super) fn follow_up(
         return None;
     }
     list(tools)?;
-    let shown = text(&listed.parts);
-    let lines: Vec<(&str, &str, &str)> = tell::inside(&shown).lines().filter_map(entry).collect();
+    let shown = text(&listed.parts, |_| true);
+    let lines: Vec<(&str, &str, &str)> = shown.lines().filter_map(entry).collect();
     let is_meant = |(_, uri, name): &&(&str, &str, &str)| {
         let entry = format!("{uri} {name}").to_ascii_lowercase();
         // Short words are in everything.

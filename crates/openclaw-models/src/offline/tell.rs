@@ -10,9 +10,6 @@ use crate::model::ToolOffer;
 const MAX_TOLD: usize = 1_000;
 /// More tools are only counted.
 const MAX_TOOLS: usize = 12;
-/// The marks of `openclaw-content`'s boundary.
-const START: &str = "<<<EXTERNAL_UNTRUSTED_CONTENT id=\"";
-const END: &str = "\n<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"";
 
 /// What came of the calls, in words.
 pub(super) fn results(results: &[&ToolResult]) -> String {
@@ -22,7 +19,7 @@ pub(super) fn results(results: &[&ToolResult]) -> String {
 fn told(result: &ToolResult) -> String {
     let ToolResult { name, parts, is_error, .. } = result;
     let texts = parts.iter().map(|part| match part {
-        Part::Text { text } => inside(text).trim().to_owned(),
+        Part::Text(text) => text.expose().trim().to_owned(),
         Part::Image { mime_type, .. } => format!("(a picture, {mime_type})"),
         Part::Audio { mime_type, .. } => format!("(a recording, {mime_type})"),
     });
@@ -44,17 +41,6 @@ fn shortened(words: &str) -> String {
             format!("{}… ({rest} more characters)", words.get(..end).unwrap_or(words))
         }
     }
-}
-
-/// A text from outside without its boundary, for people to read. It is still said to be a tool's.
-pub(super) fn inside(text: &str) -> &str {
-    let inner = || {
-        let after = text.split_once(START)?.1;
-        let (id, rest) = after.split_once("\">>>\n")?;
-        let body = rest.split_once("\n---\n")?.1;
-        body.strip_suffix(&format!("{END}{id}\">>>"))
-    };
-    inner().unwrap_or(text)
 }
 
 /// What was said beside wishes that were understood.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use genai::chat::{ChatMessage, ContentPart, CustomPart, MessageContent, ToolCall, ToolResponse};
+use openclaw_content::render;
 use serde_json::{Value, json};
 
 use super::senses::{perceive, sees};
@@ -15,8 +16,7 @@ pub(super) fn messages(kind: ApiKind, name: &str, messages: &[Arc<Message>]) -> 
     for message in messages {
         match &**message {
             Message::User { parts } => {
-                let mut content: Vec<_> =
-                    parts.iter().filter_map(|part| perceive(kind, part)).collect();
+                let mut content = perceive(kind, parts);
                 if content.is_empty() {
                     // Some providers refuse a message without words.
                     content.push(ContentPart::Text("(nothing)".to_owned()));
@@ -102,17 +102,23 @@ fn arguments(text: &str) -> Value {
 
 /// A result with its pictures and its failure, as Anthropic takes it.
 fn native_result(result: &ToolResult) -> ContentPart {
-    let part = |part: &Part| match part {
-        Part::Image { mime_type, data } if sees(ApiKind::Anthropic, mime_type) => Some(json!({
-            "type": "image",
-            "source": { "type": "base64", "media_type": mime_type, "data": data },
-        })),
-        other => match perceive(ApiKind::Anthropic, other) {
-            Some(ContentPart::Text(text)) => Some(json!({ "type": "text", "text": text })),
+    let is_seen = |part: &Part| matches!(part, Part::Image { mime_type, .. } if sees(ApiKind::Anthropic, mime_type));
+    let mut content: Vec<Value> = Vec::new();
+    for run in result.parts.chunk_by(|a, b| !is_seen(a) && !is_seen(b)) {
+        if let [Part::Image { mime_type, data }] = run
+            && sees(ApiKind::Anthropic, mime_type)
+        {
+            content.push(json!({
+                "type": "image",
+                "source": { "type": "base64", "media_type": mime_type, "data": data },
+            }));
+            continue;
+        }
+        content.extend(perceive(ApiKind::Anthropic, run).into_iter().filter_map(|part| match part {
+            ContentPart::Text(text) => Some(json!({ "type": "text", "text": text })),
             _ => None,
-        },
-    };
-    let content: Vec<Value> = result.parts.iter().filter_map(part).collect();
+        }));
+    }
     let mut data = json!({ "type": "tool_result", "tool_use_id": result.id });
     if !content.is_empty() {
         data["content"] = content.into();
@@ -129,12 +135,8 @@ fn response(result: &ToolResult) -> ToolResponse {
     if result.is_error {
         text.push_str("The tool failed:\n");
     }
-    let words = result.parts.iter().filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
-        _ => None,
-    });
-    text.push_str(&words.collect::<Vec<_>>().join("\n"));
-    if result.parts.iter().any(|part| !matches!(part, Part::Text { .. })) {
+    text.push_str(&render(result.parts.iter().filter_map(Part::as_text)).join("\n"));
+    if result.parts.iter().any(|part| part.as_text().is_none()) {
         text.push_str("\n(More of this result follows.)");
     } else if text.is_empty() {
         text.push_str("(nothing)");
@@ -144,9 +146,7 @@ fn response(result: &ToolResult) -> ToolResponse {
 
 /// What is not words, where it is taken: in a message of the user, with words about where it is from.
 fn shown(kind: ApiKind, words: &str, parts: &[Part]) -> Option<ChatMessage> {
-    let is_shown = |part: &&Part| !matches!(part, Part::Text { .. });
-    let shown: Vec<_> =
-        parts.iter().filter(is_shown).filter_map(|part| perceive(kind, part)).collect();
+    let shown = perceive(kind, parts.iter().filter(|part| part.as_text().is_none()));
     if shown.is_empty() {
         return None;
     }

@@ -36,7 +36,7 @@ fn result_of(call: &ToolUse, results: &[&ToolResult]) -> ToolResult {
         || ToolResult {
             id: call.id.clone(),
             name: call.name.clone(),
-            parts: vec![Part::text("There is no result: the call was interrupted.")],
+            parts: vec![Part::ours("There is no result: the call was interrupted.")],
             is_error: true,
         },
         |result| (*result).clone(),

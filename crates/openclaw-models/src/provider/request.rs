@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use genai::chat::{CacheControl, ChatOptions, ChatRequest};
+use openclaw_content::render;
 use serde_json::{Map, Value};
 
 use super::pairing::paired;
@@ -23,7 +24,7 @@ pub(super) fn chat(kind: ApiKind, name: &str, request: &Request) -> ChatRequest 
     }
     let mut chat = ChatRequest::from_messages(messages);
     if !request.system.is_empty() {
-        chat = chat.with_system(&request.system);
+        chat = chat.with_system(render(&request.system).join("\n\n"));
     }
     if kind == ApiKind::Ollama && !request.tools.is_empty() {
         chat = chat.with_tools(offers::plain(&request.tools));

@@ -2,15 +2,36 @@
 //! whole conversation, from then on.
 
 use genai::chat::{Binary, ContentPart};
+use openclaw_content::render;
 
 use crate::message::Part;
 use crate::settings::ApiKind;
 
-/// A part as the provider takes it, or words about it.
-pub(super) fn perceive(kind: ApiKind, part: &Part) -> Option<ContentPart> {
+/// Parts as the provider takes them, or words about them. Texts are rendered here and nowhere else.
+pub(super) fn perceive<'p>(
+    kind: ApiKind,
+    parts: impl IntoIterator<Item = &'p Part>,
+) -> Vec<ContentPart> {
+    let mut perceived = Vec::new();
+    let mut parts = parts.into_iter().peekable();
+    while let Some(part) = parts.next() {
+        let Some(text) = part.as_text() else {
+            perceived.extend(perceive_media(kind, part));
+            continue;
+        };
+        let mut texts = vec![text];
+        while let Some(Part::Text(next)) = parts.next_if(|next| next.as_text().is_some()) {
+            texts.push(next);
+        }
+        let rendered = render(texts).into_iter().filter(|text| !text.trim().is_empty());
+        perceived.extend(rendered.map(ContentPart::Text));
+    }
+    perceived
+}
+
+fn perceive_media(kind: ApiKind, part: &Part) -> Option<ContentPart> {
     match part {
-        Part::Text { text } if text.trim().is_empty() => None,
-        Part::Text { text } => Some(ContentPart::Text(text.clone())),
+        Part::Text(_) => None,
         Part::Image { mime_type, data } => Some(if sees(kind, mime_type) {
             binary(mime_type, data)
         } else {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use openclaw_content::Text;
 use openclaw_models::{
     Answer, ApiKind, Message, Model, ModelError, Part, ProviderSettings, Request, ToolOffer,
     ToolResult, ToolUse, http_client, open,
@@ -44,7 +45,7 @@ fn asking(messages: Vec<Message>) -> Request {
         Arc::new(ToolOffer { name, description, schema: Arc::new(schema) })
     };
     Request {
-        system: "Be brief.".into(),
+        system: vec![Text::ours("Be brief.")],
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: vec![tool("web_search"), tool("add")],
         max_output_tokens: Some(1_000),
@@ -121,7 +122,7 @@ fn conversation() -> Vec<Message> {
         is_error,
     };
     vec![
-        Message::User { parts: vec![Part::text("look"), image()] },
+        Message::User { parts: vec![Part::Text(Text::user("look")), image()] },
         Message::Assistant {
             text: "I look.".into(),
             reasoning: None,
@@ -130,8 +131,8 @@ fn conversation() -> Vec<Message> {
         },
         Message::Tool {
             results: vec![
-                result("c1", vec![Part::text("seen"), image()], false),
-                result("c2", vec![Part::text("no JSON")], true),
+                result("c1", vec![Part::ours("seen"), image()], false),
+                result("c2", vec![Part::ours("no JSON")], true),
             ],
         },
     ]

@@ -31,6 +31,10 @@ pub enum Part {
         text: String,
         /// Whether it comes from outside; otherwise these are the gateway's words.
         untrusted: bool,
+        /// Whether it only stands for something that is not text, which comes by itself where it was asked
+        /// for.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        placeholder: bool,
     },
     /// A picture.
     Image {
@@ -82,7 +86,7 @@ pub struct Details {
     pub server: Option<String>,
     /// The tool's own name there; of a resource its address, of a prompt its name.
     pub tool: Option<String>,
-    /// Whether all text from outside stood inside a boundary.
+    /// Whether text from outside stands inside its boundary here, as a model reads it.
     pub wrapped: bool,
     /// What is suspicious in it.
     pub findings: Vec<Finding>,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use openclaw_content::{Source, Untrusted, clean_line, wrap};
+use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 
 use super::kind::Native;
-use crate::outcome::{Content, Details, Failure, ModelText, ToolOutcome};
+use crate::outcome::{Content, Details, Failure, ToolOutcome};
 
 /// The largest picture: about what providers take.
 pub(super) const MAX_IMAGE: usize = 5 * 1024 * 1024;
@@ -37,22 +37,21 @@ impl Reply {
 
     /// Adds words of our own.
     pub(super) fn say(mut self, words: impl Into<String>) -> Self {
-        self.content.push(Content::Text(ModelText::ours(words)));
+        self.content.push(Content::Text(Text::ours(words)));
         self
     }
 
-    /// Adds text from outside, inside its boundary.
-    pub(super) fn show(mut self, text: &str, source: &Source<'_>) -> Self {
-        let Ok(wrapped) = wrap(Untrusted::new(text), source) else {
+    /// Adds text from outside.
+    pub(super) fn show(mut self, text: impl Into<String>, source: Source) -> Self {
+        let Ok((text, findings)) = label(Untrusted::new(text.into()), source) else {
             let words = "The rest cannot be shown: there are no random numbers for the boundary \
                          around it.";
             self.is_error = true;
             return self.say(words);
         };
         self.details.untrusted = true;
-        self.details.wrapped = true;
-        self.details.findings = wrapped.findings().clone();
-        self.content.push(Content::Text(wrapped.into()));
+        self.details.findings = findings;
+        self.content.push(Content::Text(text));
         self
     }
 

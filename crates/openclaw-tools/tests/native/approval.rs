@@ -22,7 +22,7 @@ async fn what_only_looks_is_free_and_the_rest_is_asked_about() {
     let asked = json!({"path": "a.txt", "content": "x"});
     let outcome = bench.call_as("write", asked, None).await;
     assert_eq!(outcome.details.failure, Some(Failure::Denied));
-    assert!(outcome.is_error && outcome.text().contains("somebody must agree"));
+    assert!(outcome.is_error && outcome.rendered().contains("somebody must agree"));
     assert!(!bench.path("a.txt").exists());
     let outcome = bench.call_as("exec", json!({"command": "echo x > b.txt"}), None).await;
     assert_eq!(outcome.details.failure, Some(Failure::Denied));
@@ -92,7 +92,7 @@ async fn arguments_that_do_not_fit_are_told_and_nothing_is_done() {
     ] {
         let outcome = bench.call(tool, arguments).await;
         assert_eq!(outcome.details.failure, Some(Failure::InvalidArguments), "{tool}");
-        assert!(outcome.text().contains(words), "{}", outcome.text());
+        assert!(outcome.rendered().contains(words), "{}", outcome.rendered());
     }
     let nulls = json!({"path": null, "depth": null});
     assert!(!bench.call("list", nulls).await.is_error);

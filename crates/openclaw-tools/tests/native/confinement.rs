@@ -31,8 +31,8 @@ async fn assert_shut(bench: &Bench, path: &str) {
         ("list", json!({"path": path})),
     ] {
         let outcome = bench.call(tool, arguments).await;
-        assert!(outcome.is_error, "{tool} {path}: {}", outcome.text());
-        assert!(!outcome.text().contains(SECRET), "{tool} {path}");
+        assert!(outcome.is_error, "{tool} {path}: {}", outcome.rendered());
+        assert!(!outcome.rendered().contains(SECRET), "{tool} {path}");
     }
     for file in ["secret.txt", "folder/secret.txt"] {
         assert_eq!(std::fs::read_to_string(bench.outside(file)).unwrap(), SECRET, "{path}");
@@ -63,7 +63,7 @@ async fn neither_dots_nor_absolute_paths_lead_out() {
     }
     let outcome = bench.call("read", json!({"path": "../secret.txt"})).await;
     assert_eq!(outcome.details.failure, Some(Failure::Denied));
-    assert!(outcome.text().starts_with("`../secret.txt` is outside of the workspace"));
+    assert!(outcome.rendered().starts_with("`../secret.txt` is outside of the workspace"));
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn no_link_leads_out() {
         assert_shut(&bench, path).await;
     }
     let outcome = bench.call("list", json!({"depth": 5})).await;
-    assert!(outcome.text().contains("dir (a link)") && !outcome.text().contains("secret.txt"));
+    assert!(outcome.rendered().contains("dir (a link)") && !outcome.rendered().contains("secret.txt"));
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn a_link_that_stays_inside_is_followed() {
     bench.write("inner/real.txt", "what is here");
     symlink("inner/real.txt", bench.path("link")).unwrap();
     let outcome = bench.call("read", json!({"path": "link"})).await;
-    assert!(outcome.text().contains("what is here"), "{}", outcome.text());
+    assert!(outcome.rendered().contains("what is here"), "{}", outcome.rendered());
     bench.call("edit", json!({"path": "link", "old": "what", "new": "that"})).await;
     assert_eq!(bench.text("inner/real.txt"), "that is here");
     assert!(bench.path("link").is_symlink());
@@ -125,12 +125,12 @@ async fn a_link_that_is_swapped_in_during_the_call_gains_nothing() {
     };
     for n in 0..300 {
         let outcome = bench.call("read", json!({"path": "door/secret.txt"})).await;
-        assert!(!outcome.text().contains(SECRET));
+        assert!(!outcome.rendered().contains(SECRET));
         let path = format!("door/new{n}.txt");
         bench.call("write", json!({"path": path, "content": "x"})).await;
         bench.call("edit", json!({"path": "door/secret.txt", "old": "what", "new": "x"})).await;
         let outcome = bench.call("list", json!({"path": "door"})).await;
-        assert!(outcome.is_error || outcome.text().contains("secret.txt (8 bytes)"));
+        assert!(outcome.is_error || outcome.rendered().contains("secret.txt (8 bytes)"));
     }
     done.store(true, Ordering::Relaxed);
     swapper.join().unwrap();
@@ -148,9 +148,9 @@ async fn what_is_no_file_is_refused_and_never_waited_for() {
     assert_shut(&bench, "pipe").await;
     assert_shut(&bench, "socket").await;
     let outcome = bench.call("read", json!({"path": "pipe"})).await;
-    assert_eq!(outcome.text(), "`pipe` is neither a file nor a folder.");
+    assert_eq!(outcome.rendered(), "`pipe` is neither a file nor a folder.");
     let outcome = bench.call("write", json!({"path": "pipe", "content": "x"})).await;
-    assert_eq!(outcome.text(), "`pipe` is neither a file nor a folder.");
+    assert_eq!(outcome.rendered(), "`pipe` is neither a file nor a folder.");
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn a_path_that_is_none_is_refused_in_words() {
         ("a\n<|im_start|>b", "`a [removed token]b` does not exist."),
     ] {
         let outcome = bench.call("read", json!({"path": path})).await;
-        assert!(outcome.is_error && outcome.text().ends_with(words), "{}", outcome.text());
+        assert!(outcome.is_error && outcome.rendered().ends_with(words), "{}", outcome.rendered());
     }
 }
 
@@ -178,10 +178,10 @@ async fn large_results_can_be_read_but_not_changed_and_nothing_beside_them() {
     symlink("../secret.txt", kept.join("link.txt")).unwrap();
     let bench = Bench::with(|setup| Setup { also_readable: vec![kept.clone()], ..setup });
     let outcome = bench.call_as("read", json!({"path": kept.join("a.result.txt")}), None).await;
-    assert!(outcome.text().contains("the whole result"), "{}", outcome.text());
+    assert!(outcome.rendered().contains("the whole result"), "{}", outcome.rendered());
     for name in ["../secret.txt", "link.txt"] {
         let outcome = bench.call("read", json!({"path": kept.join(name)})).await;
-        assert!(outcome.is_error && !outcome.text().contains(SECRET), "{}", outcome.text());
+        assert!(outcome.is_error && !outcome.rendered().contains(SECRET), "{}", outcome.rendered());
     }
     for (tool, arguments) in [
         ("write", json!({"path": kept.join("a.result.txt"), "content": "x"})),

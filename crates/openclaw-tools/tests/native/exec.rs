@@ -46,25 +46,25 @@ async fn hold(bench: &Bench) -> std::fs::File {
 async fn output_and_exit_code_are_told() {
     let bench = bench();
     let outcome = bench.call("exec", json!({"command": "echo out; pwd; echo err >&2"})).await;
-    let text = outcome.text();
+    let text = outcome.rendered();
     let here = std::fs::canonicalize(bench.path("")).unwrap();
     let expected = format!("\n---\n[stdout]\nout\n{}\n[stderr]\nerr\n<<<END", here.display());
     assert!(text.starts_with("This is output of a command.") && text.contains(&expected), "{text}");
-    assert!(!outcome.is_error && outcome.details.wrapped);
+    assert!(!outcome.is_error && outcome.details.untrusted);
     let outcome = bench.call("exec", json!({"command": "exit 3"})).await;
-    assert_eq!(outcome.text(), "The command ended with exit code 3.\nIt printed nothing.");
+    assert_eq!(outcome.rendered(), "The command ended with exit code 3.\nIt printed nothing.");
     assert!(outcome.is_error && outcome.details.failure.is_none());
     let outcome = bench.call("exec", json!({"command": "kill -9 $$"})).await;
-    assert!(outcome.text().starts_with("The command was ended by a signal."));
+    assert!(outcome.rendered().starts_with("The command was ended by a signal."));
     let outcome = bench.call("exec", json!({"command": "echo a\0b"})).await;
-    assert!(outcome.text().starts_with("The command cannot be started"), "{}", outcome.text());
+    assert!(outcome.rendered().starts_with("The command cannot be started"), "{}", outcome.rendered());
 }
 
 #[tokio::test]
 async fn the_environment_is_the_baseline_and_there_is_no_input() {
     let bench = bench();
     let outcome = bench.call("exec", json!({"command": "env; cat"})).await;
-    let text = outcome.text();
+    let text = outcome.rendered();
     assert!(text.contains("PATH=/usr/local/bin:/usr/bin:/bin"), "{text}");
     let inner = text.split_once("[stdout]\n").unwrap().1.split_once("\n<<<END").unwrap().0;
     for line in inner.lines() {
@@ -80,7 +80,7 @@ async fn a_flood_of_output_is_cut_in_the_middle() {
     let command =
         "echo first; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo last; echo e >&2";
     let outcome = bench.call("exec", json!({"command": command})).await;
-    let text = outcome.text();
+    let text = outcome.rendered();
     assert!(text.contains("[stdout]\nfirst\nxxx") && text.contains("xxx\nlast\n"), "{text}");
     assert!(text.contains("[stderr]\ne\n") && text.contains("left out"), "{text}");
     assert!(outcome.details.is_cut && outcome.content_chars() < 1_600);
@@ -94,7 +94,7 @@ async fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
     let command = "echo before; sh -c '(echo started; exec sleep 1000) > pipe & wait' & wait";
     let outcome = bench.call("exec", json!({"command": command, "timeout_ms": 10_000})).await;
     assert_eq!(outcome.details.failure, Some(Failure::TimedOut));
-    let text = outcome.text();
+    let text = outcome.rendered();
     assert!(text.starts_with("The command took longer than 10000 ms."), "{text}");
     assert!(text.contains("[stdout]\nbefore\n"), "{text}");
     drop(held);
@@ -118,7 +118,7 @@ async fn what_a_command_leaves_running_is_ended_with_it() {
     let held = hold(&bench).await;
     let command = "(echo started; exec sleep 1000) > pipe & echo done";
     let outcome = bench.call("exec", json!({"command": command})).await;
-    assert!(!outcome.is_error && outcome.text().contains("done"), "{}", outcome.text());
+    assert!(!outcome.is_error && outcome.rendered().contains("done"), "{}", outcome.rendered());
     drop(held);
     in_time(ended).await.unwrap();
 }
@@ -133,7 +133,7 @@ async fn dropping_the_call_ends_the_command() {
     let call = ToolCall { arguments: &arguments, who: "test", session: None, approval };
     let tool = bench.tools.find("exec").unwrap();
     tokio::select! {
-        outcome = tool.call(call) => panic!("{}", outcome.text()),
+        outcome = tool.call(call) => panic!("{}", outcome.rendered()),
         started = in_time(started) => started.unwrap(),
     }
     in_time(ended).await.unwrap();

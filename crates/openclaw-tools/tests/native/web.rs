@@ -112,8 +112,8 @@ async fn fetch(bench: &Bench, url: &str) -> ToolOutcome {
 }
 
 fn assert_refused(outcome: &ToolOutcome, failure: Failure, words: &str) {
-    assert_eq!(outcome.details.failure, Some(failure), "{}", outcome.text());
-    assert!(outcome.text().contains(words), "{}", outcome.text());
+    assert_eq!(outcome.details.failure, Some(failure), "{}", outcome.rendered());
+    assert!(outcome.rendered().contains(words), "{}", outcome.rendered());
     assert!(outcome.is_error && !outcome.details.untrusted);
 }
 
@@ -121,11 +121,11 @@ fn assert_refused(outcome: &ToolOutcome, failure: Failure, words: &str) {
 async fn a_page_is_made_readable_and_harmless() {
     let (site, bench) = (Site::start().await, bench(&["127.0.0.1"]));
     let outcome = fetch(&bench, &site.url("/once")).await;
-    let text = outcome.text();
+    let text = outcome.rendered();
     assert!(text.starts_with("This is content fetched from the web."), "{text}");
     assert!(text.contains(&format!("URL: {}\n---\n", site.url("/page"))), "{text}");
     assert!(text.contains("T\n\nHello [removed token] there (/x)\n<<<END"), "{text}");
-    assert!(!outcome.is_error && outcome.details.wrapped);
+    assert!(!outcome.is_error && outcome.details.untrusted);
     assert_eq!(outcome.details.findings.defused(), 1);
 }
 
@@ -142,20 +142,20 @@ async fn other_kinds_are_shown_or_described() {
         ("/empty", "The answer is empty."),
     ] {
         let outcome = fetch(&bench, &site.url(path)).await;
-        assert!(!outcome.is_error && outcome.text().contains(words), "{}", outcome.text());
+        assert!(!outcome.is_error && outcome.rendered().contains(words), "{}", outcome.rendered());
     }
     let outcome = fetch(&bench, &site.url("/picture")).await;
     let Some(Content::Image { mime_type, .. }) = outcome.content.last() else { panic!() };
     assert_eq!(mime_type, "image/gif");
     let outcome = fetch(&bench, &site.url("/missing")).await;
-    assert!(outcome.is_error && outcome.text().starts_with("The server answered with status 404."));
-    assert!(outcome.text().contains("\ngone\n"));
+    assert!(outcome.is_error && outcome.rendered().starts_with("The server answered with status 404."));
+    assert!(outcome.rendered().contains("\ngone\n"));
 }
 
 #[tokio::test]
 async fn nothing_is_sent_that_says_who_we_are() {
     let (site, bench) = (Site::start().await, bench(&["127.0.0.1"]));
-    let text = fetch(&bench, &site.url("/headers")).await.text().to_ascii_lowercase();
+    let text = fetch(&bench, &site.url("/headers")).await.rendered().to_ascii_lowercase();
     assert!(text.contains("accept-encoding: identity"), "{text}");
     for header in ["cookie:", "authorization:", "referer:"] {
         assert!(!text.contains(header), "{text}");
@@ -175,7 +175,7 @@ async fn this_machine_cannot_be_reached_unless_that_is_configured() {
     }
     let open = bench(&["localhost"]);
     let outcome = fetch(&open, &format!("http://localhost:{port}/json")).await;
-    assert!(!outcome.is_error, "{}", outcome.text());
+    assert!(!outcome.is_error, "{}", outcome.rendered());
     let outcome = fetch(&open, &site.url("/json")).await;
     assert_refused(&outcome, Failure::Denied, "only https addresses are allowed");
 }
@@ -229,11 +229,11 @@ async fn every_redirect_is_checked() {
 async fn a_body_without_end_is_cut_and_a_silent_server_is_left() {
     let (site, bench) = (Site::start().await, bench(&["127.0.0.1"]));
     let outcome = fetch(&bench, &site.url("/endless")).await;
-    assert!(!outcome.is_error && outcome.details.is_cut, "{}", outcome.text());
-    assert!(outcome.text().ends_with("only its first 50000 characters are shown."));
+    assert!(!outcome.is_error && outcome.details.is_cut, "{}", outcome.rendered());
+    assert!(outcome.rendered().ends_with("only its first 50000 characters are shown."));
     let asked = json!({"url": site.url("/endless"), "max_chars": 10});
     let outcome = bench.call_as("web_fetch", asked, None).await;
-    assert!(outcome.text().contains("\nxxxxxxxxxx\n<<<END"));
+    assert!(outcome.rendered().contains("\nxxxxxxxxxx\n<<<END"));
     let timeout = Duration::from_millis(300);
     let hasty = bench_with(&["127.0.0.1"], |web| WebSettings { timeout, ..web });
     let outcome = fetch(&hasty, &site.url("/silent")).await;

@@ -151,7 +151,7 @@ fn show(reply: Reply, out: &Output, err: &Output, max_chars: usize) -> Reply {
     let mut text = String::new();
     let mut is_cut = out.push_to(&mut text, "stdout", room_for_out);
     is_cut |= err.push_to(&mut text, "stderr", room_for_err);
-    let reply = reply.show(text.trim_end(), &Source::Command);
+    let reply = reply.show(text.trim_end(), Source::Command);
     if !is_cut {
         return reply;
     }

@@ -36,7 +36,7 @@ pub(in super::super) fn list(workspace: &Workspace, asked: &Arguments, max_chars
     if entries == 0 && !is_cut {
         return Reply::default().say(format!("The folder {} is empty.", named(path)));
     }
-    let reply = Reply::default().show(text.trim_end(), &Source::File { path });
+    let reply = Reply::default().show(text.trim_end(), Source::file(path));
     if !is_cut {
         return reply;
     }

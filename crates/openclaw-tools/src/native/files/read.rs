@@ -63,7 +63,7 @@ fn show(file: File, size: u64, asked: &Arguments, max_chars: usize) -> io::Resul
     let part = part(&mut file, asked.limit.unwrap_or(LINES), max_chars)?;
     let next = first + part.lines;
     let left = size.saturating_sub(skipped + part.bytes);
-    let reply = Reply::default().show(&part.text, &Source::File { path: &asked.path });
+    let reply = Reply::default().show(part.text, Source::file(asked.path.as_str()));
     if part.is_line_cut {
         let words =
             format!("Line {first} is too long to be shown whole. {left} more bytes follow.");

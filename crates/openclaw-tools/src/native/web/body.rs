@@ -65,7 +65,7 @@ impl Body {
             return reply.say("The page holds no text.");
         }
         let (shown, is_cut) = beginning(&text, max_chars);
-        let reply = reply.show(shown, &Source::WebFetch { url });
+        let reply = reply.show(shown, Source::web_fetch(url));
         if is_cut {
             let chars = shown.chars().count();
             return reply.cut().say(format!(

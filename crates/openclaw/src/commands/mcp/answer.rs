@@ -1,8 +1,5 @@
 //! What a server answers, for people and programs: text on stdout, everything about it on stderr.
 
-use std::borrow::Cow;
-
-use openclaw_mcp::results::stands_for;
 use openclaw_protocol::mcp::{Details, Failure, Outcome, Part};
 use serde::Serialize;
 
@@ -73,34 +70,16 @@ fn texts(outcome: &Outcome) -> Vec<&str> {
 
 /// Texts from outside are the result; our own words are about it.
 fn show_parts(outcome: &Outcome, output: &mut Output) {
+    let has_blobs = outcome.content.iter().any(|part| matches!(part, Part::Blob { .. }));
     for part in &outcome.content {
         match part {
-            Part::Text { text, untrusted: true } => {
-                if let Some(text) = theirs(text, outcome) {
-                    output.outside(&text);
-                }
-            }
-            Part::Text { text, untrusted: false } => output.note(text),
+            // What it stands for is told of by itself.
+            Part::Text { placeholder: true, .. } if has_blobs => {}
+            Part::Text { text, untrusted: true, .. } => output.outside(text),
+            Part::Text { text, untrusted: false, .. } => output.note(text),
             Part::Image { .. } | Part::Audio { .. } | Part::Blob { .. } => {}
         }
     }
-}
-
-/// A text without our words for what is beside it; none if there is nothing else.
-fn theirs<'a>(text: &'a str, outcome: &Outcome) -> Option<Cow<'a, str>> {
-    let mut blobs: Vec<Binary<'_>> = binaries(outcome).filter(|it| it.is_blob).collect();
-    if blobs.is_empty() {
-        return Some(Cow::Borrowed(text));
-    }
-    // Each has one line, so another that looks the same stays.
-    let is_theirs = |line: &&str| {
-        let ours = line
-            .starts_with('[')
-            .then(|| blobs.iter().position(|it| stands_for(line, it.uri, it.mime_type, it.data)));
-        ours.flatten().map(|at| blobs.remove(at)).is_none()
-    };
-    let lines: Vec<&str> = text.split('\n').filter(is_theirs).collect();
-    (!lines.is_empty()).then(|| Cow::Owned(lines.join("\n")))
 }
 
 fn tell_failure(outcome: &Outcome, what: &str, output: &mut Output) {
@@ -149,8 +128,6 @@ fn tell_details(details: &Details, output: &mut Output) {
 
 /// Something in an answer that is no text.
 struct Binary<'a> {
-    /// Whether a model gets only words for it.
-    is_blob: bool,
     uri: Option<&'a str>,
     mime_type: &'a str,
     /// In base64.
@@ -160,14 +137,14 @@ struct Binary<'a> {
 /// Pictures and sounds first, in their order, then what no model takes.
 fn binaries(outcome: &Outcome) -> impl Iterator<Item = Binary<'_>> {
     outcome.content.iter().filter_map(|part| {
-        let (is_blob, uri, mime_type, data) = match part {
+        let (uri, mime_type, data) = match part {
             Part::Text { .. } => return None,
             Part::Image { mime_type, data, .. } | Part::Audio { mime_type, data, .. } => {
-                (false, None, mime_type, data)
+                (None, mime_type, data)
             }
-            Part::Blob { uri, mime_type, data, .. } => (true, uri.as_deref(), mime_type, data),
+            Part::Blob { uri, mime_type, data, .. } => (uri.as_deref(), mime_type, data),
         };
-        Some(Binary { is_blob, uri, mime_type, data: data.as_deref().unwrap_or_default() })
+        Some(Binary { uri, mime_type, data: data.as_deref().unwrap_or_default() })
     })
 }
 
@@ -226,7 +203,7 @@ fn stem(details: &Details) -> String {
 /// All text from outside.
 fn text_of(outcome: &Outcome) -> String {
     let texts = outcome.content.iter().filter_map(|part| match part {
-        Part::Text { text, untrusted: true } => Some(text.as_str()),
+        Part::Text { text, untrusted: true, .. } => Some(text.as_str()),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")

@@ -2,12 +2,10 @@
 
 use std::fmt::Write as _;
 
-use openclaw_content::{Untrusted, clean_line, unwrap};
+use openclaw_content::{Untrusted, clean_line};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The end of a text from outside, as models see it.
-const END: &str = "<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"";
 /// How much of a name, of one argument, of all of them, and of a result on one line is shown.
 const NAME_CHARS: usize = 80;
 const ARGUMENT_CHARS: usize = 40;
@@ -29,7 +27,7 @@ pub(crate) struct Call {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) args: Option<Value>,
     pub(crate) is_error: bool,
-    /// What came back, as the model sees it.
+    /// What came back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,9 +56,9 @@ impl Call {
         format!("{}({args})", clean_line(Untrusted::new(&self.name), NAME_CHARS))
     }
 
-    /// What came back, without what is meant for models.
-    pub(crate) fn result(&self) -> String {
-        bare(self.text.as_deref().unwrap_or_default())
+    /// What came back.
+    pub(crate) fn result(&self) -> &str {
+        self.text.as_deref().unwrap_or_default()
     }
 
     /// `1.2 ms`, `340 ms`, `2.5 s`; none if it never ran.
@@ -109,20 +107,6 @@ fn glimpse(args: &Value) -> String {
     shown
 }
 
-/// A text without the boundaries around what comes from outside.
-fn bare(text: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(END) {
-        let Some(length) = rest.get(at..).and_then(|end| end.find(">>>")) else { break };
-        let (part, after) = rest.split_at(at + length + ">>>".len());
-        shown.push_str(unwrap(part.trim_start()).map_or(part, |inner| inner.expose()));
-        rest = after;
-    }
-    shown.push_str(rest);
-    shown
-}
-
 /// A result in short: one line beside the call, or a few below it, and how many are left out.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
@@ -150,7 +134,6 @@ pub(crate) fn cut_result(text: &str) -> Shown {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_content::{Source, wrap};
     use serde_json::json;
 
     use super::*;
@@ -165,18 +148,6 @@ mod tests {
         let long =
             glimpse(&json!({ "a": "x".repeat(90), "b": "y".repeat(90), "c": "z".repeat(90) }));
         assert!(long.chars().count() <= ARGUMENTS_CHARS + 4, "{long}");
-    }
-
-    #[test]
-    fn boundaries_are_for_models_and_not_for_people() {
-        let wrapped = |text| {
-            let source = Source::McpTool { server: "demo", tool: "echo" };
-            wrap(Untrusted::new(text), &source).map(|it| it.as_str().to_owned()).unwrap_or_default()
-        };
-        assert_eq!(bare(&wrapped("five")), "five");
-        let two = format!("{}\nand {}", wrapped("one"), "two");
-        assert_eq!(bare(&two), "one\nand two");
-        assert_eq!(bare("plain"), "plain");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Messages as they are stored and sent: `{role, content: [{type, …}]}`.
 
-use openclaw_content::{Untrusted, unwrap};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -62,15 +61,6 @@ impl Message {
         Some(Self { role: raw.role, parts, tool: raw.tool, is_error: raw.is_error })
     }
 
-    /// The same without the boundaries that are there for models.
-    fn inner_text(&self) -> String {
-        let texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(unwrap(text).map_or(text.as_str(), Untrusted::expose)),
-            _ => None,
-        });
-        texts.collect::<Vec<_>>().join("\n")
-    }
-
     /// All that is said in it.
     pub(crate) fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
@@ -99,7 +89,7 @@ impl Part {
             "toolResult" | "tool_result" => {
                 let said = value.get("content").map(|content| {
                     let message = serde_json::json!({ "content": content });
-                    Message::of(&message).unwrap_or_default().inner_text()
+                    Message::of(&message).unwrap_or_default().text()
                 });
                 Self::Result {
                     name: text("name").or_else(|| text("toolName")),
@@ -134,7 +124,6 @@ fn parsed(args: Value) -> Value {
 #[cfg(test)]
 #[allow(clippy::panic, reason = "these are tests")]
 mod tests {
-    use openclaw_content::{Source, Wrapped, wrap};
     use serde_json::json;
 
     use super::*;
@@ -161,12 +150,10 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_read_without_its_boundaries_whatever_stands_before_them() {
-        let source = Source::Other { name: "tool descriptions" };
-        let wrapped = wrap(Untrusted::new("[]"), &source).map(Wrapped::into_string);
+    fn the_texts_of_a_result_are_one() {
         let result = json!({ "type": "toolResult", "name": "tool_search", "content": [
             { "type": "text", "text": "These tools can be called now:" },
-            { "type": "text", "text": wrapped.unwrap_or_default() },
+            { "type": "text", "text": "[]", "untrusted": true, "source": { "kind": "other" } },
         ]});
         let Part::Result { text, .. } = Part::of(&result) else { panic!("no result") };
         assert_eq!(text, "These tools can be called now:\n[]");

@@ -128,7 +128,7 @@ async fn a_turn_is_heard_from_its_first_word_to_its_end() {
     assert!(matches!(turn.next().await, Step::Text(text) if text == "I add. "));
     assert!(matches!(turn.next().await, Step::Called(call) if call.asked() == "add(a=2)"));
     let Step::Returned(call) = turn.next().await else { panic!("the call has ended") };
-    assert_eq!((call.asked().as_str(), call.result().as_str()), ("add(a=2)", "5"));
+    assert_eq!((call.asked().as_str(), call.result()), ("add(a=2)", "5"));
     let answer = answer(&mut turn).await;
     assert_eq!((answer.ending, answer.text.as_str()), (Ending::Done, "It is 5."));
     assert_eq!(answer.calls.len(), 1);

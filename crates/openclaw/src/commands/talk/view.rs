@@ -32,7 +32,7 @@ impl Painter {
     fn with_head(call: &Call, head: &str) -> Vec<String> {
         let took = call.took().map(|took| format!(" {FAINT}· {took}{FAINT:#}"));
         let took = took.unwrap_or_default();
-        let Shown { beside, below, left_out } = cut_result(&call.result());
+        let Shown { beside, below, left_out } = cut_result(call.result());
         let style = if call.is_error { BAD } else { FAINT };
         let mark = if call.is_error { "✗" } else { "⚙" };
         let beside = match (beside, call.is_error, call.failure.as_deref()) {
