@@ -233,7 +233,8 @@ fn lines(message: &Message) -> Vec<Text> {
             vec![Text::ours(format!("AGENT: {text}{}", calls.collect::<String>()))]
         }
         Message::Tool { results } => {
-            let labelled = results.iter().map(|it| labelled(&format!("RESULT of {}:", it.name), &it.parts));
+            let labelled =
+                results.iter().map(|it| labelled(&format!("RESULT of {}:", it.name), &it.parts));
             labelled.flatten().collect()
         }
     }

@@ -34,4 +34,3 @@ pub use source::Source;
 pub use stored::{StoredText, Unlabelled};
 pub use text::{Origin, Outside, Text, render};
 pub use untrusted::Untrusted;
-

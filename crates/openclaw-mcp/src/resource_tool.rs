@@ -114,12 +114,8 @@ impl AgentTools {
         else {
             return ToolOutcome::failure("The list cannot be shown: there are no random numbers.");
         };
-        let details = Details {
-            untrusted: true,
-            source: Some("mcp_server"),
-            findings,
-            ..Details::default()
-        };
+        let details =
+            Details { untrusted: true, source: Some("mcp_server"), findings, ..Details::default() };
         let mut content = vec![Content::Text(text)];
         if all.len() > MAX_LISTED {
             let rest = all.len() - MAX_LISTED;

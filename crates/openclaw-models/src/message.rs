@@ -178,7 +178,8 @@ mod tests {
     fn the_stored_form_stays_as_it_is() {
         let source = Source::mcp_tool("calc", "add");
         let outside = Text::outside(Untrusted::new("no".to_owned()), source).unwrap();
-        let boundary = serde_json::to_value(&outside).unwrap()["origin"]["outside"]["boundary"].clone();
+        let boundary =
+            serde_json::to_value(&outside).unwrap()["origin"]["outside"]["boundary"].clone();
         let conversation = vec![
             Message::User {
                 parts: vec![

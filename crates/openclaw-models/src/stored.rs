@@ -54,9 +54,10 @@ impl From<StoredMessage> for Message {
                 Self::Assistant { text, reasoning, tool_uses, parts }
             }
             StoredMessage::Tool { results } => {
-                let settled = results.into_iter().map(|StoredResult { id, name, parts, is_error }| {
-                    ToolResult { id, name, parts: settle(parts, Unlabelled::Ours), is_error }
-                });
+                let settled =
+                    results.into_iter().map(|StoredResult { id, name, parts, is_error }| {
+                        ToolResult { id, name, parts: settle(parts, Unlabelled::Ours), is_error }
+                    });
                 Self::Tool { results: settled.collect() }
             }
         }

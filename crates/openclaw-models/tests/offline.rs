@@ -120,7 +120,8 @@ async fn results_are_told_as_what_tools_say() {
 
 #[tokio::test]
 async fn a_long_result_is_told_in_part() {
-    let answer = after("list files", vec![result("list", outside(&"ä".repeat(5_000)), false)]).await;
+    let answer =
+        after("list files", vec![result("list", outside(&"ä".repeat(5_000)), false)]).await;
     assert!(answer.text.ends_with("ä… (4000 more characters)"), "{}", answer.text);
 }
 

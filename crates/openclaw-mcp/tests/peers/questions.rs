@@ -59,7 +59,8 @@ async fn until_listed(is_listed: impl Fn() -> bool) {
 async fn until_given(tools: &AgentTools, given: &str) -> String {
     within(async {
         loop {
-            let said = call(tools, "mcp_files_list_allowed_directories", json!({})).await.rendered();
+            let said =
+                call(tools, "mcp_files_list_allowed_directories", json!({})).await.rendered();
             if said.contains(given) {
                 return said;
             }

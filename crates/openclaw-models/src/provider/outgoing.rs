@@ -114,10 +114,12 @@ fn native_result(result: &ToolResult) -> ContentPart {
             }));
             continue;
         }
-        content.extend(perceive(ApiKind::Anthropic, run).into_iter().filter_map(|part| match part {
-            ContentPart::Text(text) => Some(json!({ "type": "text", "text": text })),
-            _ => None,
-        }));
+        content.extend(perceive(ApiKind::Anthropic, run).into_iter().filter_map(
+            |part| match part {
+                ContentPart::Text(text) => Some(json!({ "type": "text", "text": text })),
+                _ => None,
+            },
+        ));
     }
     let mut data = json!({ "type": "tool_result", "tool_use_id": result.id });
     if !content.is_empty() {

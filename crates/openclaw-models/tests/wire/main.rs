@@ -8,6 +8,7 @@ mod failures;
 mod gemini;
 mod ollama;
 mod openai;
+mod provenance;
 mod responses;
 mod server;
 

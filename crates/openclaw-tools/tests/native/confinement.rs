@@ -90,7 +90,9 @@ async fn no_link_leads_out() {
         assert_shut(&bench, path).await;
     }
     let outcome = bench.call("list", json!({"depth": 5})).await;
-    assert!(outcome.rendered().contains("dir (a link)") && !outcome.rendered().contains("secret.txt"));
+    assert!(
+        outcome.rendered().contains("dir (a link)") && !outcome.rendered().contains("secret.txt")
+    );
 }
 
 #[tokio::test]

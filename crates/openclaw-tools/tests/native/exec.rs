@@ -57,7 +57,11 @@ async fn output_and_exit_code_are_told() {
     let outcome = bench.call("exec", json!({"command": "kill -9 $$"})).await;
     assert!(outcome.rendered().starts_with("The command was ended by a signal."));
     let outcome = bench.call("exec", json!({"command": "echo a\0b"})).await;
-    assert!(outcome.rendered().starts_with("The command cannot be started"), "{}", outcome.rendered());
+    assert!(
+        outcome.rendered().starts_with("The command cannot be started"),
+        "{}",
+        outcome.rendered()
+    );
 }
 
 #[tokio::test]

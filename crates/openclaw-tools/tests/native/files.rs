@@ -64,7 +64,9 @@ async fn a_part_has_as_many_lines_as_asked() {
     bench.write("a.txt", "1\n2\n3\n4\n");
     let outcome = bench.call("read", json!({"path": "a.txt", "offset": 2, "limit": 2})).await;
     assert!(outcome.rendered().contains("\n---\n2\n3\n"), "{}", outcome.rendered());
-    assert!(outcome.rendered().ends_with("lines 2 to 3. 2 more bytes follow: go on with offset 4."));
+    assert!(
+        outcome.rendered().ends_with("lines 2 to 3. 2 more bytes follow: go on with offset 4.")
+    );
 }
 
 #[tokio::test]
@@ -97,7 +99,11 @@ async fn a_folder_is_listed_as_deep_as_asked() {
     bench.write("src/main.rs", "");
     bench.write("src/inner/deep.rs", "");
     let outcome = bench.call_as("list", json!({}), None).await;
-    assert!(outcome.rendered().contains("\n---\nb.txt (2 bytes)\nsrc/\n<<<"), "{}", outcome.rendered());
+    assert!(
+        outcome.rendered().contains("\n---\nb.txt (2 bytes)\nsrc/\n<<<"),
+        "{}",
+        outcome.rendered()
+    );
     let outcome = bench.call("list", json!({"path": "src", "depth": 2})).await;
     let expected = "\n---\ninner/\ninner/deep.rs (0 bytes)\nmain.rs (0 bytes)\n<<<";
     assert!(outcome.rendered().contains(expected), "{}", outcome.rendered());
@@ -165,7 +171,11 @@ async fn an_edit_needs_exactly_one_place_or_the_word_that_all_are_meant() {
         (edit("one", "one", false), "`old` and `new` are the same."),
     ] {
         let outcome = bench.call("edit", arguments).await;
-        assert!(outcome.is_error && outcome.rendered().starts_with(words), "{}", outcome.rendered());
+        assert!(
+            outcome.is_error && outcome.rendered().starts_with(words),
+            "{}",
+            outcome.rendered()
+        );
     }
     assert_eq!(bench.text("a.txt"), "one two two aaa");
     let outcome = bench.call("edit", edit("one", "1", false)).await;

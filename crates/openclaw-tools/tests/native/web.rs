@@ -148,7 +148,9 @@ async fn other_kinds_are_shown_or_described() {
     let Some(Content::Image { mime_type, .. }) = outcome.content.last() else { panic!() };
     assert_eq!(mime_type, "image/gif");
     let outcome = fetch(&bench, &site.url("/missing")).await;
-    assert!(outcome.is_error && outcome.rendered().starts_with("The server answered with status 404."));
+    assert!(
+        outcome.is_error && outcome.rendered().starts_with("The server answered with status 404.")
+    );
     assert!(outcome.rendered().contains("\ngone\n"));
 }
 
