@@ -5,17 +5,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::TryFutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_protocol::connect::caps;
-use openclaw_protocol::{ErrorShape, Event, EventReceiver, EventSender, Scope, Surface};
+use openclaw_protocol::{
+    AskError, ErrorShape, Event, EventReceiver, EventSender, Request, Response, Scope, Surface,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::gateway::Gateway;
-use crate::methods;
-use crate::socket::Caller;
+use crate::methods::{self, Asked};
+use crate::socket::{Caller, Endpoint};
 
 /// How many events wait for a caller that is slow. What is lost is told.
 const EVENTS: usize = 512;
@@ -208,6 +211,10 @@ impl CallerSurface {
         let caller = gateway.callers.add(who);
         Self { gateway, caller }
     }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked { gateway: &self.gateway, caller: &self.caller }
+    }
 }
 
 impl Drop for CallerSurface {
@@ -218,12 +225,23 @@ impl Drop for CallerSurface {
 }
 
 impl Surface for CallerSurface {
+    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, AskError>> {
+        let answer = methods::answer(self.asked(), request);
+        Box::pin(answer.map_err(AskError::Refused))
+    }
+
+    fn events(&self) -> EventReceiver {
+        self.caller.events.listen()
+    }
+}
+
+impl Endpoint for CallerSurface {
     fn request<'a>(
         &'a self,
         method: &'a str,
         params: Option<Box<RawValue>>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        Box::pin(methods::answer(&self.gateway, &self.caller, method, params))
+        Box::pin(methods::answer_json(self.asked(), method, params))
     }
 
     fn events(&self) -> EventReceiver {

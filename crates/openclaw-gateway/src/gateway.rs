@@ -27,7 +27,7 @@ use crate::lent::Lent;
 use crate::questions::Questions;
 use crate::runs::Runs;
 use crate::setup::{Setup, StartError};
-use crate::socket::{Caller, Desk, Greeting};
+use crate::socket::{Caller, Desk, Endpoint, Greeting};
 
 /// Configuration, servers, agents and sessions, behind the methods of the protocol.
 pub struct Gateway {
@@ -208,11 +208,11 @@ impl Gateway {
 }
 
 impl Desk for Arc<Gateway> {
-    fn open(&self, caller: Caller) -> Result<Arc<dyn Surface>, ErrorShape> {
+    fn open(&self, caller: Caller) -> Result<Arc<dyn Endpoint>, ErrorShape> {
         if self.ending.is_cancelled() {
             return Err(ErrorShape::unavailable("the gateway is stopping"));
         }
-        Ok(self.caller(caller))
+        Ok(Arc::new(CallerSurface::new(Arc::clone(self), caller)))
     }
 
     fn hello(&self, _: &Caller) -> Greeting {

@@ -132,3 +132,22 @@ pub enum ResolvedReason {
     /// The run ended, or nobody who was asked is there any more.
     Cancelled,
 }
+
+/// Parameters that are not looked at: of `question.list` and `plugin.approval.list`, whose lists are empty
+/// here.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct AnyParams {}
+
+impl<'de> Deserialize<'de> for AnyParams {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self {})
+    }
+}
+
+/// What `question.list` answers.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionsResult {
+    /// What waits for an answer.
+    pub questions: Vec<Box<RawValue>>,
+}

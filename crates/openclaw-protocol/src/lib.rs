@@ -26,7 +26,7 @@ pub mod tools;
 
 pub use error::{ErrorCode, ErrorShape, detail};
 pub use event::{Event, EventReceiver, EventSender, Heard, Shutdown, Tick, names};
-pub use method::{Method, Scope};
+pub use method::{Method, Request, Response, Rpc, Scope, rpc};
 pub use surface::{AskError, Surface, ask, params_of};
 pub use token::SecretToken;
 

@@ -1,12 +1,34 @@
-//! The methods that we know, and what a caller needs for them.
+//! The methods that we know: what each takes, what it answers, and what a caller needs for it.
 
 use std::fmt;
 
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::error::ErrorShape;
+use crate::surface::params_of;
+use crate::{agents, approvals, chat, config, connect, health, mcp, sessions, tools};
+
+/// A method with the types of its parameters and its result. [`rpc`] has one type for each.
+pub trait Rpc: fmt::Debug + Send + Sync + 'static {
+    /// Which method.
+    const METHOD: Method;
+    /// What it takes.
+    type Params: Send;
+    /// What it answers.
+    type Result: Send;
+
+    /// A request of this method.
+    fn request(params: Self::Params) -> Request;
+
+    /// The result in a response; none if it is a response to another method.
+    fn result(response: Response) -> Option<Self::Result>;
+}
+
+/// Makes, from the one table below: [`Method`], a type of [`rpc`] per method, [`Request`], [`Response`].
 macro_rules! methods {
-    ($($variant:ident $name:literal $scope:ident,)*) => {
+    ($($variant:ident $name:literal $scope:ident ($params:ty) -> $result:ty,)*) => {
         /// A method.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
         pub enum Method {
             $(#[doc = concat!("`", $name, "`")] $variant,)*
         }
@@ -33,48 +55,144 @@ macro_rules! methods {
                 match self { $(Self::$variant => Scope::$scope,)* }
             }
         }
+
+        /// One type per method, for [`ask`](crate::ask).
+        pub mod rpc {
+            use super::*;
+
+            $(
+                #[doc = concat!("`", $name, "`")]
+                #[derive(Debug, Clone, Copy)]
+                pub struct $variant;
+
+                impl Rpc for $variant {
+                    const METHOD: Method = Method::$variant;
+                    type Params = $params;
+                    type Result = $result;
+
+                    fn request(params: $params) -> Request {
+                        Request::$variant(params)
+                    }
+
+                    fn result(response: Response) -> Option<$result> {
+                        match response {
+                            Response::$variant(result) => Some(result),
+                            _ => None,
+                        }
+                    }
+                }
+            )*
+        }
+
+        /// A method with its parameters.
+        #[derive(Debug, Clone)]
+        #[allow(clippy::large_enum_variant, reason = "there is one per request, and it is moved, not kept")]
+        pub enum Request {
+            $(#[doc = concat!("`", $name, "`")] $variant($params),)*
+        }
+
+        impl Request {
+            /// Which method.
+            #[must_use]
+            pub const fn method(&self) -> Method {
+                match self { $(Self::$variant(_) => Method::$variant,)* }
+            }
+
+            /// Reads the parameters of a method, strictly. What is left out counts as `{}`.
+            ///
+            /// # Errors
+            /// What to answer if they are not what the method takes.
+            pub fn read(method: Method, params: Option<&RawValue>) -> Result<Self, ErrorShape> {
+                match method {
+                    $(Method::$variant => params_of($name, params).map(Self::$variant),)*
+                }
+            }
+
+            /// The parameters as JSON.
+            ///
+            /// # Errors
+            /// If they cannot be written so.
+            pub fn params(&self) -> Result<Box<RawValue>, serde_json::Error> {
+                match self { $(Self::$variant(params) => to_raw_value(params),)* }
+            }
+        }
+
+        /// The result of a method.
+        #[derive(Debug, Clone)]
+        #[allow(clippy::large_enum_variant, reason = "there is one per request, and it is moved, not kept")]
+        pub enum Response {
+            $(#[doc = concat!("`", $name, "`")] $variant($result),)*
+        }
+
+        impl Response {
+            /// Of which method.
+            #[must_use]
+            pub const fn method(&self) -> Method {
+                match self { $(Self::$variant(_) => Method::$variant,)* }
+            }
+
+            /// Reads the result of a method.
+            ///
+            /// # Errors
+            /// If it has another shape.
+            pub fn read(method: Method, result: &RawValue) -> Result<Self, serde_json::Error> {
+                match method {
+                    $(Method::$variant => {
+                        serde_json::from_str(result.get()).map(Self::$variant)
+                    })*
+                }
+            }
+
+            /// The result as JSON.
+            ///
+            /// # Errors
+            /// If it cannot be written so.
+            pub fn result(&self) -> Result<Box<RawValue>, serde_json::Error> {
+                match self { $(Self::$variant(result) => to_raw_value(result),)* }
+            }
+        }
     };
 }
 
 methods! {
-    Connect "connect" Any,
-    Health "health" Read,
-    Status "status" Read,
-    AgentsList "agents.list" Read,
-    CommandsList "commands.list" Read,
-    SessionsList "sessions.list" Read,
-    SessionsDescribe "sessions.describe" Read,
-    SessionsSubscribe "sessions.subscribe" Read,
-    SessionsDelete "sessions.delete" Admin,
-    SessionsSetExtraTools "sessions.setExtraTools" Write,
-    ChatSend "chat.send" Write,
-    ChatAbort "chat.abort" Write,
-    ChatHistory "chat.history" Read,
-    ChatInject "chat.inject" Admin,
-    ToolsCatalog "tools.catalog" Read,
-    ToolsInvoke "tools.invoke" Write,
-    NodeInvokeResult "node.invoke.result" Node,
-    ApprovalsList "approvals.list" Approvals,
-    ApprovalsRespond "approvals.respond" Approvals,
-    QuestionList "question.list" Questions,
-    PluginApprovalList "plugin.approval.list" Approvals,
-    McpServers "mcp.servers" Read,
-    McpTools "mcp.tools" Read,
-    McpStatus "mcp.status" Read,
-    McpConnect "mcp.connect" Write,
-    McpDisconnect "mcp.disconnect" Write,
-    McpAuth "mcp.auth" Admin,
-    McpRefresh "mcp.refresh" Write,
-    McpReload "mcp.reload" Admin,
-    McpCall "mcp.call" Write,
-    McpResources "mcp.resources" Read,
-    McpRead "mcp.read" Write,
-    McpPrompts "mcp.prompts" Read,
-    McpPrompt "mcp.prompt" Write,
-    McpLogs "mcp.logs" Read,
-    McpElicitationRespond "mcp.elicitation.respond" Approvals,
-    ConfigGet "config.get" Read,
-    ConfigReload "config.reload" Admin,
+    Connect "connect" Any (connect::ConnectParams) -> connect::HelloOk,
+    Health "health" Read (health::HealthParams) -> health::Health,
+    Status "status" Read (health::StatusParams) -> health::StatusResult,
+    AgentsList "agents.list" Read (agents::ListParams) -> agents::ListResult,
+    CommandsList "commands.list" Read (agents::CommandsParams) -> agents::CommandsResult,
+    SessionsList "sessions.list" Read (sessions::ListParams) -> sessions::ListResult,
+    SessionsDescribe "sessions.describe" Read (sessions::DescribeParams) -> sessions::DescribeResult,
+    SessionsSubscribe "sessions.subscribe" Read (Option<sessions::ListParams>) -> sessions::SubscribeResult,
+    SessionsDelete "sessions.delete" Admin (sessions::DeleteParams) -> sessions::DeleteResult,
+    SessionsSetExtraTools "sessions.setExtraTools" Write (sessions::SetExtraToolsParams) -> sessions::SetExtraToolsResult,
+    ChatSend "chat.send" Write (chat::SendParams) -> chat::SendResult,
+    ChatAbort "chat.abort" Write (chat::AbortParams) -> chat::AbortResult,
+    ChatHistory "chat.history" Read (chat::HistoryParams) -> chat::HistoryResult,
+    ChatInject "chat.inject" Admin (chat::InjectParams) -> chat::InjectResult,
+    ToolsCatalog "tools.catalog" Read (tools::CatalogParams) -> tools::CatalogResult,
+    ToolsInvoke "tools.invoke" Write (tools::InvokeParams) -> tools::InvokeResult,
+    NodeInvokeResult "node.invoke.result" Node (tools::InvokeResultParams) -> tools::InvokeResultReceived,
+    ApprovalsList "approvals.list" Approvals (approvals::ListParams) -> approvals::ListResult,
+    ApprovalsRespond "approvals.respond" Approvals (approvals::RespondParams) -> approvals::RespondResult,
+    QuestionList "question.list" Questions (approvals::AnyParams) -> approvals::QuestionsResult,
+    PluginApprovalList "plugin.approval.list" Approvals (approvals::AnyParams) -> Vec<Box<RawValue>>,
+    McpServers "mcp.servers" Read (mcp::ServersParams) -> mcp::ServersResult,
+    McpTools "mcp.tools" Read (mcp::ListParams) -> mcp::ToolsResult,
+    McpStatus "mcp.status" Read (mcp::ServerParams) -> Box<RawValue>,
+    McpConnect "mcp.connect" Write (mcp::ConnectParams) -> mcp::ServerResult,
+    McpDisconnect "mcp.disconnect" Write (mcp::ServerParams) -> mcp::ServerResult,
+    McpAuth "mcp.auth" Admin (mcp::AuthParams) -> mcp::AuthResult,
+    McpRefresh "mcp.refresh" Write (mcp::RefreshParams) -> mcp::RefreshResult,
+    McpReload "mcp.reload" Admin (mcp::ServersParams) -> mcp::ReloadResult,
+    McpCall "mcp.call" Write (mcp::CallParams) -> mcp::Outcome,
+    McpResources "mcp.resources" Read (mcp::ListParams) -> mcp::ResourcesResult,
+    McpRead "mcp.read" Write (mcp::ReadParams) -> mcp::Outcome,
+    McpPrompts "mcp.prompts" Read (mcp::ListParams) -> mcp::PromptsResult,
+    McpPrompt "mcp.prompt" Write (mcp::PromptParams) -> mcp::Outcome,
+    McpLogs "mcp.logs" Read (mcp::LogsParams) -> mcp::LogsResult,
+    McpElicitationRespond "mcp.elicitation.respond" Approvals (mcp::elicitation::RespondParams) -> mcp::elicitation::RespondResult,
+    ConfigGet "config.get" Read (config::GetParams) -> config::GetResult,
+    ConfigReload "config.reload" Admin (config::ReloadParams) -> config::ReloadResult,
 }
 
 impl fmt::Display for Method {

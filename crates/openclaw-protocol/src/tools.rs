@@ -235,3 +235,11 @@ pub struct NodeError {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
+
+/// What `node.invoke.result` answers.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InvokeResultReceived {
+    /// True.
+    pub ok: bool,
+}

@@ -173,8 +173,10 @@ impl From<AskError> for CommandError {
     fn from(error: AskError) -> Self {
         match error {
             AskError::Refused(shape) => shape.into(),
-            AskError::Params { .. } | AskError::Answer { .. } => Self::failed(error.to_string())
-                .hint("run `openclaw gateway status`: the gateway may be of another version"),
+            AskError::Params { .. } | AskError::Answer { .. } | AskError::OtherMethod { .. } => {
+                Self::failed(error.to_string())
+                    .hint("run `openclaw gateway status`: the gateway may be of another version")
+            }
         }
     }
 }

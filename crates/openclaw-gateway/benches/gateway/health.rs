@@ -7,7 +7,6 @@ use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::routing::any;
 use futures_util::{SinkExt as _, StreamExt as _};
 use openclaw_gateway::state;
-use openclaw_protocol::Surface as _;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::WebSocketStream;

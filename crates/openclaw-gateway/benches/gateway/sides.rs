@@ -22,7 +22,7 @@ use openclaw_mcp::spill::{Spill, SpillLimits};
 use openclaw_protocol::Surface;
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, SendParams, SendResult};
 use openclaw_protocol::client::{Client, Options};
-use openclaw_protocol::{EventReceiver, Heard, Method, ask, names};
+use openclaw_protocol::{EventReceiver, Heard, ask, names, rpc};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
 use serde_json::json;
@@ -139,7 +139,7 @@ pub(crate) async fn chat(
         idempotency_key: run.clone(),
         ..SendParams::default()
     };
-    let sent: SendResult = ask(surface, Method::ChatSend, &params).await.unwrap();
+    let sent: SendResult = ask::<rpc::ChatSend>(surface, params).await.unwrap();
     assert_eq!(sent.run_id, run);
     let made = tokio::time::timeout(LONG, answered(events, &run)).await.unwrap();
     assert_eq!(made, CALLS, "calls of {run} that went well");

@@ -1,14 +1,15 @@
 //! Calls that wait for somebody's word.
 
+use openclaw_protocol::ErrorShape;
 use openclaw_protocol::approvals::{
     Decision, ListParams, ListResult, RespondParams, RespondResult,
 };
 use openclaw_sessions::SessionKey;
 
-use super::{Answered, Asked, give};
+use super::Asked;
 
-pub(super) fn list(asked: &Asked<'_>) -> Answered {
-    let ListParams { session_key, agent_id } = asked.params()?;
+pub(super) fn list(asked: &Asked<'_>, params: ListParams) -> Result<ListResult, ErrorShape> {
+    let ListParams { session_key, agent_id } = params;
     let session_key =
         session_key.map(|key| asked.session(&key, agent_id.as_deref())).transpose()?;
     let session_key = session_key.as_ref().map(SessionKey::as_str);
@@ -18,11 +19,14 @@ pub(super) fn list(asked: &Asked<'_>) -> Answered {
         (session_key.is_none() || it.session_key.as_deref() == session_key)
             && (agent_id.is_none() || it.agent_id == agent_id)
     });
-    give(&ListResult { approvals })
+    Ok(ListResult { approvals })
 }
 
-pub(super) fn respond(asked: &Asked<'_>) -> Answered {
-    let RespondParams { id, decision } = asked.params()?;
+pub(super) fn respond(
+    asked: &Asked<'_>,
+    params: RespondParams,
+) -> Result<RespondResult, ErrorShape> {
+    let RespondParams { id, decision } = params;
     let gateway = asked.gateway;
     // Before it is answered: then it is no longer open.
     let others = match decision {
@@ -34,5 +38,5 @@ pub(super) fn respond(asked: &Asked<'_>) -> Answered {
         // One that wants every call to be asked about is not offered this, and stays open.
         let _ = gateway.questions.decide(&other, decision);
     }
-    give(&RespondResult { ok: true, id, decision })
+    Ok(RespondResult { ok: true, id, decision })
 }

@@ -16,7 +16,7 @@ use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{EntryKind, NewEntry, SessionKey};
 
 use super::sessions::told;
-use super::{Answered, Asked, attachments, give};
+use super::{Asked, attachments};
 use crate::agents::InService;
 use crate::commands::{self, Message as Said};
 use crate::gateway::Gateway;
@@ -27,8 +27,7 @@ use crate::turns::{self, Wanted};
 /// The id of a run.
 const MAX_ID: usize = 256;
 
-pub(super) async fn send(asked: &Asked<'_>) -> Answered {
-    let params: SendParams = asked.params()?;
+pub(super) async fn send(asked: &Asked<'_>, params: SendParams) -> Result<SendResult, ErrorShape> {
     let gateway = asked.gateway;
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     let id = params.idempotency_key.as_str();
@@ -46,7 +45,7 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
     // Before anything is waited for: messages are taken in the order in which they come.
     let run = match Runs::begin(gateway, id, key.as_str()) {
         Begun::New(run) => run,
-        Begun::Known(status) => return give(&SendResult { run_id: id.to_owned(), status }),
+        Begun::Known(status) => return Ok(SendResult { run_id: id.to_owned(), status }),
         Begun::NotNow(words) => return Err(ErrorShape::unavailable(words)),
     };
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
@@ -83,7 +82,7 @@ pub(super) async fn send(asked: &Asked<'_>) -> Answered {
             turns::run(gateway, Wanted { run, key, agent: service, message, who, timeout }).await;
         }
     });
-    give(&answer)
+    Ok(answer)
 }
 
 /// What a message is, once a command in it was carried out, which may take long. None if that was given up
@@ -139,15 +138,16 @@ pub(super) async fn service(
     asked.agent(in_key)
 }
 
-pub(super) fn abort(asked: &Asked<'_>) -> Answered {
-    let params: AbortParams = asked.params()?;
+pub(super) fn abort(asked: &Asked<'_>, params: &AbortParams) -> Result<AbortResult, ErrorShape> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     let run_ids = asked.gateway.runs.cancel(key.as_str(), params.run_id.as_deref());
-    give(&AbortResult { ok: true, aborted: !run_ids.is_empty(), run_ids })
+    Ok(AbortResult { ok: true, aborted: !run_ids.is_empty(), run_ids })
 }
 
-pub(super) async fn inject(asked: &Asked<'_>) -> Answered {
-    let params: InjectParams = asked.params()?;
+pub(super) async fn inject(
+    asked: &Asked<'_>,
+    params: InjectParams,
+) -> Result<InjectResult, ErrorShape> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     if params.message.len() > MAX_MESSAGE {
         return Err(ErrorShape::invalid("the message is too long"));
@@ -166,5 +166,5 @@ pub(super) async fn inject(asked: &Asked<'_>) -> Answered {
     let added =
         store.append(&key, vec![NewEntry::new(EntryKind::Message, body)]).await.map_err(told)?;
     let message_id = added.first().map(ToString::to_string).unwrap_or_default();
-    give(&InjectResult { ok: true, message_id })
+    Ok(InjectResult { ok: true, message_id })
 }

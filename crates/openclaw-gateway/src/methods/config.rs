@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_protocol::config::{GetParams, GetResult, ReloadParams};
+use openclaw_protocol::config::{GetParams, GetResult, ReloadParams, ReloadResult};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use super::{Answered, Asked, give};
+use super::Asked;
 
-pub(super) fn get(asked: &Asked<'_>) -> Answered {
-    let GetParams {} = asked.params()?;
+pub(super) fn get(asked: &Asked<'_>, GetParams {}: GetParams) -> GetResult {
     let in_force = asked.gateway.in_force.load();
     let config = &in_force.config;
     // Settings as they may be shown: references instead of secrets.
@@ -29,17 +28,16 @@ pub(super) fn get(asked: &Asked<'_>) -> Answered {
         .collect();
     let shown = json!({ "settings": config.origins, "agents": agents });
     let file = config.file.as_deref().unwrap_or(&asked.gateway.config_file);
-    give(&GetResult {
+    GetResult {
         path: file.display().to_string(),
         exists: config.file.is_some(),
         valid: true,
         config: to_raw_value(&shown).unwrap_or_default(),
         hash: None,
         issues: Vec::new(),
-    })
+    }
 }
 
-pub(super) async fn reload(asked: &Asked<'_>) -> Answered {
-    let ReloadParams {} = asked.params()?;
-    give(&asked.gateway.reload().await)
+pub(super) async fn reload(asked: &Asked<'_>, ReloadParams {}: ReloadParams) -> ReloadResult {
+    asked.gateway.reload().await
 }

@@ -4,15 +4,17 @@ use openclaw_protocol::agents::{
     Agent, AgentModel, CommandsParams, CommandsResult, ListParams, ListResult, Scope,
 };
 use openclaw_protocol::health::{StatusParams, StatusResult};
-use openclaw_protocol::keys;
+use openclaw_protocol::{ErrorShape, keys};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use super::{Answered, Asked, give};
+use super::Asked;
 use crate::commands;
 
-pub(super) async fn status(asked: &Asked<'_>) -> Answered {
-    let StatusParams {} = asked.params()?;
+pub(super) async fn status(
+    asked: &Asked<'_>,
+    StatusParams {}: StatusParams,
+) -> Result<StatusResult, ErrorShape> {
     let gateway = asked.gateway;
     let in_force = gateway.in_force.load_full();
     let mut agents = Vec::new();
@@ -32,7 +34,7 @@ pub(super) async fn status(asked: &Asked<'_>) -> Answered {
     }
     let servers: Vec<_> = gateway.fleet.servers().iter().map(|server| server.status()).collect();
     let uptime = u64::try_from(gateway.started.elapsed().as_millis()).ok();
-    give(&StatusResult {
+    Ok(StatusResult {
         runtime_version: Some(gateway.version.clone()),
         pid: Some(std::process::id()),
         uptime_ms: uptime,
@@ -44,8 +46,10 @@ pub(super) async fn status(asked: &Asked<'_>) -> Answered {
     })
 }
 
-pub(super) async fn agents(asked: &Asked<'_>) -> Answered {
-    let ListParams {} = asked.params()?;
+pub(super) async fn agents(
+    asked: &Asked<'_>,
+    ListParams {}: ListParams,
+) -> Result<ListResult, ErrorShape> {
     let in_force = asked.gateway.in_force.load_full();
     let mut agents = Vec::new();
     for agent in &in_force.config.agents {
@@ -63,16 +67,13 @@ pub(super) async fn agents(asked: &Asked<'_>) -> Answered {
         });
     }
     let default_id = in_force.default_agent().to_owned();
-    give(&ListResult {
-        default_id,
-        main_key: keys::MAIN.to_owned(),
-        scope: Scope::PerSender,
-        agents,
-    })
+    Ok(ListResult { default_id, main_key: keys::MAIN.to_owned(), scope: Scope::PerSender, agents })
 }
 
-pub(super) fn commands(asked: &Asked<'_>) -> Answered {
-    let params: CommandsParams = asked.params()?;
+pub(super) fn commands(
+    asked: &Asked<'_>,
+    params: &CommandsParams,
+) -> Result<CommandsResult, ErrorShape> {
     let service = asked.agent(params.agent_id.as_deref())?;
-    give(&CommandsResult { commands: commands::list(asked.gateway, &service) })
+    Ok(CommandsResult { commands: commands::list(asked.gateway, &service) })
 }

@@ -11,8 +11,8 @@ use openclaw_sessions::{Entry, EntryKind, ReadFilter, SessionKey};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use super::Asked;
 use super::sessions::told;
-use super::{Answered, Asked, give};
 
 /// So many messages are read back unless asked otherwise.
 const USUAL: u64 = 200;
@@ -24,15 +24,17 @@ const WHOLE: usize = 20 * 1024 * 1024;
 /// How many entries are read at once at most: they may be large.
 const MOST_AT_ONCE: u64 = 64;
 
-pub(super) async fn history(asked: &Asked<'_>) -> Answered {
-    let params: HistoryParams = asked.params()?;
+pub(super) async fn history(
+    asked: &Asked<'_>,
+    params: HistoryParams,
+) -> Result<HistoryResult, ErrorShape> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     asked.caller.follow(key.as_str());
     let session = asked.gateway.store.get(&key).await.map_err(told)?;
     let all = session.map_or(0, |session| session.entries);
     let page = read(asked, &key, all, &params).await?;
     let next_offset = (page.begin > 0).then(|| all - page.begin);
-    give(&HistoryResult {
+    Ok(HistoryResult {
         session_key: key.to_string(),
         session_id: None,
         messages: page.messages,

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::server_log::ServerLog;
-use openclaw_mcp::status::ServerState;
+use openclaw_mcp::status::{ServerState, ServerStatus};
+use openclaw_protocol::ErrorShape;
 use openclaw_protocol::mcp::elicitation::{RespondParams, RespondResult};
 use openclaw_protocol::mcp::{
-    AuthParams, CallParams, ConnectParams, ListParams, LogsParams, LogsResult, PromptParams,
-    ReadParams, RefreshParams, ServerParams, ServerResult, ServersParams,
+    AuthParams, AuthResult, CallParams, ConnectParams, ListParams, LogsParams, LogsResult, Outcome,
+    PromptParams, PromptsResult, ReadParams, RefreshParams, RefreshResult, ReloadResult,
+    ResourcesResult, ServerParams, ServerResult, ServersParams, ServersResult, ToolsResult,
 };
-use openclaw_protocol::{ErrorShape, Method};
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Answered, Asked, give};
+use super::Asked;
 use crate::agents::InService;
 use crate::manage;
 use crate::mcp::{self, Gathered, Hand, Patience, ToolsWanted};
@@ -25,25 +26,9 @@ const MOST_LINES: usize = 10_000;
 /// How long a list waits for servers that are on their way.
 const LISTS_WAIT: Duration = Duration::from_secs(10);
 
-pub(super) async fn answer(asked: &Asked<'_>) -> Answered {
-    match asked.method {
-        Method::McpServers => servers(asked),
-        Method::McpTools => tools(asked).await,
-        Method::McpStatus => status(asked),
-        Method::McpConnect => connect(asked).await,
-        Method::McpDisconnect => disconnect(asked).await,
-        Method::McpAuth => auth(asked),
-        Method::McpRefresh => refresh(asked).await,
-        Method::McpReload => reload(asked).await,
-        Method::McpCall => call(asked).await,
-        Method::McpResources => resources(asked).await,
-        Method::McpRead => read(asked).await,
-        Method::McpPrompts => prompts(asked).await,
-        Method::McpPrompt => prompt(asked).await,
-        Method::McpLogs => logs(asked).await,
-        Method::McpElicitationRespond => respond(asked),
-        other => Err(ErrorShape::unknown_method(other.name())),
-    }
+/// A server's status, which the protocol passes on as the engine writes it.
+fn raw_status(status: &ServerStatus) -> Result<Box<RawValue>, ErrorShape> {
+    to_raw_value(status).map_err(|error| ErrorShape::unavailable(error.to_string()))
 }
 
 /// The agent that is meant, and its servers.
@@ -70,17 +55,20 @@ fn using(
     Ok(agent)
 }
 
-fn servers(asked: &Asked<'_>) -> Answered {
-    let ServersParams { agent_id } = asked.params()?;
+pub(super) fn servers(
+    asked: &Asked<'_>,
+    params: ServersParams,
+) -> Result<ServersResult, ErrorShape> {
+    let ServersParams { agent_id } = params;
     let (service, agent) = of(asked, agent_id.as_deref())?;
     let statuses = manage::statuses(asked.gateway, &service, &agent);
-    give(&mcp::servers_as(&agent, &statuses))
+    Ok(mcp::servers_as(&agent, &statuses))
 }
 
-fn status(asked: &Asked<'_>) -> Answered {
-    let ServerParams { agent_id, server } = asked.params()?;
+pub(super) fn status(asked: &Asked<'_>, params: ServerParams) -> Result<Box<RawValue>, ErrorShape> {
+    let ServerParams { agent_id, server } = params;
     let (service, _) = of(asked, agent_id.as_deref())?;
-    give(&manage::status(asked.gateway, &service, &server)?)
+    raw_status(&manage::status(asked.gateway, &service, &server)?)
 }
 
 /// The servers that a list is wanted of.
@@ -96,31 +84,38 @@ async fn gathered(
     Ok((agent, gathered))
 }
 
-async fn tools(asked: &Asked<'_>) -> Answered {
-    let params: ListParams = asked.params()?;
+pub(super) async fn tools(
+    asked: &Asked<'_>,
+    params: ListParams,
+) -> Result<ToolsResult, ErrorShape> {
     let wanted =
         ToolsWanted { schema: params.schema.unwrap_or(false), raw: params.raw.unwrap_or(false) };
     if let Some(name) = &params.tool {
         let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
         let tool = mcp::find(&agent, params.server.as_deref(), name).await?;
-        return give(&mcp::one_tool(&agent, &tool, wanted));
+        return Ok(mcp::one_tool(&agent, &tool, wanted));
     }
     let (agent, gathered) = gathered(asked, &params).await?;
-    give(&mcp::tools(&agent, &gathered, wanted))
+    Ok(mcp::tools(&agent, &gathered, wanted))
 }
 
-async fn resources(asked: &Asked<'_>) -> Answered {
-    let (_, gathered) = gathered(asked, &asked.params()?).await?;
-    give(&mcp::resources(&gathered))
+pub(super) async fn resources(
+    asked: &Asked<'_>,
+    params: ListParams,
+) -> Result<ResourcesResult, ErrorShape> {
+    let (_, gathered) = gathered(asked, &params).await?;
+    Ok(mcp::resources(&gathered))
 }
 
-async fn prompts(asked: &Asked<'_>) -> Answered {
-    let (_, gathered) = gathered(asked, &asked.params()?).await?;
-    give(&mcp::prompts(&gathered))
+pub(super) async fn prompts(
+    asked: &Asked<'_>,
+    params: ListParams,
+) -> Result<PromptsResult, ErrorShape> {
+    let (_, gathered) = gathered(asked, &params).await?;
+    Ok(mcp::prompts(&gathered))
 }
 
-async fn call(asked: &Asked<'_>) -> Answered {
-    let mut params: CallParams = asked.params()?;
+pub(super) async fn call(asked: &Asked<'_>, mut params: CallParams) -> Result<Outcome, ErrorShape> {
     if let Some(key) = &mut params.session_key {
         *key = asked.session(key, params.agent_id.as_deref())?.to_string();
     }
@@ -132,29 +127,32 @@ async fn call(asked: &Asked<'_>) -> Answered {
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
     let who = asked.caller.name();
     let hand = Hand { who: &who, decides: asked.caller.decides() };
-    give(&mcp::call(&agent, &params, hand).await?)
+    mcp::call(&agent, &params, hand).await.map_err(ErrorShape::from)
 }
 
-async fn read(asked: &Asked<'_>) -> Answered {
-    let params: ReadParams = asked.params()?;
+pub(super) async fn read(asked: &Asked<'_>, params: ReadParams) -> Result<Outcome, ErrorShape> {
     let agent = using(asked, params.agent_id.as_deref(), Some(&params.server))?;
-    give(&mcp::read(&agent, &params, &asked.caller.name()).await?)
+    mcp::read(&agent, &params, &asked.caller.name()).await.map_err(ErrorShape::from)
 }
 
-async fn prompt(asked: &Asked<'_>) -> Answered {
-    let params: PromptParams = asked.params()?;
+pub(super) async fn prompt(asked: &Asked<'_>, params: PromptParams) -> Result<Outcome, ErrorShape> {
     let agent = using(asked, params.agent_id.as_deref(), Some(&params.server))?;
-    give(&mcp::prompt(&agent, &params, &asked.caller.name()).await?)
+    mcp::prompt(&agent, &params, &asked.caller.name()).await.map_err(ErrorShape::from)
 }
 
-fn respond(asked: &Asked<'_>) -> Answered {
-    let params: RespondParams = asked.params()?;
+pub(super) fn respond(
+    asked: &Asked<'_>,
+    params: RespondParams,
+) -> Result<RespondResult, ErrorShape> {
     asked.gateway.elicitations.respond(&params)?;
-    give(&RespondResult { ok: true, id: params.id, action: params.action })
+    Ok(RespondResult { ok: true, id: params.id, action: params.action })
 }
 
-async fn connect(asked: &Asked<'_>) -> Answered {
-    let ConnectParams { agent_id, url, server } = asked.params()?;
+pub(super) async fn connect(
+    asked: &Asked<'_>,
+    params: ConnectParams,
+) -> Result<ServerResult, ErrorShape> {
+    let ConnectParams { agent_id, url, server } = params;
     let (service, _) = of(asked, agent_id.as_deref())?;
     let status = match (url, server) {
         (Some(url), name) => asked.gateway.connect(&service, &url, name.as_deref()).await?,
@@ -162,36 +160,45 @@ async fn connect(asked: &Asked<'_>) -> Answered {
         (None, None) => return Err(ErrorShape::invalid("`url` or `server` must be given")),
     };
     let ok = status.state == ServerState::Ready;
-    give(&ServerResult { ok, server: to_raw_value(&status).unwrap_or_default() })
+    Ok(ServerResult { ok, server: raw_status(&status)? })
 }
 
-async fn disconnect(asked: &Asked<'_>) -> Answered {
-    let ServerParams { agent_id, server } = asked.params()?;
+pub(super) async fn disconnect(
+    asked: &Asked<'_>,
+    params: ServerParams,
+) -> Result<ServerResult, ErrorShape> {
+    let ServerParams { agent_id, server } = params;
     let (service, _) = of(asked, agent_id.as_deref())?;
     let status = asked.gateway.disconnect(&service, &server).await?;
-    give(&ServerResult { ok: true, server: to_raw_value(&status).unwrap_or_default() })
+    Ok(ServerResult { ok: true, server: raw_status(&status)? })
 }
 
-fn auth(asked: &Asked<'_>) -> Answered {
-    let AuthParams { agent_id, server, action } = asked.params()?;
+pub(super) fn auth(asked: &Asked<'_>, params: AuthParams) -> Result<AuthResult, ErrorShape> {
+    let AuthParams { agent_id, server, action } = params;
     let (service, _) = of(asked, agent_id.as_deref())?;
-    give(&manage::auth(asked.gateway, &service, &server, action)?)
+    Ok(manage::auth(asked.gateway, &service, &server, action)?)
 }
 
-async fn refresh(asked: &Asked<'_>) -> Answered {
-    let RefreshParams { agent_id, server } = asked.params()?;
+pub(super) async fn refresh(
+    asked: &Asked<'_>,
+    params: RefreshParams,
+) -> Result<RefreshResult, ErrorShape> {
+    let RefreshParams { agent_id, server } = params;
     let (service, _) = of(asked, agent_id.as_deref())?;
-    give(&manage::refresh(asked.gateway, &service, server.as_deref()).await?)
+    Ok(manage::refresh(asked.gateway, &service, server.as_deref()).await?)
 }
 
-async fn reload(asked: &Asked<'_>) -> Answered {
-    let ServersParams { agent_id } = asked.params()?;
+pub(super) async fn reload(
+    asked: &Asked<'_>,
+    params: ServersParams,
+) -> Result<ReloadResult, ErrorShape> {
+    let ServersParams { agent_id } = params;
     let (service, _) = of(asked, agent_id.as_deref())?;
-    give(&asked.gateway.reload_servers(&service.config.id).await)
+    Ok(asked.gateway.reload_servers(&service.config.id).await)
 }
 
-async fn logs(asked: &Asked<'_>) -> Answered {
-    let LogsParams { server, lines } = asked.params()?;
+pub(super) async fn logs(asked: &Asked<'_>, params: LogsParams) -> Result<LogsResult, ErrorShape> {
+    let LogsParams { server, lines } = params;
     let count = lines.map_or(LINES, |lines| lines as usize).min(MOST_LINES);
     let Some(folder) = asked.gateway.logs.clone() else {
         return Err(ErrorShape::unavailable("this gateway keeps no logs"));
@@ -212,5 +219,5 @@ async fn logs(asked: &Asked<'_>) -> Answered {
         // Of a server that was removed the log may still be there.
         mcp::known_anywhere(&asked.gateway.fleet, &asked.gateway.config().config, &server)?;
     }
-    give(&LogsResult { server, lines: if count == 0 { Vec::new() } else { lines } })
+    Ok(LogsResult { server, lines: if count == 0 { Vec::new() } else { lines } })
 }

@@ -13,33 +13,22 @@ mod tools;
 
 use std::sync::Arc;
 
-use openclaw_protocol::{ErrorCode, ErrorShape, Method, detail, keys, params_of};
+use openclaw_protocol::approvals::QuestionsResult;
+use openclaw_protocol::{ErrorCode, ErrorShape, Method, Request, Response, detail, keys};
 use openclaw_sessions::SessionKey;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::json;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use crate::agents::InService;
 use crate::callers::Connected;
 use crate::gateway::Gateway;
 
-type Answered = Result<Box<RawValue>, ErrorShape>;
-
-/// A request on its way.
+/// A request on its way: who asks whom.
 pub(crate) struct Asked<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) caller: &'a Arc<Connected>,
-    method: Method,
-    params: Option<Box<RawValue>>,
 }
 
 impl Asked<'_> {
-    /// What the method is asked with.
-    fn params<P: DeserializeOwned>(&self) -> Result<P, ErrorShape> {
-        params_of(self.method.name(), self.params.as_deref())
-    }
-
     /// The agent that is meant: the one of this id, or the default one.
     fn agent(&self, id: Option<&str>) -> Result<Arc<InService>, ErrorShape> {
         let in_force = self.gateway.in_force.load();
@@ -60,63 +49,101 @@ impl Asked<'_> {
     }
 }
 
-/// Answers a request.
-pub(crate) async fn answer(
-    gateway: &Arc<Gateway>,
-    caller: &Arc<Connected>,
+/// Answers a request that came as JSON: by a socket.
+pub(crate) async fn answer_json(
+    asked: Asked<'_>,
     name: &str,
     params: Option<Box<RawValue>>,
-) -> Answered {
+) -> Result<Box<RawValue>, ErrorShape> {
     let Some(method) = Method::from_name(name) else {
         return Err(ErrorShape::unknown_method(name));
     };
-    if !caller.who.may(method) {
-        let scope = method.scope().name().unwrap_or_default();
-        let error =
-            ErrorShape::new(ErrorCode::Forbidden, format!("`{name}` needs the scope `{scope}`"));
-        return Err(error.with_detail(detail::MISSING_SCOPE));
-    }
-    let asked = Asked { gateway, caller, method, params };
-    match method {
-        Method::Health => give(&gateway.health()),
-        Method::Connect => Err(ErrorShape::invalid("this caller is connected")),
-        _ => Box::pin(answer_slowly(asked)).await,
-    }
-}
-
-/// All but the most frequent method.
-async fn answer_slowly(asked: Asked<'_>) -> Answered {
-    match asked.method {
-        Method::Status => health::status(&asked).await,
-        Method::AgentsList => health::agents(&asked).await,
-        Method::CommandsList => health::commands(&asked),
-        Method::SessionsList => sessions::list(&asked).await,
-        Method::SessionsDescribe => sessions::describe(&asked).await,
-        Method::SessionsSubscribe => sessions::subscribe(&asked).await,
-        Method::SessionsDelete => sessions::delete(&asked).await,
-        Method::SessionsSetExtraTools => tools::set_extra(&asked).await,
-        Method::ChatSend => chat::send(&asked).await,
-        Method::ChatAbort => chat::abort(&asked),
-        Method::ChatHistory => history::history(&asked).await,
-        Method::ChatInject => chat::inject(&asked).await,
-        Method::ToolsCatalog => tools::catalog(&asked),
-        Method::ToolsInvoke => tools::invoke(&asked).await,
-        Method::NodeInvokeResult => tools::invoke_result(&asked),
-        Method::ApprovalsList => approvals::list(&asked),
-        Method::ApprovalsRespond => approvals::respond(&asked),
-        Method::QuestionList => give(&json!({ "questions": [] })),
-        Method::PluginApprovalList => give(&json!([])),
-        Method::ConfigGet => config::get(&asked),
-        Method::ConfigReload => config::reload(&asked).await,
-        _ => mcp::answer(&asked).await,
-    }
-}
-
-/// An answer, as JSON.
-fn give(answer: &impl Serialize) -> Answered {
-    to_raw_value(answer).map_err(|error| {
-        tracing::error!(%error, "an answer cannot be written");
+    // Before the parameters are looked at.
+    may(&asked, method)?;
+    let request = Request::read(method, params.as_deref())?;
+    let response = dispatch(asked, request).await?;
+    response.result().map_err(|error| {
+        tracing::error!(name, %error, "an answer cannot be written");
         ErrorShape::unavailable("the answer cannot be written")
+    })
+}
+
+/// Answers a request.
+pub(crate) async fn answer(asked: Asked<'_>, request: Request) -> Result<Response, ErrorShape> {
+    may(&asked, request.method())?;
+    dispatch(asked, request).await
+}
+
+/// Whether the caller may use this method.
+fn may(asked: &Asked<'_>, method: Method) -> Result<(), ErrorShape> {
+    if asked.caller.who.may(method) {
+        return Ok(());
+    }
+    let scope = method.scope().name().unwrap_or_default();
+    let error =
+        ErrorShape::new(ErrorCode::Forbidden, format!("`{method}` needs the scope `{scope}`"));
+    Err(error.with_detail(detail::MISSING_SCOPE))
+}
+
+async fn dispatch(asked: Asked<'_>, request: Request) -> Result<Response, ErrorShape> {
+    // The most frequent method: nothing is set aside for what others may have to wait for.
+    if let Request::Health(_) = request {
+        return Ok(Response::Health(asked.gateway.health()));
+    }
+    Box::pin(handle(&asked, request)).await
+}
+
+/// Every method has its handler here: without one this does not compile.
+async fn handle(asked: &Asked<'_>, request: Request) -> Result<Response, ErrorShape> {
+    Ok(match request {
+        Request::Connect(_) => return Err(ErrorShape::invalid("this caller is connected")),
+        Request::Health(_) => Response::Health(asked.gateway.health()),
+        Request::Status(it) => Response::Status(health::status(asked, it).await?),
+        Request::AgentsList(it) => Response::AgentsList(health::agents(asked, it).await?),
+        Request::CommandsList(it) => Response::CommandsList(health::commands(asked, &it)?),
+        Request::SessionsList(it) => Response::SessionsList(sessions::list(asked, it).await?),
+        Request::SessionsDescribe(it) => {
+            Response::SessionsDescribe(sessions::describe(asked, it).await?)
+        }
+        Request::SessionsSubscribe(it) => {
+            Response::SessionsSubscribe(sessions::subscribe(asked, it).await?)
+        }
+        Request::SessionsDelete(it) => Response::SessionsDelete(sessions::delete(asked, it).await?),
+        Request::SessionsSetExtraTools(it) => {
+            Response::SessionsSetExtraTools(tools::set_extra(asked, it).await?)
+        }
+        Request::ChatSend(it) => Response::ChatSend(chat::send(asked, it).await?),
+        Request::ChatAbort(it) => Response::ChatAbort(chat::abort(asked, &it)?),
+        Request::ChatHistory(it) => Response::ChatHistory(history::history(asked, it).await?),
+        Request::ChatInject(it) => Response::ChatInject(chat::inject(asked, it).await?),
+        Request::ToolsCatalog(it) => Response::ToolsCatalog(tools::catalog(asked, &it)?),
+        Request::ToolsInvoke(it) => Response::ToolsInvoke(tools::invoke(asked, it).await?),
+        Request::NodeInvokeResult(it) => {
+            Response::NodeInvokeResult(tools::invoke_result(asked, it)?)
+        }
+        Request::ApprovalsList(it) => Response::ApprovalsList(approvals::list(asked, it)?),
+        Request::ApprovalsRespond(it) => Response::ApprovalsRespond(approvals::respond(asked, it)?),
+        Request::QuestionList(_) => Response::QuestionList(QuestionsResult::default()),
+        Request::PluginApprovalList(_) => Response::PluginApprovalList(Vec::new()),
+        Request::McpServers(it) => Response::McpServers(mcp::servers(asked, it)?),
+        Request::McpTools(it) => Response::McpTools(mcp::tools(asked, it).await?),
+        Request::McpStatus(it) => Response::McpStatus(mcp::status(asked, it)?),
+        Request::McpConnect(it) => Response::McpConnect(mcp::connect(asked, it).await?),
+        Request::McpDisconnect(it) => Response::McpDisconnect(mcp::disconnect(asked, it).await?),
+        Request::McpAuth(it) => Response::McpAuth(mcp::auth(asked, it)?),
+        Request::McpRefresh(it) => Response::McpRefresh(mcp::refresh(asked, it).await?),
+        Request::McpReload(it) => Response::McpReload(mcp::reload(asked, it).await?),
+        Request::McpCall(it) => Response::McpCall(mcp::call(asked, it).await?),
+        Request::McpResources(it) => Response::McpResources(mcp::resources(asked, it).await?),
+        Request::McpRead(it) => Response::McpRead(mcp::read(asked, it).await?),
+        Request::McpPrompts(it) => Response::McpPrompts(mcp::prompts(asked, it).await?),
+        Request::McpPrompt(it) => Response::McpPrompt(mcp::prompt(asked, it).await?),
+        Request::McpLogs(it) => Response::McpLogs(mcp::logs(asked, it).await?),
+        Request::McpElicitationRespond(it) => {
+            Response::McpElicitationRespond(mcp::respond(asked, it)?)
+        }
+        Request::ConfigGet(it) => Response::ConfigGet(config::get(asked, it)),
+        Request::ConfigReload(it) => Response::ConfigReload(config::reload(asked, it).await),
     })
 }
 

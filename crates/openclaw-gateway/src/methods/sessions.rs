@@ -9,18 +9,13 @@ use openclaw_protocol::sessions::{
 use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{ListFilter, MAX_LISTED, Session, StoreError};
 
-use super::{Answered, Asked, give};
+use super::Asked;
 use crate::gateway::now_ms;
 
 /// So many are listed unless asked otherwise.
 const USUAL: usize = 100;
 
-pub(super) async fn list(asked: &Asked<'_>) -> Answered {
-    let params: ListParams = asked.params()?;
-    give(&listed(asked, params).await?)
-}
-
-async fn listed(asked: &Asked<'_>, params: ListParams) -> Result<ListResult, ErrorShape> {
+pub(super) async fn list(asked: &Asked<'_>, params: ListParams) -> Result<ListResult, ErrorShape> {
     let number = |it: Option<u64>| it.and_then(|it| usize::try_from(it).ok());
     let limit = number(params.limit).unwrap_or(USUAL).clamp(1, MAX_LISTED);
     let offset = number(params.offset).unwrap_or(0);
@@ -53,31 +48,39 @@ async fn listed(asked: &Asked<'_>, params: ListParams) -> Result<ListResult, Err
     })
 }
 
-pub(super) async fn describe(asked: &Asked<'_>) -> Answered {
-    let params: DescribeParams = asked.params()?;
+pub(super) async fn describe(
+    asked: &Asked<'_>,
+    params: DescribeParams,
+) -> Result<DescribeResult, ErrorShape> {
     let key = asked.session(&params.key, None)?;
     let session = asked.gateway.store.get(&key).await.map_err(told)?;
-    give(&DescribeResult { session: session.map(|session| row(asked, &session)) })
+    Ok(DescribeResult { session: session.map(|session| row(asked, &session)) })
 }
 
-pub(super) async fn subscribe(asked: &Asked<'_>) -> Answered {
+/// Without parameters there is no list in the answer.
+pub(super) async fn subscribe(
+    asked: &Asked<'_>,
+    params: Option<ListParams>,
+) -> Result<SubscribeResult, ErrorShape> {
     asked.caller.follow_all();
-    let list = match &asked.params {
+    let list = match params {
         None => None,
-        Some(_) => Some(listed(asked, asked.params()?).await?),
+        Some(params) => Some(list(asked, params).await?),
     };
-    give(&SubscribeResult { subscribed: true, list })
+    Ok(SubscribeResult { subscribed: true, list })
 }
 
-pub(super) async fn delete(asked: &Asked<'_>) -> Answered {
-    let params: DeleteParams = asked.params()?;
+pub(super) async fn delete(
+    asked: &Asked<'_>,
+    params: DeleteParams,
+) -> Result<DeleteResult, ErrorShape> {
     let key = asked.session(&params.key, None)?;
     if asked.gateway.runs.is_active(key.as_str()) {
         let words = "a turn of this session is running; end it first with `chat.abort`";
         return Err(ErrorShape::unavailable(words));
     }
     let deleted = asked.gateway.store.delete(&key).await.map_err(told)?;
-    give(&DeleteResult { ok: true, key: key.to_string(), deleted, archived: Vec::new() })
+    Ok(DeleteResult { ok: true, key: key.to_string(), deleted, archived: Vec::new() })
 }
 
 fn row(asked: &Asked<'_>, session: &Session) -> Row {

@@ -5,7 +5,7 @@ use openclaw_mcp::resource_tool;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
     CatalogParams, CatalogResult, Entry, Group, InvokeError, InvokeParams, InvokeResult,
-    InvokeResultParams, Profile, ProfileId, Risk, Source,
+    InvokeResultParams, InvokeResultReceived, Profile, ProfileId, Risk, Source,
 };
 use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail};
 use openclaw_sessions::SessionKey;
@@ -14,17 +14,19 @@ use openclaw_tools::{Approval, Effect, Standing, Tool, ToolCall, ToolSet};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::Asked;
 use super::chat::service;
 use super::history::text_part;
-use super::{Answered, Asked, give};
 use crate::lent::Borrower;
 use crate::manage;
 
 /// Tools that are the program's own, where they are there.
 const OWN: [&str; 3] = [SEARCH_TOOL, manage::NAME, resource_tool::NAME];
 
-pub(super) async fn set_extra(asked: &Asked<'_>) -> Answered {
-    let params: SetExtraToolsParams = asked.params()?;
+pub(super) async fn set_extra(
+    asked: &Asked<'_>,
+    params: SetExtraToolsParams,
+) -> Result<SetExtraToolsResult, ErrorShape> {
     let key = asked.session(&params.session_key, None)?;
     let service = service(asked, &key, None).await?;
     let (session, lender) = (key.as_str(), asked.caller.id);
@@ -40,17 +42,21 @@ pub(super) async fn set_extra(asked: &Asked<'_>) -> Answered {
     };
     let borrower = Borrower { policy: &service.policy, is_taken: &is_taken };
     let tools = asked.gateway.lent.lend(session, lender, &params.tools, &borrower)?;
-    give(&SetExtraToolsResult { ok: true, tools })
+    Ok(SetExtraToolsResult { ok: true, tools })
 }
 
-pub(super) fn invoke_result(asked: &Asked<'_>) -> Answered {
-    let params: InvokeResultParams = asked.params()?;
+pub(super) fn invoke_result(
+    asked: &Asked<'_>,
+    params: InvokeResultParams,
+) -> Result<InvokeResultReceived, ErrorShape> {
     asked.gateway.lent.answered(asked.caller.id, params)?;
-    give(&json!({ "ok": true }))
+    Ok(InvokeResultReceived { ok: true })
 }
 
-pub(super) fn catalog(asked: &Asked<'_>) -> Answered {
-    let params: CatalogParams = asked.params()?;
+pub(super) fn catalog(
+    asked: &Asked<'_>,
+    params: &CatalogParams,
+) -> Result<CatalogResult, ErrorShape> {
     let service = asked.agent(params.agent_id.as_deref())?;
     let agent_id = service.config.id.to_string();
     let servers = asked.gateway.fleet.agent(&agent_id);
@@ -91,7 +97,7 @@ pub(super) fn catalog(asked: &Asked<'_>) -> Answered {
         }
     }
     let profiles = vec![Profile { id: ProfileId::Full, label: "All".to_owned() }];
-    give(&CatalogResult { agent_id, profiles, groups })
+    Ok(CatalogResult { agent_id, profiles, groups })
 }
 
 fn risk(effect: Effect) -> Risk {
@@ -103,8 +109,10 @@ fn risk(effect: Effect) -> Risk {
 }
 
 /// A caller that may decide and confirms has decided; any other call needs nobody's word, or is not made.
-pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
-    let params: InvokeParams = asked.params()?;
+pub(super) async fn invoke(
+    asked: &Asked<'_>,
+    params: InvokeParams,
+) -> Result<InvokeResult, ErrorShape> {
     if params.confirm == Some(true) && !asked.caller.decides() {
         let scope = Scope::Approvals.name().unwrap_or_default();
         let words = format!("`confirm` needs the scope `{scope}`");
@@ -135,7 +143,7 @@ pub(super) async fn invoke(asked: &Asked<'_>) -> Answered {
     let failure = outcome.details.failure;
     let content: Vec<_> = outcome.texts().map(|it| text_part(it, it.expose())).collect();
     let output = json!({ "content": content, "isError": outcome.is_error });
-    give(&InvokeResult {
+    Ok(InvokeResult {
         ok: !outcome.is_error,
         tool_name: params.name,
         output: to_raw_value(&output).ok(),

@@ -9,16 +9,14 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use openclaw_protocol::frame::{self, Frame};
 use openclaw_protocol::socket::{Broken, Socket};
-use openclaw_protocol::{
-    ErrorShape, Event, EventReceiver, Heard, Method, Shutdown, Surface, Tick, names,
-};
+use openclaw_protocol::{ErrorShape, Event, EventReceiver, Heard, Method, Shutdown, Tick, names};
 use serde_json::value::RawValue;
 use tokio::task::{JoinSet, unconstrained};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
-use super::Limits;
 use super::greeting::now_ms;
 use super::listener::Ending;
+use super::{Endpoint, Limits};
 
 /// How long a goodbye may take.
 pub(super) const GOODBYE: Duration = Duration::from_secs(2);
@@ -28,7 +26,7 @@ const SILENT_TICKS: u32 = 2;
 /// Serves a caller until it goes, or must.
 pub(super) async fn serve(
     socket: Socket,
-    surface: Arc<dyn Surface>,
+    surface: Arc<dyn Endpoint>,
     limits: &Limits,
     ending: &Ending,
 ) {
@@ -54,7 +52,7 @@ pub(super) async fn serve(
 
 struct Connection {
     socket: Socket,
-    surface: Arc<dyn Surface>,
+    surface: Arc<dyn Endpoint>,
     events: EventReceiver,
     seq: u64,
     /// The longest response.
@@ -209,7 +207,7 @@ impl Connection {
 
 /// The text of the response. A method that panics fails, and nothing else does.
 async fn answer(
-    surface: Arc<dyn Surface>,
+    surface: Arc<dyn Endpoint>,
     id: String,
     method: String,
     params: Option<Box<RawValue>>,

@@ -10,14 +10,14 @@ use openclaw_protocol::connect::{
 use openclaw_protocol::frame::{self, Frame};
 use openclaw_protocol::socket::{Broken, Socket};
 use openclaw_protocol::{
-    ErrorCode, ErrorShape, Event, Method, PROTOCOL_VERSION, Surface, detail, names, params_of,
+    ErrorCode, ErrorShape, Event, Method, PROTOCOL_VERSION, detail, names, params_of,
 };
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
 use super::attempts::Attempts;
-use super::{Caller, Desk, Options};
+use super::{Caller, Desk, Endpoint, Options};
 
 /// Why somebody is not let in.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(super) async fn greet(
     options: &Options,
     attempts: &Attempts,
     desk: &dyn Desk,
-) -> Result<Arc<dyn Surface>, Refusal> {
+) -> Result<Arc<dyn Endpoint>, Refusal> {
     let connection = random_hex();
     let challenge = Challenge { nonce: random_hex(), ts: now_ms() };
     if let Ok(challenge) = Event::new(names::CONNECT_CHALLENGE, &challenge)
@@ -165,7 +165,7 @@ fn welcome(
     caller: Caller,
     options: &Options,
     desk: &dyn Desk,
-) -> Result<(Box<RawValue>, Arc<dyn Surface>), No> {
+) -> Result<(Box<RawValue>, Arc<dyn Endpoint>), No> {
     let greeting = desk.hello(&caller);
     let limits = &options.limits;
     let hello = HelloOk {

@@ -204,7 +204,7 @@ async fn say_no(socket: Socket, refusal: Refusal) {
     }
 }
 
-type Greeted = Result<Arc<dyn openclaw_protocol::Surface>, Refusal>;
+type Greeted = Result<Arc<dyn super::Endpoint>, Refusal>;
 
 /// HTTP, until it becomes a WebSocket; then the handshake. None if it was HTTP alone.
 async fn enter(

@@ -13,10 +13,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use openclaw_protocol::connect::{ClientInfo, Snapshot};
 use openclaw_protocol::socket::SendLimits;
-use openclaw_protocol::{ErrorShape, Method, SecretToken, Surface};
+use openclaw_protocol::{ErrorShape, EventReceiver, Method, SecretToken};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 pub use listener::{Bound, Listening, bind};
 
@@ -28,7 +30,7 @@ pub trait Desk: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// What to tell a caller that is not wanted.
-    fn open(&self, caller: Caller) -> Result<Arc<dyn Surface>, ErrorShape>;
+    fn open(&self, caller: Caller) -> Result<Arc<dyn Endpoint>, ErrorShape>;
 
     /// What to tell a caller about the gateway.
     fn hello(&self, caller: &Caller) -> Greeting;
@@ -41,6 +43,21 @@ pub trait Desk: Send + Sync + fmt::Debug {
 
     /// Web pages that may call, such as `https://example.com`. Their hosts may also be ours.
     fn allowed_origins(&self) -> Vec<String>;
+}
+
+/// One caller's end of the gateway, as the socket sees it: methods by name, JSON in and out.
+///
+/// Dropping the future of a request cancels it.
+pub trait Endpoint: Send + Sync + fmt::Debug {
+    /// Answers a request.
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Box<RawValue>>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>>;
+
+    /// Listens from now on.
+    fn events(&self) -> EventReceiver;
 }
 
 /// Who has come, after it was let in.

@@ -6,8 +6,8 @@ use openclaw_gateway::Gateway;
 use openclaw_gateway::serve::serve;
 use openclaw_mcp::audit::{Audit, AuditOptions};
 use openclaw_protocol::client::{Client, Options};
-use openclaw_protocol::mcp::{CallParams, Outcome, Part};
-use openclaw_protocol::{Method, ask as ask_typed};
+use openclaw_protocol::mcp::{CallParams, Part};
+use openclaw_protocol::{ask as ask_typed, rpc};
 use openclaw_testkit::{Script, Tool};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -209,7 +209,7 @@ async fn over_the_socket_a_call_gives_the_same() {
     let args = serde_json::value::to_raw_value(&json!({ "text": "héllo" })).unwrap();
     let params =
         CallParams { tool: "mcp_a_echo".to_owned(), args: Some(args), ..CallParams::default() };
-    let asking = ask_typed::<_, Outcome>(&client, Method::McpCall, &params);
+    let asking = ask_typed::<rpc::McpCall>(&client, params);
     let outcome = timeout(LONG, asking).await.unwrap().unwrap();
     let expected = Part::Text { text: "héllo".to_owned(), untrusted: true, placeholder: false };
     assert_eq!(outcome.content, [expected]);

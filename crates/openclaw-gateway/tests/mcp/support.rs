@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
-use openclaw_gateway::socket::Caller;
+use openclaw_gateway::socket::{Caller, Desk as _, Endpoint};
 use openclaw_gateway::{Gateway, Setup};
 use openclaw_mcp::audit::Audit;
 use openclaw_mcp::bridge::Office;
@@ -17,7 +17,7 @@ use openclaw_mcp::guard::Guard;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::Folders;
 use openclaw_protocol::client::Options;
-use openclaw_protocol::{ErrorShape, Heard, Surface};
+use openclaw_protocol::{ErrorShape, Heard};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
 use serde_json::value::to_raw_value;
@@ -109,9 +109,9 @@ pub(crate) async fn stop(gateway: Arc<Gateway>) {
 }
 
 /// Somebody in this process who may do all of this.
-pub(crate) fn somebody(gateway: &Arc<Gateway>, scopes: &[&str]) -> Arc<dyn Surface> {
+pub(crate) fn somebody(gateway: &Arc<Gateway>, scopes: &[&str]) -> Arc<dyn Endpoint> {
     let options = Options::new("", None, "1");
-    gateway.caller(Caller {
+    let caller = Caller {
         client: options.client,
         role: options.role,
         scopes: scopes.iter().map(|scope| format!("operator.{scope}")).collect(),
@@ -119,16 +119,17 @@ pub(crate) fn somebody(gateway: &Arc<Gateway>, scopes: &[&str]) -> Arc<dyn Surfa
         commands: Vec::new(),
         remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         connection: "this process".to_owned(),
-    })
+    };
+    gateway.open(caller).unwrap()
 }
 
 /// Somebody who may do everything.
-pub(crate) fn anybody(gateway: &Arc<Gateway>) -> Arc<dyn Surface> {
+pub(crate) fn anybody(gateway: &Arc<Gateway>) -> Arc<dyn Endpoint> {
     somebody(gateway, &["admin", "read", "write", "approvals"])
 }
 
 pub(crate) async fn try_ask(
-    surface: &Arc<dyn Surface>,
+    surface: &Arc<dyn Endpoint>,
     method: &str,
     params: Value,
 ) -> Result<Value, ErrorShape> {
@@ -137,7 +138,7 @@ pub(crate) async fn try_ask(
     Ok(serde_json::from_str(answer.get()).unwrap())
 }
 
-pub(crate) async fn ask(surface: &Arc<dyn Surface>, method: &str, params: Value) -> Value {
+pub(crate) async fn ask(surface: &Arc<dyn Endpoint>, method: &str, params: Value) -> Value {
     match try_ask(surface, method, params).await {
         Ok(answer) => answer,
         Err(error) => panic!("{method}: {error:?}"),
@@ -146,7 +147,7 @@ pub(crate) async fn ask(surface: &Arc<dyn Surface>, method: &str, params: Value)
 
 /// What a gateway says no with: the message, `details.code`, and the hint.
 pub(crate) async fn refused(
-    surface: &Arc<dyn Surface>,
+    surface: &Arc<dyn Endpoint>,
     method: &str,
     params: Value,
 ) -> (String, String, String) {
@@ -162,7 +163,7 @@ pub(crate) async fn refused(
 }
 
 /// Says something to the agent, and waits for what is said at last.
-pub(crate) async fn say(surface: &Arc<dyn Surface>, message: &str) -> String {
+pub(crate) async fn say(surface: &Arc<dyn Endpoint>, message: &str) -> String {
     let mut events = surface.events();
     let key = "agent:main:test";
     let id = format!("{message}-{:?}", std::time::Instant::now());

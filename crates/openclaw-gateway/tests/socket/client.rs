@@ -5,7 +5,8 @@ use std::time::Duration;
 use openclaw_gateway::socket::Limits;
 use openclaw_protocol::client::{Client, ConnectError, Options};
 use openclaw_protocol::health::{Health, HealthParams};
-use openclaw_protocol::{Event, Heard, Method, SecretToken, Surface, ask, detail};
+use openclaw_protocol::mcp::CallParams;
+use openclaw_protocol::{Event, Heard, SecretToken, Surface, ask, detail, rpc};
 use serde_json::value::to_raw_value;
 use tokio::time::timeout;
 
@@ -24,9 +25,9 @@ async fn it_connects_asks_and_is_answered() {
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
     assert_eq!(client.hello().server.version, "1.2.3");
     assert!(client.has_method("health") && !client.has_method("mcp.call"));
-    let health: Health = ask(&client, Method::Health, &HealthParams::default()).await.unwrap();
+    let health: Health = ask::<rpc::Health>(&client, HealthParams::default()).await.unwrap();
     assert_eq!(health.ok, Some(true));
-    let unknown = ask::<_, Health>(&client, Method::McpCall, &HealthParams::default()).await;
+    let unknown = ask::<rpc::McpCall>(&client, CallParams::default()).await;
     assert!(unknown.unwrap_err().is_unknown_method());
 }
 

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt as _, StreamExt as _};
-use openclaw_gateway::socket::{Caller, Desk, Greeting, Limits, Listening, Options, bind};
+use openclaw_gateway::socket::{
+    Caller, Desk, Endpoint, Greeting, Limits, Listening, Options, bind,
+};
 use openclaw_protocol::socket::SendLimits;
-use openclaw_protocol::{ErrorShape, EventReceiver, EventSender, SecretToken, Surface};
+use openclaw_protocol::{ErrorShape, EventReceiver, EventSender, SecretToken};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -60,7 +62,7 @@ impl TestDesk {
 pub(crate) struct Shared(pub(crate) Arc<TestDesk>);
 
 impl Desk for Shared {
-    fn open(&self, caller: Caller) -> Result<Arc<dyn Surface>, ErrorShape> {
+    fn open(&self, caller: Caller) -> Result<Arc<dyn Endpoint>, ErrorShape> {
         if caller.role == "stranger" {
             return Err(ErrorShape::invalid("no strangers"));
         }
@@ -99,7 +101,7 @@ impl Drop for TestSurface {
     }
 }
 
-impl Surface for TestSurface {
+impl Endpoint for TestSurface {
     fn request<'a>(
         &'a self,
         method: &'a str,

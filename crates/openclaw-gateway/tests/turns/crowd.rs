@@ -1,7 +1,5 @@
 //! Many conversations at once.
 
-use std::sync::Arc;
-
 use futures_util::future::join_all;
 use openclaw_gateway::serve::serve;
 use openclaw_gateway::state;
@@ -64,7 +62,7 @@ async fn of_two_hundred_conversations_over_sockets_none_is_lost() {
         let options = Options { connect_timeout: LONG, ..options };
         tokio::spawn(async move {
             let client = Client::connect(&options).await.unwrap();
-            talk(Someone::at(Arc::new(client)), nth).await
+            talk(Someone::remote(client), nth).await
         })
     });
     let right: usize = join_all(talks).await.into_iter().map(Result::unwrap).sum();

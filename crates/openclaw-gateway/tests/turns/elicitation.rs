@@ -228,7 +228,7 @@ async fn somebody_at_the_other_end_of_a_socket_answers_and_is_missed_when_gone()
     let client = Client::connect(&options).await.unwrap();
     assert!(client.has_method(RESPOND));
     assert!(client.hello().features.events.iter().any(|event| event == REQUESTED));
-    let mut person = Someone::at(Arc::new(client));
+    let mut person = Someone::remote(client);
     person.send(KEY, "r1", CALL).await;
     let asked = person.hear_of(REQUESTED).await;
     let answer = json!({ "id": asked["id"], "action": "accept", "content": { "name": "Ada" } });

@@ -6,7 +6,6 @@ use openclaw_models::{Message, Part};
 use openclaw_protocol::client::{Client, Options};
 use openclaw_sessions::{EntryKind, NewEntry, SessionKey, SessionStore as _, SqliteStore};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -68,7 +67,7 @@ async fn a_long_conversation_comes_through_a_socket_in_pages_and_nothing_is_miss
     let options = Options { connect_timeout: LONG, ..options };
     let client = Client::connect(&options).await.unwrap();
     let most = client.hello().policy.max_payload;
-    let someone = Someone::at(Arc::new(client));
+    let someone = Someone::remote(client);
     let pages = pages(&someone, &json!({})).await;
     assert_eq!(ids(&pages), (1..=100).collect::<Vec<_>>());
     assert!(pages.len() > 1);

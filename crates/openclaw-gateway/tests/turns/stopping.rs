@@ -61,7 +61,7 @@ async fn callers_at_a_socket_hear_the_end_of_their_turn_before_the_gateway_goes(
     let found = state::find(served.state()).unwrap();
     let options = Options { connect_timeout: LONG, ..Options::new(found.url, found.token, "1") };
     let client = Client::connect(&options).await.unwrap();
-    let mut someone = Someone::at(std::sync::Arc::new(client));
+    let mut someone = Someone::remote(client);
     someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":500}").await;
     someone.until_called("r").await;
     let heard = async {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
-use openclaw_gateway::socket::Caller;
+use openclaw_gateway::socket::{Caller, Desk as _, Endpoint};
 use openclaw_gateway::{Gateway, Setup};
 use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
@@ -15,12 +16,12 @@ use openclaw_mcp::fleet;
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::Folders;
-use openclaw_protocol::client::Options;
+use openclaw_protocol::client::{Client, Options};
 use openclaw_protocol::connect::caps;
 use openclaw_protocol::{ErrorShape, EventReceiver, Heard, Surface};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer, processes};
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -123,16 +124,39 @@ pub(crate) fn entry_with(script: &Script, more: &Value) -> Value {
     entry
 }
 
+/// A client, asked like an end of the gateway in this process.
+#[derive(Debug)]
+struct Remote(Client);
+
+impl Endpoint for Remote {
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Box<RawValue>>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
+        Box::pin(self.0.request(method, params))
+    }
+
+    fn events(&self) -> EventReceiver {
+        Surface::events(&self.0)
+    }
+}
+
 /// Somebody who is connected.
 pub(crate) struct Someone {
-    pub(crate) surface: Arc<dyn Surface>,
+    pub(crate) surface: Arc<dyn Endpoint>,
     events: EventReceiver,
 }
 
 impl Someone {
-    pub(crate) fn at(surface: Arc<dyn Surface>) -> Self {
+    pub(crate) fn at(surface: Arc<dyn Endpoint>) -> Self {
         let events = surface.events();
         Self { surface, events }
+    }
+
+    /// At the other end of a socket.
+    pub(crate) fn remote(client: Client) -> Self {
+        Self::at(Arc::new(Remote(client)))
     }
 
     /// In this process, and may do everything.
@@ -154,7 +178,7 @@ impl Someone {
     /// In this process, with these scopes, and can show these.
     pub(crate) fn who(gateway: &Arc<Gateway>, scopes: &[&str], caps: &[&str]) -> Self {
         let options = Options::new("", None, "1");
-        Self::at(gateway.caller(Caller {
+        let caller = Caller {
             client: options.client,
             role: options.role,
             scopes: scopes.iter().map(|scope| format!("operator.{scope}")).collect(),
@@ -162,7 +186,8 @@ impl Someone {
             commands: Vec::new(),
             remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             connection: "this process".to_owned(),
-        }))
+        };
+        Self::at(gateway.open(caller).unwrap())
     }
 
     pub(crate) async fn ask(&self, method: &str, params: Value) -> Result<Value, ErrorShape> {

@@ -18,7 +18,8 @@ use crate::connect::{ClientInfo, HelloOk, caps};
 use crate::error::{ErrorShape, detail};
 use crate::event::{EventReceiver, EventSender, EventSource};
 use crate::frame;
-use crate::surface::Surface;
+use crate::method::{Request, Response};
+use crate::surface::{AskError, Surface};
 use crate::token::SecretToken;
 
 /// How many requests wait to be written.
@@ -158,7 +159,11 @@ impl Client {
         !self.task.is_finished()
     }
 
-    async fn ask(
+    /// Asks by name and in JSON, for methods that [`Method`](crate::Method) does not have.
+    ///
+    /// # Errors
+    /// What the gateway answers instead; or that the connection is lost, or the time is over.
+    pub async fn request(
         &self,
         method: &str,
         params: Option<Box<RawValue>>,
@@ -184,12 +189,14 @@ impl Client {
 }
 
 impl Surface for Client {
-    fn request<'a>(
-        &'a self,
-        method: &'a str,
-        params: Option<Box<RawValue>>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        Box::pin(self.ask(method, params))
+    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, AskError>> {
+        Box::pin(async move {
+            let method = request.method();
+            let params = request.params().map_err(|error| AskError::Params { method, error })?;
+            drop(request);
+            let result = self.request(method.name(), Some(params)).await?;
+            Response::read(method, &result).map_err(|error| AskError::Answer { method, error })
+        })
     }
 
     fn events(&self) -> EventReceiver {

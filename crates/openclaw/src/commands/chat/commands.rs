@@ -2,7 +2,7 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::agents::{Command, CommandsParams, CommandsResult};
-use openclaw_protocol::{AskError, Method};
+use openclaw_protocol::{AskError, rpc};
 
 use super::Chat;
 use crate::commands::link::look;
@@ -144,7 +144,7 @@ async fn of_gateway(chat: &Chat<'_>) -> Result<Vec<Command>, AskError> {
         include_args: Some(true),
         ..CommandsParams::default()
     };
-    let answer: CommandsResult = look(chat.surface, Method::CommandsList, &params).await?;
+    let answer: CommandsResult = look::<rpc::CommandsList>(chat.surface, params).await?;
     Ok(answer.commands)
 }
 

@@ -4,7 +4,7 @@ use openclaw_mcp::client::{Answer, Wanted};
 use openclaw_protocol::mcp::elicitation::{
     Action, Elicitation, RespondParams, RespondResult, Wanted as Shown,
 };
-use openclaw_protocol::{AskError, ErrorCode, Method, Surface};
+use openclaw_protocol::{AskError, ErrorCode, Surface, rpc};
 
 use super::editor::{Ask, Editor, Typed};
 use crate::commands::inquiry::{Inquiry, Next};
@@ -130,7 +130,7 @@ impl Desk<'_> {
         };
         let params = RespondParams { id: id.to_owned(), action, content };
         let told: Result<RespondResult, AskError> =
-            look(self.surface, Method::McpElicitationRespond, &params).await;
+            look::<rpc::McpElicitationRespond>(self.surface, params).await;
         let Err(error) = told else { return true };
         match &error {
             // Nobody waits for it any more: that is no fault.

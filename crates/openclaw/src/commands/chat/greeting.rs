@@ -2,7 +2,7 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::config::{GetParams, GetResult};
-use openclaw_protocol::{AskError, Method};
+use openclaw_protocol::{AskError, rpc};
 
 use super::Chat;
 use crate::commands::link::look;
@@ -39,7 +39,7 @@ fn label(word: &str) -> String {
 
 async fn config(chat: &Chat<'_>) -> Option<String> {
     let answer: Result<GetResult, AskError> =
-        look(chat.surface, Method::ConfigGet, &GetParams::default()).await;
+        look::<rpc::ConfigGet>(chat.surface, GetParams::default()).await;
     let found = answer.ok()?;
     let path = line(&found.path);
     Some(match found.exists {

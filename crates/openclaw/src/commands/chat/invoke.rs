@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Instant;
 
 use openclaw_protocol::tools::{InvokeParams, InvokeResult};
-use openclaw_protocol::{AskError, EventReceiver, Heard, Method, ask};
+use openclaw_protocol::{AskError, EventReceiver, Heard, ask, rpc};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -58,7 +58,7 @@ pub(super) async fn invoke(
     let started = Instant::now();
     // First of all: the server may ask at once.
     let events = chat.surface.events();
-    let calling = ask(chat.surface, Method::ToolsInvoke, &params);
+    let calling = ask::<rpc::ToolsInvoke>(chat.surface, params);
     let under_way = UnderWay { events, held: VecDeque::new() };
     let answer = match under_way.follow(chat, calling, editor, &mut view, signals, output).await {
         Ok(answer) => answer,

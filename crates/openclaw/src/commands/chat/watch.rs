@@ -5,7 +5,7 @@ use std::sync::Arc;
 use openclaw_protocol::agents::{CommandsParams, CommandsResult};
 use openclaw_protocol::sessions::Row;
 use openclaw_protocol::tools::{CatalogParams, CatalogResult};
-use openclaw_protocol::{AskError, EventReceiver, Heard, Method, names};
+use openclaw_protocol::{AskError, EventReceiver, Heard, names, rpc};
 
 use super::Chat;
 use super::commands::LATEST;
@@ -97,11 +97,11 @@ impl Watch {
             ..CommandsParams::default()
         };
         let commands: Result<CommandsResult, AskError> =
-            look(chat.surface, Method::CommandsList, &params).await;
+            look::<rpc::CommandsList>(chat.surface, params).await;
         let commands = commands.map(|answer| answer.commands).unwrap_or_default();
         let params = CatalogParams { agent_id, include_plugins: Some(true) };
         let tools: Result<CatalogResult, AskError> =
-            look(chat.surface, Method::ToolsCatalog, &params).await;
+            look::<rpc::ToolsCatalog>(chat.surface, params).await;
         let groups = tools.map(|answer| answer.groups).unwrap_or_default();
         let tools = groups.into_iter().flat_map(|group| group.tools);
         self.vocabulary.learn(

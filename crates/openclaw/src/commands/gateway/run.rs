@@ -10,7 +10,7 @@ use openclaw_gateway::serve::{ServeError, Served, serve};
 use openclaw_gateway::socket::ListenError;
 use openclaw_gateway::state::ClaimError;
 use openclaw_protocol::config::{ReloadParams, ReloadResult};
-use openclaw_protocol::{AskError, Method};
+use openclaw_protocol::{AskError, rpc};
 use serde_json::json;
 
 use crate::cli::RunArgs;
@@ -103,7 +103,7 @@ async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Out
             Wish::HangUp => {
                 let surface = served.gateway.caller(ourselves());
                 let answer: Result<ReloadResult, AskError> =
-                    look(&*surface, Method::ConfigReload, &ReloadParams::default()).await;
+                    look::<rpc::ConfigReload>(&*surface, ReloadParams::default()).await;
                 tell_reload(answer, output);
             }
         }

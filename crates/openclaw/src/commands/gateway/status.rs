@@ -4,9 +4,9 @@ use std::path::Path;
 
 use openclaw_gateway::state::Running;
 use openclaw_mcp::status::ServerStatus;
-use openclaw_protocol::Method;
 use openclaw_protocol::client::ConnectError;
 use openclaw_protocol::health::{StatusParams, StatusResult};
+use openclaw_protocol::rpc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ pub(crate) async fn standing(state: &Path) -> Standing {
             return Standing::Unwell(running, error.to_string(), hint);
         }
     };
-    match look::<_, StatusResult>(&client, Method::Status, &StatusParams::default()).await {
+    match look::<rpc::Status>(&client, StatusParams::default()).await {
         Ok(status) => {
             let mcp: Mcp = read(status.mcp.as_deref());
             let servers = each(&mcp.servers);

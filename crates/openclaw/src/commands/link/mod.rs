@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
 use openclaw_protocol::connect::caps;
-use openclaw_protocol::{AskError, ErrorShape, Method, Scope, Surface, ask, detail};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use openclaw_protocol::{AskError, ErrorShape, Rpc, Scope, Surface, ask, detail};
 use tokio::time::timeout;
 
 use super::{block_on, load_config_at, log_warnings};
@@ -86,23 +84,18 @@ pub(crate) struct Link {
 
 impl Link {
     /// Asks for something that is known at once.
-    pub(crate) async fn look<P: Serialize + Sync, R: DeserializeOwned>(
-        &self,
-        method: Method,
-        params: &P,
-    ) -> Result<R, AskError> {
-        look(&*self.surface, method, params).await
+    pub(crate) async fn look<R: Rpc>(&self, params: R::Params) -> Result<R::Result, AskError> {
+        look::<R>(&*self.surface, params).await
     }
 }
 
 /// Asks for something that is known at once.
-pub(crate) async fn look<P: Serialize + Sync, R: DeserializeOwned>(
+pub(crate) async fn look<R: Rpc>(
     surface: &dyn Surface,
-    method: Method,
-    params: &P,
-) -> Result<R, AskError> {
-    timeout(LOOK, ask(surface, method, params)).await.unwrap_or_else(|_| {
-        let message = format!("the gateway did not answer `{method}` in time");
+    params: R::Params,
+) -> Result<R::Result, AskError> {
+    timeout(LOOK, ask::<R>(surface, params)).await.unwrap_or_else(|_| {
+        let message = format!("the gateway did not answer `{}` in time", R::METHOD);
         Err(ErrorShape::unavailable(message).with_detail(detail::TIMED_OUT).into())
     })
 }

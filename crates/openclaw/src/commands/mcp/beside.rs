@@ -8,9 +8,7 @@ use openclaw_config::Paths;
 use openclaw_gateway::mcp::{Problem, ProblemKind};
 use openclaw_gateway::state;
 use openclaw_protocol::client::{Client, Options};
-use openclaw_protocol::{AskError, Method, ask, detail};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use openclaw_protocol::{AskError, Method, Rpc, ask, detail};
 
 use crate::cli::BesideArgs;
 use crate::commands::shown;
@@ -81,22 +79,17 @@ fn has_read(client: &Client, paths: &Paths) -> bool {
 
 impl Gateway {
     /// Asks, and tells if the gateway says no.
-    pub(super) async fn ask<P: Serialize + Sync, R: DeserializeOwned>(
+    pub(super) async fn ask<R: Rpc>(
         &self,
-        method: Method,
-        params: &P,
+        params: R::Params,
         output: &mut Output,
-    ) -> Result<R, Exit> {
-        self.try_ask(method, params).await.map_err(|problem| tell(&problem, output))
+    ) -> Result<R::Result, Exit> {
+        self.try_ask::<R>(params).await.map_err(|problem| tell(&problem, output))
     }
 
     /// Asks.
-    pub(super) async fn try_ask<P: Serialize + Sync, R: DeserializeOwned>(
-        &self,
-        method: Method,
-        params: &P,
-    ) -> Result<R, Problem> {
-        ask(&self.0, method, params).await.map_err(|error| match &error {
+    pub(super) async fn try_ask<R: Rpc>(&self, params: R::Params) -> Result<R::Result, Problem> {
+        ask::<R>(&self.0, params).await.map_err(|error| match &error {
             AskError::Refused(shape)
                 if shape.detail().as_deref() == Some(detail::CONNECTION_LOST) =>
             {
@@ -104,7 +97,7 @@ impl Gateway {
                     .hint("`openclaw gateway status` tells whether it runs again")
             }
             AskError::Refused(shape) => Problem::from(shape),
-            AskError::Params { .. } | AskError::Answer { .. } => {
+            AskError::Params { .. } | AskError::Answer { .. } | AskError::OtherMethod { .. } => {
                 Problem::new(ProblemKind::Invalid, error.to_string())
                     .hint("is the gateway of another version? `--no-gateway` does without it")
             }

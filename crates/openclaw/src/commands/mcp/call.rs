@@ -8,8 +8,8 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::{self, Problem, ProblemKind, ToolsWanted};
 use openclaw_mcp::bridge::{Approved, Call, Wishes};
 use openclaw_mcp::catalogue::CatalogueTool;
-use openclaw_protocol::Method;
 use openclaw_protocol::mcp::{CallParams, ListParams, Outcome, Tool, ToolsResult};
+use openclaw_protocol::rpc;
 use openclaw_tools::{Approval, Failure};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -81,7 +81,7 @@ async fn have_it_called(
     let mut schema = Map::new();
     if words.iter().any(needs_schema) {
         let params = ListParams { raw: Some(true), ..described.clone() };
-        let found: ToolsResult = gateway.ask(Method::McpTools, &params, output).await?;
+        let found: ToolsResult = gateway.ask::<rpc::McpTools>(params, output).await?;
         let found = found.tools.into_iter().next().and_then(|tool| tool.input_schema);
         if let Some(Value::Object(found)) = found {
             schema = found;
@@ -99,12 +99,13 @@ async fn have_it_called(
         timeout_ms: args.time.in_ms(),
         raw: Some(args.show.raw),
     };
-    let mut called: Result<Outcome, Problem> = gateway.try_ask(Method::McpCall, &params).await;
+    let mut called: Result<Outcome, Problem> =
+        gateway.try_ask::<rpc::McpCall>(params.clone()).await;
     if let Err(problem) = &called
         && problem.kind == ProblemKind::Changed
         && (args.approve || terminal.is_some())
     {
-        let found: ToolsResult = gateway.ask(Method::McpTools, &described, output).await?;
+        let found: ToolsResult = gateway.ask::<rpc::McpTools>(described, output).await?;
         let Some(tool) = found.tools.first() else { return Err(tell(problem, output)) };
         if let (false, Some(terminal)) = (args.approve, terminal) {
             confirm(problem, tool, terminal, output).await?;
@@ -112,7 +113,7 @@ async fn have_it_called(
         // What was looked at is approved, and not what the tool may say by now.
         let fingerprint = Some(tool.fingerprint.clone());
         let params = CallParams { approve: Some(true), fingerprint, ..params };
-        called = gateway.try_ask(Method::McpCall, &params).await;
+        called = gateway.try_ask::<rpc::McpCall>(params).await;
     }
     let outcome = called.map_err(|problem| tell(&problem, output))?;
     let details = &outcome.details;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::{self, Gathered};
-use openclaw_protocol::Method;
 use openclaw_protocol::mcp::{
     ListParams, PromptParams, PromptsResult, ReadParams, ResourcesResult,
 };
+use openclaw_protocol::rpc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -67,7 +67,7 @@ pub(super) fn resources(
     let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
         let (agent_id, server) = (args.whose.agent.clone(), args.server.clone());
         let params = ListParams { agent_id, server, ..ListParams::default() };
-        let result = gateway.ask(Method::McpResources, &params, output).await?;
+        let result = gateway.ask::<rpc::McpResources>(params, output).await?;
         Ok(show_resources(&result, output))
     });
     exit.unwrap_or_else(|| {
@@ -107,7 +107,7 @@ pub(super) fn prompts(
     let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
         let (agent_id, server) = (args.whose.agent.clone(), args.server.clone());
         let params = ListParams { agent_id, server, ..ListParams::default() };
-        let result = gateway.ask(Method::McpPrompts, &params, output).await?;
+        let result = gateway.ask::<rpc::McpPrompts>(params, output).await?;
         Ok(show_prompts(&result, output))
     });
     exit.unwrap_or_else(|| {
@@ -204,7 +204,7 @@ pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &m
         timeout_ms: args.time.in_ms(),
     };
     let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
-        let outcome = gateway.ask(Method::McpRead, &params, output).await?;
+        let outcome = gateway.ask::<rpc::McpRead>(params.clone(), output).await?;
         Ok(answer::show(&outcome, &args.uri, &args.show, output))
     });
     exit.unwrap_or_else(|| {
@@ -249,7 +249,7 @@ pub(super) fn prompt(
         timeout_ms: args.time.in_ms(),
     };
     let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
-        let outcome = gateway.ask(Method::McpPrompt, &params, output).await?;
+        let outcome = gateway.ask::<rpc::McpPrompt>(params.clone(), output).await?;
         Ok(answer::show(&outcome, &args.name, &args.show, output))
     });
     exit.unwrap_or_else(|| {

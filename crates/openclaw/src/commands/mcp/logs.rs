@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use openclaw_config::ServerName;
 use openclaw_mcp::server_log::{Follower, ServerLog};
-use openclaw_protocol::Method;
 use openclaw_protocol::mcp::{LogsParams, LogsResult};
+use openclaw_protocol::rpc;
 use serde_json::json;
 
 use super::beside::beside;
@@ -28,7 +28,7 @@ pub(super) fn logs(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &m
     let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
         let lines = u32::try_from(args.lines).unwrap_or(u32::MAX);
         let params = LogsParams { server: args.name.clone(), lines: Some(lines) };
-        let result = gateway.ask(Method::McpLogs, &params, output).await?;
+        let result = gateway.ask::<rpc::McpLogs>(params, output).await?;
         Ok(show(&result, args.lines > 0, output))
     });
     exit.unwrap_or_else(|| read(args, flag, edge, output))

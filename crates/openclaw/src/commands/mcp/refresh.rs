@@ -4,8 +4,8 @@ use std::path::Path;
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp;
-use openclaw_protocol::Method;
 use openclaw_protocol::mcp::{RefreshParams, RefreshResult, Refreshed};
+use openclaw_protocol::rpc;
 use serde_json::json;
 
 use super::beside::beside;
@@ -27,7 +27,7 @@ pub(super) fn refresh(
     let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
         let (agent_id, server) = (args.whose.agent.clone(), args.name.clone());
         let params = RefreshParams { agent_id, server };
-        let result: RefreshResult = gateway.ask(Method::McpRefresh, &params, output).await?;
+        let result: RefreshResult = gateway.ask::<rpc::McpRefresh>(params, output).await?;
         if !output.json {
             result.servers.iter().for_each(|it| show(it, output));
         }

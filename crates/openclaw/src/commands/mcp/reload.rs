@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use openclaw_protocol::Method;
 use openclaw_protocol::mcp::{ReloadResult, ServersParams};
+use openclaw_protocol::rpc;
 use serde_json::json;
 
 use super::beside::beside;
@@ -20,7 +20,7 @@ pub(super) fn reload(
 ) -> Exit {
     let exit = beside(&BesideArgs::default(), flag, edge, output, async |gateway, output| {
         let params = ServersParams { agent_id: args.whose.agent.clone() };
-        let result = gateway.ask(Method::McpReload, &params, output).await?;
+        let result = gateway.ask::<rpc::McpReload>(params, output).await?;
         Ok(show(&result, output))
     });
     exit.unwrap_or_else(|| {

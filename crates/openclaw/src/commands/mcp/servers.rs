@@ -4,8 +4,8 @@ use std::path::Path;
 
 use openclaw_gateway::mcp::{self, auth, state, telling_line};
 use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
-use openclaw_protocol::Method;
 use openclaw_protocol::mcp::{ServersParams, ServersResult};
+use openclaw_protocol::rpc;
 use serde_json::json;
 
 use super::beside::beside;
@@ -36,7 +36,7 @@ pub(super) fn servers(
 ) -> Exit {
     let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
         let params = ServersParams { agent_id: args.whose.agent.clone() };
-        let result = gateway.ask(Method::McpServers, &params, output).await?;
+        let result = gateway.ask::<rpc::McpServers>(params, output).await?;
         Ok(tell(&result, output))
     });
     exit.unwrap_or_else(|| {

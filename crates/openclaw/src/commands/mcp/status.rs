@@ -7,8 +7,8 @@ use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::{auth, state};
 use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
-use openclaw_protocol::Method;
 use openclaw_protocol::mcp::ServerParams;
+use openclaw_protocol::rpc;
 use serde_json::json;
 
 use super::beside::beside;
@@ -30,7 +30,11 @@ pub(super) fn status(
     let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
         let (agent_id, server) = (args.whose.agent.clone(), args.name.clone());
         let params = ServerParams { agent_id, server };
-        let status = gateway.ask(Method::McpStatus, &params, output).await?;
+        let status = gateway.ask::<rpc::McpStatus>(params, output).await?;
+        let status: ServerStatus = serde_json::from_str(status.get()).map_err(|error| {
+            output.problem(&format!("the status cannot be read: {error}"), None);
+            Exit::Failed
+        })?;
         Ok(show(&status, output))
     });
     exit.unwrap_or_else(|| {

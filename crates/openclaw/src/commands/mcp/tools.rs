@@ -6,8 +6,8 @@ use std::path::Path;
 use comfy_table::{Cell, Color};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::{self, Gathered, ToolsWanted};
-use openclaw_protocol::Method;
 use openclaw_protocol::mcp::{LeftOut, ListParams, Missing, Tool, ToolsResult};
+use openclaw_protocol::rpc;
 
 use super::beside::beside;
 use super::host::{Session, with_servers};
@@ -37,7 +37,7 @@ pub(super) fn tools(
             schema: Some(args.schema),
             raw: Some(args.raw),
         };
-        let result = gateway.ask(Method::McpTools, &params, output).await?;
+        let result = gateway.ask::<rpc::McpTools>(params, output).await?;
         Ok(show(&result, args, output))
     });
     exit.unwrap_or_else(|| {

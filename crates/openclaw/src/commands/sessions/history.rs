@@ -1,7 +1,7 @@
 //! All that was said in a conversation, read page by page.
 
 use openclaw_protocol::chat::{HistoryParams, HistoryResult};
-use openclaw_protocol::{AskError, Method};
+use openclaw_protocol::{AskError, rpc};
 use serde_json::value::RawValue;
 
 use crate::commands::link::Link;
@@ -31,7 +31,7 @@ pub(super) async fn read(
             include_media: (media == Media::Whole).then_some(true),
             ..HistoryParams::default()
         };
-        let page: HistoryResult = link.look(Method::ChatHistory, &params).await?;
+        let page: HistoryResult = link.look::<rpc::ChatHistory>(params).await?;
         pages.push(page.messages);
         match page.next_offset {
             Some(next) if next > offset => offset = next,

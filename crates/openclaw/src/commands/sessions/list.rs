@@ -3,7 +3,7 @@
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::sessions::{ListParams, ListResult, Row, SortBy};
-use openclaw_protocol::{AskError, Method};
+use openclaw_protocol::{AskError, rpc};
 use serde_json::json;
 
 use super::ago;
@@ -23,7 +23,7 @@ pub(super) async fn list(
     output: &mut Output,
 ) -> CommandResult {
     let params = ListParams { search: search.map(ToOwned::to_owned), ..params(agent, limit) };
-    let listed: ListResult = link.look(Method::SessionsList, &params).await?;
+    let listed: ListResult = link.look::<rpc::SessionsList>(params).await?;
     if output.json {
         output.value(&json!({ "count": listed.count, "sessions": listed.sessions }));
     } else if listed.sessions.is_empty() {
@@ -52,7 +52,7 @@ pub(crate) async fn latest(
     limit: u64,
 ) -> Result<Vec<Row>, AskError> {
     let params = params(Some(agent), limit);
-    let answer: ListResult = look(surface, Method::SessionsList, &params).await?;
+    let answer: ListResult = look::<rpc::SessionsList>(surface, params).await?;
     Ok(answer.sessions)
 }
 

@@ -8,7 +8,7 @@ mod transcript;
 use std::io::{self, BufRead as _};
 use std::path::Path;
 
-use openclaw_protocol::Method;
+use openclaw_protocol::rpc;
 use openclaw_protocol::sessions::{
     DeleteParams, DeleteResult, DescribeParams, DescribeResult, Row,
 };
@@ -61,7 +61,7 @@ async fn find(link: &Link, key: &str) -> Result<Row, CommandError> {
         include_derived_titles: Some(true),
         include_last_message: None,
     };
-    let found: DescribeResult = link.look(Method::SessionsDescribe, &params).await?;
+    let found: DescribeResult = link.look::<rpc::SessionsDescribe>(params).await?;
     found.session.ok_or_else(|| {
         CommandError::failed(format!("no conversation `{key}`"))
             .hint("run `openclaw sessions list` to list them")
@@ -85,7 +85,7 @@ async fn delete(
         delete_transcript: Some(true),
         ..DeleteParams::default()
     };
-    let answer: DeleteResult = link.look(Method::SessionsDelete, &params).await?;
+    let answer: DeleteResult = link.look::<rpc::SessionsDelete>(params).await?;
     if output.json {
         output.value(&json!({ "ok": answer.deleted, "key": answer.key }));
     } else if answer.deleted {

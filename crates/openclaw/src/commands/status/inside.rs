@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
 use openclaw_gateway::Gateway;
-use openclaw_protocol::Method;
-use openclaw_protocol::health::{StatusParams, StatusResult};
+use openclaw_protocol::health::StatusParams;
+use openclaw_protocol::rpc;
 
 use crate::commands::check::Check;
 use crate::commands::gateway::Agent;
@@ -29,7 +29,7 @@ pub(super) async fn agents(
         .map_err(|error| failed(error.to_string()))?;
     let gateway = Gateway::start(setup).await.map_err(|error| failed(chain(&error)))?;
     let surface = gateway.caller(ourselves());
-    let answer = look::<_, StatusResult>(&*surface, Method::Status, &StatusParams::default()).await;
+    let answer = look::<rpc::Status>(&*surface, StatusParams::default()).await;
     drop(surface);
     gateway.stop(Duration::ZERO).await;
     let status = answer.map_err(|error| failed(error.to_string()))?;

@@ -4,7 +4,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::{
     Approval, Decision, ListParams, ListResult, RespondParams, RespondResult, Severity,
 };
-use openclaw_protocol::{AskError, ErrorCode, Method, Surface};
+use openclaw_protocol::{AskError, ErrorCode, Surface, rpc};
 
 use super::arguments::{Arguments, Laid};
 use crate::commands::link::look;
@@ -146,7 +146,7 @@ impl<'a> Request<'a> {
 /// Whether it still waits for an answer. Somebody may have answered it elsewhere, or with another one, for good.
 pub(crate) async fn is_open(surface: &dyn Surface, id: &str) -> bool {
     let params = ListParams::default();
-    let waiting: Result<ListResult, AskError> = look(surface, Method::ApprovalsList, &params).await;
+    let waiting: Result<ListResult, AskError> = look::<rpc::ApprovalsList>(surface, params).await;
     // Who cannot find out asks.
     waiting.map_or(true, |waiting| waiting.approvals.iter().any(|approval| approval.id == id))
 }
@@ -159,7 +159,7 @@ pub(crate) async fn respond(
 ) -> Result<(), AskError> {
     let params = RespondParams { id: id.to_owned(), decision };
     let answer: Result<RespondResult, AskError> =
-        look(surface, Method::ApprovalsRespond, &params).await;
+        look::<rpc::ApprovalsRespond>(surface, params).await;
     match answer {
         Err(AskError::Refused(shape)) if shape.code == ErrorCode::ApprovalNotFound => Ok(()),
         other => other.map(|_| ()),

@@ -1,7 +1,7 @@
 //! When the end of a turn was not heard: what was said is read back.
 
 use openclaw_protocol::chat::{HistoryParams, HistoryResult, SendParams, SendStatus};
-use openclaw_protocol::{AskError, Method, Surface};
+use openclaw_protocol::{AskError, Surface, rpc};
 use serde_json::Value;
 
 use super::answer::{Answer, Ending};
@@ -25,8 +25,7 @@ pub(super) async fn answer(surface: &dyn Surface, sent: &SendParams, status: Sen
         limit: Some(LAST),
         ..HistoryParams::default()
     };
-    let history: Result<HistoryResult, AskError> =
-        look(surface, Method::ChatHistory, &params).await;
+    let history: Result<HistoryResult, AskError> = look::<rpc::ChatHistory>(surface, params).await;
     let messages = match history {
         Ok(history) => history.messages,
         Err(error) => return Answer::refused(&error),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_gateway::mcp::with_try;
 use openclaw_protocol::mcp::{ServersParams, ServersResult};
-use openclaw_protocol::{AskError, Heard, Method, Surface, names};
+use openclaw_protocol::{AskError, Heard, Surface, names, rpc};
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
@@ -82,7 +82,7 @@ pub(crate) async fn servers(
     agent: Option<&str>,
 ) -> Result<Vec<Server>, AskError> {
     let params = ServersParams { agent_id: agent.map(ToOwned::to_owned) };
-    let answer: ServersResult = look(surface, Method::McpServers, &params).await?;
+    let answer: ServersResult = look::<rpc::McpServers>(surface, params).await?;
     // One that cannot be read is left out: it is of a newer gateway.
     let read = answer.servers.iter().filter_map(|raw| serde_json::from_str(raw.get()).ok());
     Ok(read.collect())

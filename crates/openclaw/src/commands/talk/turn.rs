@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_protocol::chat::{AbortParams, AbortResult, SendParams, SendResult, SendStatus};
-use openclaw_protocol::{AskError, EventReceiver, Heard, Method, Surface, ask};
+use openclaw_protocol::{AskError, EventReceiver, Heard, Surface, ask, rpc};
 use tokio::time::sleep;
 
 use super::answer::{Answer, Ending};
@@ -59,7 +59,7 @@ impl<'a> Turn<'a> {
             suppress_command_interpretation: words.is_plain.then_some(true),
             ..SendParams::default()
         };
-        let SendResult { run_id, .. } = ask(surface, Method::ChatSend, &sent).await?;
+        let SendResult { run_id, .. } = ask::<rpc::ChatSend>(surface, sent.clone()).await?;
         let (calls, heard) = (Vec::new(), String::new());
         Ok(Self { surface, events, sent, run: run_id, calls, heard, has_gap: false })
     }
@@ -101,7 +101,7 @@ impl<'a> Turn<'a> {
             run_id: Some(self.run.clone()),
             preserve_side_runs: None,
         };
-        look(self.surface, Method::ChatAbort, &params).await
+        look::<rpc::ChatAbort>(self.surface, params).await
     }
 
     fn noted(&mut self, step: Step) -> Step {
@@ -156,7 +156,7 @@ impl<'a> Turn<'a> {
 /// Says the same once more: it is not run twice, and what became of it is told.
 async fn recheck(surface: &dyn Surface, sent: &SendParams) -> Option<Answer> {
     sleep(RECHECK).await;
-    let answer: Result<SendResult, AskError> = look(surface, Method::ChatSend, sent).await;
+    let answer: Result<SendResult, AskError> = look::<rpc::ChatSend>(surface, sent.clone()).await;
     match answer {
         Ok(SendResult { status: SendStatus::Started | SendStatus::InFlight, .. }) => None,
         Ok(SendResult { status, .. }) => Some(catch_up::answer(surface, sent, status).await),

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use openclaw_protocol::{ErrorShape, Event, EventSender, names};
-use serde_json::value::{RawValue, to_raw_value};
+use openclaw_protocol::{ErrorShape, Event, EventSender, Method, Request, Response, names};
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use super::*;
@@ -49,21 +49,22 @@ impl Scripted {
 }
 
 impl Surface for Scripted {
-    fn request<'a>(
-        &'a self,
-        method: &'a str,
-        _: Option<Box<RawValue>>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        let said = json!([{ "type": "text", "text": "from the history" }]);
+    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, AskError>> {
+        let method = request.method();
         let answer = match method {
-            "chat.send" => self.send(),
-            "chat.history" => {
+            Method::ChatSend => self.send(),
+            Method::ChatHistory => {
+                let said = json!([{ "type": "text", "text": "from the history" }]);
                 let message = json!({ "role": "assistant", "content": said });
                 json!({ "sessionKey": "key", "messages": [message] })
             }
-            other => return Box::pin(async move { Err(ErrorShape::unknown_method(other)) }),
+            other => {
+                let unknown = ErrorShape::unknown_method(other.name());
+                return Box::pin(async move { Err(unknown.into()) });
+            }
         };
-        Box::pin(async move { Ok(to_raw_value(&answer).unwrap()) })
+        let answer = to_raw_value(&answer).unwrap();
+        Box::pin(async move { Ok(Response::read(method, &answer).unwrap()) })
     }
 
     fn events(&self) -> EventReceiver {

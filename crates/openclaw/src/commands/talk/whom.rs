@@ -2,7 +2,7 @@
 
 use openclaw_protocol::agents::{Agent, ListParams, ListResult};
 use openclaw_protocol::keys::{self, agent_of};
-use openclaw_protocol::{Method, Surface};
+use openclaw_protocol::{Surface, rpc};
 
 use super::fresh_key;
 use crate::commands::link::look;
@@ -29,7 +29,7 @@ impl Whom {
         asked: Option<&str>,
         session: Option<&str>,
     ) -> Result<Self, CommandError> {
-        let known: ListResult = look(surface, Method::AgentsList, &ListParams::default()).await?;
+        let known: ListResult = look::<rpc::AgentsList>(surface, ListParams::default()).await?;
         let of_session = session.and_then(agent_of);
         let id = asked.or(of_session).unwrap_or(&known.default_id).to_owned();
         let Some(agent) = known.agents.iter().find(|agent| agent.id == id) else {
