@@ -198,10 +198,6 @@ impl Output {
         }));
     }
 
-    pub(crate) fn refuse(&mut self, report: &Report) {
-        self.error(&CommandError::config(report.clone()));
-    }
-
     // Up to here.
 
     /// A line of ours beside a result.

@@ -53,7 +53,7 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
         Command::Gateway(args) => gateway::gateway(args, flag, edge, output),
         Command::Status => status::status(flag, edge, output),
         Command::Doctor => status::doctor(flag, edge, output),
-        Command::Mcp(command) => Ok(mcp::run(command, flag, edge, output)),
+        Command::Mcp(command) => mcp::run(command, flag, edge, output),
         Command::DemoServer => demo_server::run(),
         Command::Secrets(SecretsCommand::Check { references }) => {
             secrets::check(flag, references, edge, output)
@@ -137,18 +137,6 @@ fn warn_if_missing(paths: &Paths, config: &Config, output: &mut Output) {
 }
 
 // For `commands/mcp`, until its commands return `CommandError`.
-
-fn with_paths(
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-    run: impl FnOnce(&Paths, &mut Output) -> Exit,
-) -> Exit {
-    match edge.paths(flag) {
-        Ok(paths) => run(&paths, output),
-        Err(error) => shown(&error.into(), output),
-    }
-}
 
 fn with_report(
     flag: Option<&Path>,

@@ -7,34 +7,29 @@ use serde_json::{Map, Value, json};
 
 use super::check::{Check, check};
 use super::server_name;
-use super::write::{NewServer, exists, put, refuse_existing, tell_added};
+use super::write::{NewServer, already_exists, exists, put, tell_added};
 use crate::cli::{AddArgs, TransportArg};
-use crate::commands::with_paths;
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(super) fn add(args: &AddArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    let name = match server_name(&args.name, output) {
-        Ok(name) => name,
-        Err(exit) => return exit,
-    };
-    let entry = match entry(args, edge) {
-        Ok(entry) => entry,
-        Err(problem) => {
-            output.problem(problem, None);
-            return Exit::Usage;
-        }
-    };
-    with_paths(flag, edge, output, |paths, output| {
-        let replaced = exists(name.as_str(), paths, edge);
-        if replaced && !args.force {
-            return refuse_existing(&name, "`--force` replaces it", paths, edge, output);
-        }
-        let server = NewServer { name, entry };
-        let server = Added { server: &server, replaced, is_tried: !args.no_check };
-        add_one(&server, paths, edge, output)
-    })
+pub(super) fn add(
+    args: &AddArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let name = server_name(&args.name)?;
+    let entry = entry(args, edge).map_err(CommandError::usage)?;
+    let paths = edge.paths(flag)?;
+    let replaced = exists(name.as_str(), &paths, edge);
+    if replaced && !args.force {
+        return Err(already_exists(&name, "use `--force` to replace it", &paths, edge));
+    }
+    let server = NewServer { name, entry };
+    let server = Added { server: &server, replaced, is_tried: !args.no_check };
+    add_one(&server, &paths, edge, output)
 }
 
 /// A server that is to be added.
@@ -52,15 +47,10 @@ pub(super) fn add_one(
     paths: &openclaw_config::Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
+) -> CommandResult {
     let Added { server, replaced, is_tried } = *added;
-    if let Err(exit) = check_address(server, paths, edge, output) {
-        return exit;
-    }
-    let written = match put(std::slice::from_ref(server), paths, edge, output) {
-        Ok(written) => written,
-        Err(exit) => return exit,
-    };
+    check_address(server, paths, edge)?;
+    let written = put(std::slice::from_ref(server), paths, edge)?;
     let path = Document::server_path(&server.name);
     if !output.json {
         tell_added(&server.name, &written, is_tried, paths, output);
@@ -83,7 +73,7 @@ pub(super) fn add_one(
     } else if let Some(check) = &check {
         check.show(&server.name, output);
     }
-    exit
+    Ok(exit)
 }
 
 /// A variable that is not set and stands among the arguments may be meant for the program itself, such as
@@ -109,8 +99,7 @@ fn check_address(
     server: &NewServer,
     paths: &openclaw_config::Paths,
     edge: &Edge,
-    output: &mut Output,
-) -> Result<(), Exit> {
+) -> Result<(), CommandError> {
     if server.entry.get("url").is_none() {
         return Ok(());
     }
@@ -122,8 +111,7 @@ fn check_address(
         return Ok(());
     };
     let hint = error.advice().unwrap_or("write it in full: `https://example.com/mcp`");
-    output.problem(&format!("this address cannot be used: {}", error.message()), Some(hint));
-    Err(Exit::Usage)
+    Err(CommandError::usage("invalid address").cause(error.message()).hint(hint))
 }
 
 /// The entry as it will stand in the file. What cannot be right is said without the value: it may be a

@@ -7,10 +7,9 @@ use serde_json::json;
 
 use super::add::{Added, add_one};
 use super::server_name;
-use super::write::{NewServer, current, exists, refuse_existing};
-use crate::commands::with_paths;
+use super::write::{NewServer, already_exists, current, exists};
 use crate::edge::Edge;
-use crate::exit::Exit;
+use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
 
 /// How many servers of one host get a name by themselves.
@@ -23,35 +22,30 @@ pub(super) fn connect(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let Some(suggested) = ServerName::from_address(url) else {
-        let hint = "write it in full: `https://example.com/mcp`";
-        output.problem("this is not the address of a service", Some(hint));
-        return Exit::Usage;
-    };
-    let given = match name.map(|name| server_name(name, output)).transpose() {
-        Ok(given) => given,
-        Err(exit) => return exit,
-    };
-    with_paths(flag, edge, output, |paths, output| {
-        let config = current(paths, edge);
-        if let Some(twin) = config.as_ref().and_then(|config| server_at(config, url)) {
-            let hint = "`openclaw mcp add NAME --url URL` adds it under another name, too";
-            output.problem(&format!("it is there already, as `{twin}`"), Some(hint));
-            return Exit::Failed;
-        }
-        let is_taken = |name: &ServerName| exists(name.as_str(), paths, edge);
-        if let Some(taken) = given.as_ref().filter(|name| is_taken(name)) {
-            return refuse_existing(taken, "choose another name", paths, edge, output);
-        }
-        let Some(name) = given.or_else(|| free_name(&suggested, is_taken)) else {
-            output.problem("no name is left for it", Some("name it: `--name NAME`"));
-            return Exit::Failed;
-        };
-        let server = NewServer { name, entry: json!({ "url": url }) };
-        let server = Added { server: &server, replaced: false, is_tried };
-        add_one(&server, paths, edge, output)
-    })
+) -> CommandResult {
+    let suggested = ServerName::from_address(url).ok_or_else(|| {
+        // Without the address: it may hold a password.
+        CommandError::usage("invalid address").hint("write it in full: `https://example.com/mcp`")
+    })?;
+    let given = name.map(server_name).transpose()?;
+    let paths = edge.paths(flag)?;
+    let config = current(&paths, edge);
+    if let Some(twin) = config.as_ref().and_then(|config| server_at(config, url)) {
+        return Err(CommandError::failed(format!(
+            "this address is configured already, as `{twin}`"
+        ))
+        .hint("run `openclaw mcp add NAME --url URL` to add it under another name, too"));
+    }
+    let is_taken = |name: &ServerName| exists(name.as_str(), &paths, edge);
+    if let Some(taken) = given.as_ref().filter(|name| is_taken(name)) {
+        return Err(already_exists(taken, "choose another name", &paths, edge));
+    }
+    let name = given.or_else(|| free_name(&suggested, is_taken)).ok_or_else(|| {
+        CommandError::failed("no free name for this server").hint("name it: `--name NAME`")
+    })?;
+    let server = NewServer { name, entry: json!({ "url": url }) };
+    let server = Added { server: &server, replaced: false, is_tried };
+    add_one(&server, &paths, edge, output)
 }
 
 /// The server that has this address.

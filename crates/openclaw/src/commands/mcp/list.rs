@@ -7,11 +7,11 @@ use openclaw_config::{AgentConfig, Config, HttpFlavour, ServerConfig, Setting, T
 use serde::Serialize;
 use serde_json::json;
 
-use super::host::agent;
 use super::standing;
 use crate::cli::ListArgs;
-use crate::commands::{log_warnings, with_report};
+use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
+use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::{Column, Output, cut, cut_front, fit, printable};
 
@@ -38,20 +38,21 @@ struct Entry {
     place: String,
 }
 
-pub(super) fn list(args: &ListArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_report(flag, edge, output, |config, report, _, output| {
-        log_warnings(report);
-        let agent = match agent(config, args.whose.agent.as_deref(), output) {
-            Ok(agent) => agent,
-            Err(exit) => return exit,
-        };
-        let servers = agent.mcp.origins.servers.iter();
-        let entries: Vec<Entry> = servers
-            .map(|(name, settings)| Entry::new(name.as_str(), settings, agent, config))
-            .collect();
-        show(&entries, agent, output);
-        Exit::Ok
-    })
+pub(super) fn list(
+    args: &ListArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let LoadedConfig { config, report, .. } = load_config(flag, edge, output)?;
+    log_warnings(&report);
+    let agent = find_agent(&config, args.whose.agent.as_deref())?;
+    let servers = agent.mcp.origins.servers.iter();
+    let entries: Vec<Entry> = servers
+        .map(|(name, settings)| Entry::new(name.as_str(), settings, agent, &config))
+        .collect();
+    show(&entries, agent, output);
+    Ok(Exit::Ok)
 }
 
 fn show(entries: &[Entry], agent: &AgentConfig, output: &mut Output) {

@@ -28,7 +28,7 @@ use openclaw_config::{Config, Origin, ServerConfig, ServerName, Setting};
 
 use crate::cli::McpCommand;
 use crate::edge::Edge;
-use crate::exit::Exit;
+use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
 
 pub(super) use doctor::findings;
@@ -41,7 +41,7 @@ pub(crate) fn run(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
+) -> CommandResult {
     match command {
         McpCommand::Add(args) => add::add(args, flag, edge, output),
         McpCommand::Remove { name } => remove::remove(name, flag, edge, output),
@@ -50,28 +50,31 @@ pub(crate) fn run(
         }
         McpCommand::Import(args) => import::import(args, flag, edge, output),
         McpCommand::List(args) => list::list(args, flag, edge, output),
-        McpCommand::Servers(args) => servers::servers(args, flag, edge, output),
-        McpCommand::Tools(args) => tools::tools(args, flag, edge, output),
-        McpCommand::Call(args) => call::call(args, flag, edge, output),
-        McpCommand::Resources(args) => library::resources(args, flag, edge, output),
-        McpCommand::Read(args) => library::read(args, flag, edge, output),
-        McpCommand::Prompts(args) => library::prompts(args, flag, edge, output),
-        McpCommand::Prompt(args) => library::prompt(args, flag, edge, output),
-        McpCommand::Doctor(args) => doctor::doctor(args, flag, edge, output),
-        McpCommand::Status(args) => status::status(args, flag, edge, output),
-        McpCommand::Logs(args) => logs::logs(args, flag, edge, output),
-        McpCommand::Refresh(args) => refresh::refresh(args, flag, edge, output),
-        McpCommand::Reload(args) => reload::reload(args, flag, edge, output),
+        // These still print their errors themselves.
+        McpCommand::Servers(args) => Ok(servers::servers(args, flag, edge, output)),
+        McpCommand::Tools(args) => Ok(tools::tools(args, flag, edge, output)),
+        McpCommand::Call(args) => Ok(call::call(args, flag, edge, output)),
+        McpCommand::Resources(args) => Ok(library::resources(args, flag, edge, output)),
+        McpCommand::Read(args) => Ok(library::read(args, flag, edge, output)),
+        McpCommand::Prompts(args) => Ok(library::prompts(args, flag, edge, output)),
+        McpCommand::Prompt(args) => Ok(library::prompt(args, flag, edge, output)),
+        McpCommand::Doctor(args) => Ok(doctor::doctor(args, flag, edge, output)),
+        McpCommand::Status(args) => Ok(status::status(args, flag, edge, output)),
+        McpCommand::Logs(args) => Ok(logs::logs(args, flag, edge, output)),
+        McpCommand::Refresh(args) => Ok(refresh::refresh(args, flag, edge, output)),
+        McpCommand::Reload(args) => Ok(reload::reload(args, flag, edge, output)),
     }
 }
 
-/// A name for a new server; a bad one is explained.
-fn server_name(name: &str, output: &mut Output) -> Result<ServerName, Exit> {
+/// A name for a new server.
+fn server_name(name: &str) -> Result<ServerName, CommandError> {
     ServerName::new(name).map_err(|error| {
-        let hint = error.suggestion().map(|better| format!("call it `{better}`"));
-        let message = format!("`{name}` is no name for a server: {error}");
-        output.problem(&message, hint.as_deref());
-        Exit::Usage
+        let invalid =
+            CommandError::usage(format!("invalid server name `{name}`")).cause(error.to_string());
+        match error.suggestion() {
+            Some(better) => invalid.hint(format!("use `{better}`")),
+            None => invalid,
+        }
     })
 }
 

@@ -7,26 +7,26 @@ use serde_json::json;
 
 use super::standing;
 use super::write::{open, save, take_turn};
-use crate::commands::with_paths;
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, Output};
 
-pub(super) fn remove(name: &str, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_paths(flag, edge, output, |paths, output| {
-        remove_from(name, paths, edge, output).unwrap_or_else(|exit| exit)
-    })
-}
-
-fn remove_from(name: &str, paths: &Paths, edge: &Edge, output: &mut Output) -> Result<Exit, Exit> {
-    let _turn = take_turn(paths);
-    let document = open(paths, edge, output)?;
+pub(super) fn remove(
+    name: &str,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let paths = edge.paths(flag)?;
+    let _turn = take_turn(&paths);
+    let document = open(&paths, edge)?;
     let removed = document.remove_server(name);
     if removed.is_empty() {
         let known = document.servers().into_iter().map(|(name, _)| name).collect();
-        return Err(not_found(name, known, paths, edge, output));
+        return Err(not_found(name, known, &paths, edge));
     }
-    save(&document, paths, edge, output)?;
+    save(&document, &paths, edge)?;
     let file = paths.config.display();
     if output.json {
         output.value(&json!({
@@ -44,38 +44,26 @@ fn remove_from(name: &str, paths: &Paths, edge: &Edge, output: &mut Output) -> R
     Ok(Exit::Ok)
 }
 
-fn not_found(
-    name: &str,
-    mut known: Vec<String>,
-    paths: &Paths,
-    edge: &Edge,
-    output: &mut Output,
-) -> Exit {
+fn not_found(name: &str, mut known: Vec<String>, paths: &Paths, edge: &Edge) -> CommandError {
     let config = edge.load(&paths.config).config;
     if let Some((config, place)) = config.and_then(|it| origin(&it, name).map(|at| (it, at))) {
         // It is in an included file, or built in: that is not ours to change.
-        let (message, hint) = match config.file {
-            Some(file) => (
-                format!("`{name}` stands in {place}, not in {}", file.display()),
-                "remove it there",
-            ),
-            None => (
-                format!("`{name}` is built in"),
-                "it goes away with the first server that is added",
-            ),
+        return match config.file {
+            Some(file) => CommandError::failed(format!(
+                "server `{name}` is defined in {place}, not in {}",
+                file.display()
+            ))
+            .hint("remove it there"),
+            None => CommandError::failed(format!("server `{name}` is built in"))
+                .hint("run `openclaw mcp add`: the first server that is added replaces it"),
         };
-        output.problem(&message, Some(hint));
-        return Exit::Failed;
     }
     known.sort();
     known.dedup();
     let names: Vec<&str> = known.iter().map(String::as_str).collect();
     let hint = openclaw_gateway::mcp::unknown_server(name, &names).hint;
-    output.problem(
-        &format!("there is no server `{name}` in {}", paths.config.display()),
-        hint.as_deref(),
-    );
-    Exit::Failed
+    CommandError::failed(format!("no server `{name}` in {}", paths.config.display()))
+        .with(|failure| failure.hint = hint)
 }
 
 /// The file and line that a server comes from.

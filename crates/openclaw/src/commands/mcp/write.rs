@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::find;
 use crate::edge::Edge;
-use crate::exit::Exit;
+use crate::error::CommandError;
 use crate::output::{FAINT, GOOD, Output};
 
 /// A server to be put into the file.
@@ -22,22 +22,19 @@ pub(super) struct Written {
     pub(super) report: Report,
 }
 
-/// Puts servers into the file, or reports why not. The caller has seen to it that those that are there
+/// Puts servers into the file. The caller has seen to it that those that are there
 /// may be replaced.
 pub(super) fn put(
     servers: &[NewServer],
     paths: &Paths,
     edge: &Edge,
-    output: &mut Output,
-) -> Result<Written, Exit> {
+) -> Result<Written, CommandError> {
     let _turn = take_turn(paths);
-    let document = open(paths, edge, output)?;
+    let document = open(paths, edge)?;
     for NewServer { name, entry } in servers {
-        if let Err(error) = document.put_server(name, entry) {
-            return Err(failed(&error, paths, output));
-        }
+        document.put_server(name, entry).map_err(|error| failed(&error, paths))?;
     }
-    save(&document, paths, edge, output)
+    save(&document, paths, edge)
 }
 
 /// Keeps other commands from changing the file until this is dropped. Where that cannot be had, the last
@@ -52,13 +49,10 @@ pub(super) fn take_turn(paths: &Paths) -> Option<std::fs::File> {
 }
 
 /// Opens the file; one that does not exist is empty.
-pub(super) fn open(paths: &Paths, edge: &Edge, output: &mut Output) -> Result<Document, Exit> {
+pub(super) fn open(paths: &Paths, edge: &Edge) -> Result<Document, CommandError> {
     Document::open(&paths.config).map_err(|error| match error {
-        EditError::Syntax(_) => {
-            output.refuse(&edge.load(&paths.config).report);
-            Exit::Config
-        }
-        error => failed(&error, paths, output),
+        EditError::Syntax(_) => CommandError::config(edge.load(&paths.config).report),
+        error => failed(&error, paths),
     })
 }
 
@@ -67,21 +61,19 @@ pub(super) fn save(
     document: &Document,
     paths: &Paths,
     edge: &Edge,
-    output: &mut Output,
-) -> Result<Written, Exit> {
+) -> Result<Written, CommandError> {
     let loaded = edge.load_text(&paths.config, &document.to_string());
     let Some(config) = loaded.config else {
-        output.refuse(&loaded.report);
-        output.warning(&format!("{} was left as it was", paths.config.display()));
-        return Err(Exit::Config);
+        let unchanged = format!("{} was not changed", paths.config.display());
+        return Err(CommandError::config(loaded.report).hint(unchanged));
     };
-    document.save(&paths.config).map_err(|error| failed(&error, paths, output))?;
+    document.save(&paths.config).map_err(|error| failed(&error, paths))?;
     Ok(Written { config, report: loaded.report })
 }
 
-fn failed(error: &EditError, paths: &Paths, output: &mut Output) -> Exit {
-    output.problem(&format!("{} cannot be changed: {error}", paths.config.display()), None);
-    Exit::Failed
+fn failed(error: &EditError, paths: &Paths) -> CommandError {
+    CommandError::failed(format!("cannot change {}", paths.config.display()))
+        .cause(error.to_string())
 }
 
 /// The configuration as it is now; none without a file, and where it has errors (of which `save`
@@ -101,19 +93,17 @@ fn is_known(config: &Config, name: &str) -> bool {
     config.agents.iter().any(|agent| agent.mcp.origins.servers.contains_key(name))
 }
 
-/// Says that a server cannot be added because there is one.
-pub(super) fn refuse_existing(
+/// A server cannot be added because there is one of that name.
+pub(super) fn already_exists(
     name: &ServerName,
     way_out: &str,
     paths: &Paths,
     edge: &Edge,
-    output: &mut Output,
-) -> Exit {
+) -> CommandError {
     let what = current(paths, edge)
         .and_then(|config| find(&config, name.as_str()).map(ServerConfig::gist));
     let what = what.map(|what| format!(": {what}")).unwrap_or_default();
-    output.problem(&format!("there is a server `{name}` already{what}"), Some(way_out));
-    Exit::Failed
+    CommandError::failed(format!("server `{name}` already exists{what}")).hint(way_out)
 }
 
 /// Tells what was added, what there is to say about it, and what to do next.

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::write::{NewServer, Written, put, tell_added};
 use crate::cli::{AppArg, ImportArgs};
-use crate::commands::with_paths;
 use crate::edge::Edge;
+use crate::error::{CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -43,22 +43,16 @@ pub(super) fn import(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let findings = match edge.servers_elsewhere(args.from.map(app)) {
-        Ok(findings) => findings,
-        Err(error) => {
-            output.problem(&format!("the current folder cannot be used: {error}"), None);
-            return Exit::Failed;
-        }
+) -> CommandResult {
+    let findings = edge.servers_elsewhere(args.from.map(app));
+    let findings = findings.context("cannot use the current folder")?;
+    let paths = edge.paths(flag)?;
+    let judged = |found: FoundServer| {
+        let judgement = found.judge(&paths.config, edge.surroundings());
+        Candidate { found, judgement }
     };
-    with_paths(flag, edge, output, |paths, output| {
-        let judged = |found: FoundServer| {
-            let judgement = found.judge(&paths.config, edge.surroundings());
-            Candidate { found, judgement }
-        };
-        let candidates: Vec<Candidate> = findings.servers.into_iter().map(judged).collect();
-        run(args, &candidates, &findings.broken, paths, edge, output).unwrap_or_else(|exit| exit)
-    })
+    let candidates: Vec<Candidate> = findings.servers.into_iter().map(judged).collect();
+    run(args, &candidates, &findings.broken, &paths, edge, output)
 }
 
 fn run(
@@ -68,7 +62,7 @@ fn run(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Result<Exit, Exit> {
+) -> CommandResult {
     let is_asked = args.all || !args.names.is_empty();
     if !output.json {
         show::broken(broken, output);
@@ -102,7 +96,7 @@ fn run(
         return Ok(Exit::Ok);
     }
     let servers: Vec<NewServer> = picked.iter().filter_map(|it| new_server(it)).collect();
-    let written = put(&servers, paths, edge, output)?;
+    let written = put(&servers, paths, edge)?;
     let diagnostics = diagnostics(&servers, &written);
     finish(candidates, broken, &picked, Some(&servers), &diagnostics, output);
     if !output.json {

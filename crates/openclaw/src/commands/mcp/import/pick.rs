@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use openclaw_config::import::Standing;
 
 use super::Candidate;
-use crate::exit::Exit;
+use crate::error::{CommandError, Context as _};
 use crate::output::Output;
 use crate::typed_ahead;
 
@@ -27,13 +27,13 @@ pub(super) fn all(candidates: &[Candidate], force: bool) -> Vec<&Candidate> {
     picked
 }
 
-/// Those with the given names, or a report of what is in the way.
+/// Those with the given names.
 pub(super) fn by_name<'c>(
     names: &[String],
     candidates: &'c [Candidate],
     force: bool,
     output: &mut Output,
-) -> Result<Vec<&'c Candidate>, Exit> {
+) -> Result<Vec<&'c Candidate>, CommandError> {
     let mut picked: Vec<&Candidate> = Vec::new();
     for name in names {
         let is_called = |it: &&Candidate| {
@@ -46,22 +46,22 @@ pub(super) fn by_name<'c>(
                 candidates.iter().map(|it| it.found.written_name.as_str()).collect();
             let hint = match openclaw_config::nearest(name, &known) {
                 Some(similar) => format!("did you mean `{similar}`?"),
-                None => "`openclaw mcp import --dry-run` shows what there is".to_owned(),
+                None => "run `openclaw mcp import --dry-run` to see what there is".to_owned(),
             };
-            output.problem(&format!("no program has a server `{name}`"), Some(&hint));
-            return Err(Exit::Failed);
+            return Err(
+                CommandError::failed(format!("no program has a server `{name}`")).hint(hint)
+            );
         };
         if let Some(other) = called.find(|other| !other.equals(first)) {
             let (one, two) = (first.found.app.title(), other.found.app.title());
             let message = format!("{one} and {two} have different servers called `{name}`");
-            output.problem(&message, Some("say whose: `--from APP`"));
-            return Err(Exit::Failed);
+            return Err(CommandError::failed(message).hint("choose one with `--from APP`"));
         }
         let namesake = picked.iter().find(|other| other.found.name == first.found.name);
         match namesake {
             // Somebody may name a server twice, also once by each of its names.
             Some(other) if other.equals(first) => {}
-            Some(_) => return Err(refuse_namesakes(first, output)),
+            Some(_) => return Err(same_name(first)),
             None if is_wanted(first, force, output)? => picked.push(first),
             None => {}
         }
@@ -74,7 +74,7 @@ pub(super) fn ask<'c>(
     candidates: &'c [Candidate],
     force: bool,
     output: &mut Output,
-) -> Result<Vec<&'c Candidate>, Exit> {
+) -> Result<Vec<&'c Candidate>, CommandError> {
     if !candidates.iter().any(|it| it.is_new() || force && it.is_addable()) {
         output.line("\nNothing is new.");
         return Ok(Vec::new());
@@ -90,7 +90,7 @@ pub(super) fn ask<'c>(
             let mut picked: Vec<&Candidate> = Vec::new();
             for candidate in numbers.iter().map(|number| &candidates[number - 1]) {
                 if picked.iter().any(|other| other.found.name == candidate.found.name) {
-                    return Err(refuse_namesakes(candidate, output));
+                    return Err(same_name(candidate));
                 }
                 if is_wanted(candidate, force, output)? {
                     picked.push(candidate);
@@ -102,43 +102,42 @@ pub(super) fn ask<'c>(
 }
 
 /// Asks until the answer can be understood, a few times.
-fn answer(count: usize, output: &mut Output) -> Result<Answer, Exit> {
+fn answer(count: usize, output: &mut Output) -> Result<Answer, CommandError> {
     for _ in 0..MAX_QUESTIONS {
         output.prompt("\nWhich to add? (numbers, `all`, or Enter for none) ");
         let mut answer = String::new();
-        if let Err(error) = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer) {
-            output.problem(&format!("the answer cannot be read: {error}"), None);
-            return Err(Exit::Failed);
-        }
+        let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer);
+        read.context("cannot read the answer")?;
         match numbers(&answer, count) {
             Ok(answer) => return Ok(answer),
-            Err(word) => {
-                let hint = format!("numbers from 1 to {count}, or `all`");
-                output.problem(&format!("`{word}` is not one of them"), Some(&hint));
-            }
+            Err(word) => output.note(&format!(
+                "`{word}` is not one of them; type numbers from 1 to {count}, or `all`"
+            )),
         }
     }
-    Err(Exit::Usage)
+    Err(CommandError::usage("no server was chosen")
+        .hint("run `openclaw mcp import NAME…`, or `openclaw mcp import --all`"))
 }
 
 /// Two servers cannot have one name, though they may have been written differently elsewhere.
-fn refuse_namesakes(candidate: &Candidate, output: &mut Output) -> Exit {
+fn same_name(candidate: &Candidate) -> CommandError {
     let name = candidate.found.name.as_ref().map_or_else(Default::default, ToString::to_string);
-    output.problem(&format!("two of these would be called `{name}` here"), Some("pick one"));
-    Exit::Failed
+    CommandError::failed(format!("two of these would be called `{name}` here")).hint("choose one")
 }
 
-/// Whether a server that was asked for is still to be added; says why it cannot be.
-fn is_wanted(candidate: &Candidate, force: bool, output: &mut Output) -> Result<bool, Exit> {
+/// Whether a server that was asked for is still to be added; fails if it cannot be.
+fn is_wanted(
+    candidate: &Candidate,
+    force: bool,
+    output: &mut Output,
+) -> Result<bool, CommandError> {
     let name = &candidate.found.written_name;
     if let Some(problem) = candidate.judgement.problems.first() {
-        output.problem(&format!("`{name}` cannot be added: {problem}"), None);
-        return Err(Exit::Failed);
+        return Err(CommandError::failed(format!("cannot add `{name}`")).cause(problem));
     }
     if differs(candidate) && !force {
-        let hint = "`--force` replaces it";
-        output.problem(&format!("there is another server `{name}` already"), Some(hint));
-        return Err(Exit::Failed);
+        return Err(CommandError::failed(format!("another server `{name}` already exists"))
+            .hint("use `--force` to replace it"));
     }
     let is_there = candidate.judgement.standing == Standing::Same;
     if is_there && !output.json {
