@@ -7,6 +7,7 @@ mod calls;
 mod cancelling;
 mod compaction;
 mod limits;
+mod migration;
 mod models;
 mod pictures;
 mod searching;

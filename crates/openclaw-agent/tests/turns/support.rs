@@ -124,7 +124,17 @@ impl Bench {
     }
 
     pub(crate) async fn with(model: Scripted) -> Self {
+        Self::in_folder(model, tempfile::tempdir().unwrap()).await
+    }
+
+    /// With this database.
+    pub(crate) async fn of_database(says: impl IntoIterator<Item = Says>, database: &[u8]) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("sessions.db"), database).unwrap();
+        Self::in_folder(Scripted::new(says), folder).await
+    }
+
+    async fn in_folder(model: Scripted, folder: TempDir) -> Self {
         let store = SqliteStore::open(folder.path().join("sessions.db")).await.unwrap().store;
         let model = Arc::new(model);
         let agent = Agent {
