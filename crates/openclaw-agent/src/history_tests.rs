@@ -108,7 +108,7 @@ fn after_a_compaction_its_summary_stands_for_what_was_before() {
 #[test]
 fn a_summary_of_an_earlier_version_is_taken_apart_at_its_boundary() {
     let boundary = openclaw_content::Boundary::from_random_bytes([7; 8]);
-    let source = openclaw_content::Source::other("a summary of the conversation");
+    let source = openclaw_content::Source::other("a-summary");
     let (header, footer) = (boundary.header(&source), boundary.footer());
     let summary = format!("(Left out.)\n\nA summary of all of it:\n{header}ships{footer}");
     let stored = json!({ "summary": summary, "words": ["hi"], "keepFrom": 3 });
