@@ -155,7 +155,8 @@ impl Course<'_> {
                     Some(StopReason::Length) => (Ended::CutOff, ""),
                     Some(StopReason::Refused(reason)) => (Ended::Refused, reason.as_str()),
                     Some(StopReason::Other(reason)) => (Ended::Done, reason.as_str()),
-                    Some(StopReason::Done | StopReason::ToolUse) | None => (Ended::Done, ""),
+                    Some(StopReason::Done | StopReason::ToolUse | StopReason::StopSequence)
+                    | None => (Ended::Done, ""),
                 };
                 if !reason.is_empty() {
                     let words = format!("the model's provider ended the answer: `{reason}`");
@@ -269,7 +270,7 @@ impl Course<'_> {
         let (history, observer) = (&mut self.history, &*self.turn.observer);
         compaction::make_fit(history, model, need, observer).await?;
         let (messages, tools) = (self.history.messages(), offers.tools.clone());
-        Ok(Request { system, messages, tools, max_output_tokens: None })
+        Ok(Request { system, messages, tools, ..Request::default() })
     }
 
     async fn keep(&mut self, spoken: &Spoken) -> Result<(), StoreError> {

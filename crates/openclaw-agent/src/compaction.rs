@@ -253,8 +253,8 @@ async fn ask(model: &dyn Model, transcript: Vec<Part>) -> Option<String> {
     let request = Request {
         system: vec![Text::ours(ASK)],
         messages: vec![Message::User { parts: transcript }.into()],
-        tools: Vec::new(),
         max_output_tokens: Some(SUMMARY_TOKENS),
+        ..Request::default()
     };
     let mut stream = model.stream(request);
     let mut summary = String::new();

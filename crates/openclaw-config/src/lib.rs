@@ -67,7 +67,8 @@ pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
     Approval, Args, Connection, HttpFlavour, HttpServer, OAuthSettings, PROGRAM_VARIABLE,
-    ProxySetting, SafeUrl, ServerConfig, StdioServer, TlsSettings, Transport, Treatment,
+    ProxySetting, SafeUrl, Sampling, SamplingRule, ServerConfig, StdioServer, TlsSettings,
+    Transport, Treatment,
 };
 pub use source::{Location, ReadError, Sources, Span};
 pub use suggest::nearest;

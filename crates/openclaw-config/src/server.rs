@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::credential;
 use crate::model::ToolPolicy;
-pub use crate::raw::Approval;
+pub use crate::raw::{Approval, SamplingRule};
 use crate::text::Expanded;
 
 /// An MCP server that can be started: how to connect to it, and how to treat it once it is connected.
@@ -31,8 +31,8 @@ pub struct ServerConfig {
 pub struct Connection {
     /// How to reach it.
     pub transport: Transport,
-    /// Whether it is told that it may have the agent's model answer questions of its own. Capabilities
-    /// are told once, in the handshake.
+    /// Whether it is told that it can ask for completions by the agent's model. Capabilities are told
+    /// once, in the handshake.
     pub sampling: bool,
 }
 
@@ -66,6 +66,26 @@ pub struct Treatment {
     pub required: bool,
     /// URIs of resources that are put into the context of every conversation.
     pub resources: Vec<Expanded>,
+    /// Whether it may use the agent's model.
+    pub sampling: Sampling,
+}
+
+/// Whether a server may use the agent's model (`sampling/createMessage`), and how much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampling {
+    /// Whether it may at all.
+    pub allow: SamplingRule,
+    /// The longest answer, in tokens.
+    pub max_tokens: u32,
+    /// Requests a minute.
+    pub requests_per_minute: NonZeroU32,
+}
+
+impl Sampling {
+    /// Whether the server is told that it can ask for a model.
+    pub fn is_offered(self) -> bool {
+        self.allow != SamplingRule::Never
+    }
 }
 
 /// In a configuration this stands for the running program: the built-in default uses it.

@@ -3,7 +3,7 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use openclaw_mcp::client::{Answer, Lender, Person, Question, Wanted};
+use openclaw_mcp::client::{Answer, Person, Question, Sampler, SamplingRequest, Wanted};
 use serde_json::{Map, Value, json};
 
 /// Agrees, and fills a form with its defaults; what has none gets the first value that fits.
@@ -44,8 +44,8 @@ fn value(property: &Value) -> Value {
 /// Answers every prompt with the same words.
 pub(crate) struct Echo;
 
-impl Lender for Echo {
-    fn complete(&self, _server: &str, _params: Value) -> BoxFuture<'_, Result<Value, String>> {
+impl Sampler for Echo {
+    fn create_message(&self, _request: SamplingRequest) -> BoxFuture<'_, Result<Value, String>> {
         let message = json!({
             "role": "assistant",
             "content": { "type": "text", "text": "All is well." },

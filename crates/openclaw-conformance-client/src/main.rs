@@ -49,8 +49,7 @@ async fn run(url: &str) -> Result<(), Problem> {
     let context = variable("MCP_CONFORMANCE_CONTEXT");
     let scenario = Scenario::new(&name, context.as_deref())?;
 
-    let config =
-        serde_json::json!({ "mcp": { "servers": { "suite": { "url": url, "sampling": true } } } });
+    let config = serde_json::json!({ "mcp": { "servers": { "suite": { "url": url, "sampling": "always" } } } });
     let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
     let config = loaded.config.ok_or("the address cannot be used")?;
@@ -59,7 +58,7 @@ async fn run(url: &str) -> Result<(), Problem> {
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host {
         person: Some(Arc::new(Defaults)),
-        lender: Some(Arc::new(Echo)),
+        sampler: Some(Arc::new(Echo)),
         roots: std::env::current_dir().into_iter().collect(),
     };
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };

@@ -38,7 +38,9 @@ impl Origin {
     fn of(source: &Source) -> Self {
         let known = |name: &str| Some(clean_name(name).into_owned());
         match source {
-            Source::McpServer { server } => Self { server: known(server), ..Self::default() },
+            Source::McpServer { server } | Source::McpSampling { server } => {
+                Self { server: known(server), ..Self::default() }
+            }
             Source::McpTool { server, tool } => {
                 Self { server: known(server), tool: known(tool), ..Self::default() }
             }

@@ -26,6 +26,7 @@ use crate::elicitations::{Elicitations, People};
 use crate::lent::Lent;
 use crate::questions::Questions;
 use crate::runs::Runs;
+use crate::sampling::{AgentModels, Sampling};
 use crate::setup::{Setup, StartError};
 use crate::socket::{Caller, Desk, Endpoint, Greeting};
 
@@ -49,6 +50,7 @@ pub struct Gateway {
     pub(crate) questions: Questions,
     pub(crate) alike: Alike,
     pub(crate) elicitations: Arc<Elicitations>,
+    pub(crate) sampling: Sampling,
     pub(crate) lent: Lent,
     pub(crate) connections: Connections,
     pub(crate) context: Context,
@@ -89,31 +91,36 @@ impl Gateway {
             let (callers, waiting) = (Arc::clone(&callers), Arc::clone(&elicitations));
             fleet.surroundings.host.person = Some(Arc::new(People { callers, waiting }));
         }
-        let fleet = Fleet::start(&config, fleet);
-        let gateway = Arc::new_cyclic(|this: &Weak<Self>| Self {
-            version,
-            started: Instant::now(),
-            config_file,
-            state,
-            load,
-            changing: Mutex::new(()),
-            in_force: ArcSwap::from_pointee(InForce::new(config, &fleet, &ground, this)),
-            this: this.clone(),
-            ground,
-            fleet,
-            store: Arc::new(opened.store),
-            callers,
-            runs: Runs::default(),
-            questions: Questions::default(),
-            alike: Alike::default(),
-            elicitations,
-            lent: Lent::default(),
-            connections: Connections::default(),
-            context: Context::default(),
-            logs,
-            tasks: TaskTracker::new(),
-            ending: CancellationToken::new(),
-            notes: opened.note.into_iter().collect(),
+        let sampling = Sampling::new(fleet.office.audit.clone());
+        let gateway = Arc::new_cyclic(|this: &Weak<Self>| {
+            fleet.surroundings.host.sampler = Some(Arc::new(AgentModels(this.clone())));
+            let fleet = Fleet::start(&config, fleet);
+            Self {
+                version,
+                started: Instant::now(),
+                config_file,
+                state,
+                load,
+                changing: Mutex::new(()),
+                in_force: ArcSwap::from_pointee(InForce::new(config, &fleet, &ground, this)),
+                this: this.clone(),
+                ground,
+                fleet,
+                store: Arc::new(opened.store),
+                callers,
+                runs: Runs::default(),
+                questions: Questions::default(),
+                alike: Alike::default(),
+                elicitations,
+                sampling,
+                lent: Lent::default(),
+                connections: Connections::default(),
+                context: Context::default(),
+                logs,
+                tasks: TaskTracker::new(),
+                ending: CancellationToken::new(),
+                notes: opened.note.into_iter().collect(),
+            }
         });
         gateway.notes.iter().for_each(|note| tracing::warn!("{note}"));
         gateway.watch_servers();

@@ -21,6 +21,7 @@ mod model_choice;
 mod questions;
 mod reload;
 mod runs;
+mod sampling;
 pub mod serve;
 mod setup;
 pub mod socket;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::{
-    Approval as Asked, Decision, ResolvedEvent, ResolvedReason, Severity,
+    Approval as Asked, ApprovalKind, Decision, ResolvedEvent, ResolvedReason, Severity,
 };
 use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::{Answer, Approval, Approver, Effect, Question, ToolSpec, Why};
@@ -129,6 +129,7 @@ impl Asker {
         let patience = u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX);
         Asked {
             id: format!("{}-{number}", self.run),
+            kind: ApprovalKind::Call,
             agent_id: Some(self.agent.clone()),
             session_key: question.session.map(ToOwned::to_owned),
             run_id: Some(self.run.clone()),

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use openclaw_config::{
-    AgentConfig, AgentId, Config, HeldBack, ServerConfig, ServerName, ToolPolicy,
+    AgentConfig, AgentId, Config, HeldBack, Sampling, ServerConfig, ServerName, ToolPolicy,
+    Transport,
 };
 use openclaw_tools::{Failure, Policy, Rules};
 
@@ -127,6 +128,12 @@ impl AgentTools {
     /// The server of a name.
     pub fn server(&self, name: &str) -> Option<&Arc<Server>> {
         self.servers.iter().find(|server| server.name().as_str() == name)
+    }
+
+    /// What a server may use of the agent's model, and how the server is reached.
+    pub fn sampling(&self, server: &str) -> Option<(Sampling, Transport)> {
+        let config = self.server(server)?.config();
+        Some((config.treatment.sampling, config.connection.transport.clone()))
     }
 
     /// All tools, as of now. It is built when a list has changed since the last look; otherwise this

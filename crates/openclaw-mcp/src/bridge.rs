@@ -180,7 +180,7 @@ impl AgentTools {
         let (name, headers) = (&tool.listed.name, tool.headers());
         let (limits, watcher) = (wishes.limits(server), wishes.watcher);
         let connection = attached.connection();
-        let _at_work = connection.client().working_for(call.session);
+        let _at_work = connection.client().working_for(self.id().as_str(), call.session);
         let result =
             connection.call_tool_watched(name, call.arguments, headers, limits, watcher).await;
         let duration = started.elapsed();

@@ -1,7 +1,7 @@
 //! What a server may ask of us, and what we answer (T10, T11).
 //!
 //! Questions to a person (elicitation) reach one where one is there and are declined otherwise; roots
-//! are the session's folders; sampling is declined but to servers that may have it. What a server logs goes to the log and nowhere
+//! are the session's folders; completions (sampling) are the sampler's business. What a server logs goes to the log and nowhere
 //! else. That a list has changed is noted, for whoever keeps the lists.
 
 #![expect(deprecated, reason = "older servers still ask for roots and sampling, and still log")]
@@ -10,7 +10,7 @@ mod handler;
 mod host;
 mod work;
 
-pub use host::{Answer, Host, Lender, Person, Question, Wanted};
+pub use host::{Answer, CallInProgress, Host, Person, Question, Sampler, SamplingRequest, Wanted};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,10 +27,11 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::events::Users;
 use crate::wire::{FastLane, WeakLane};
 use work::Work;
 
-/// How long a person may take to answer, or a lender to complete.
+/// How long a person may take to answer, or a sampler, with the person whom it asks.
 pub const PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// How much a server may want to know at once.
 const AT_ONCE: usize = 10;
@@ -64,6 +65,8 @@ impl Changes {
 pub struct Client {
     config: ClientConfig,
     redactor: Redactor,
+    /// The agents that use the server.
+    users: Users,
     shared: Arc<Shared>,
 }
 
@@ -71,7 +74,7 @@ pub struct Client {
 struct Shared {
     server: String,
     host: Host,
-    /// For whom it works now; not kept where nobody can be asked.
+    /// For whom it works now; not kept where nobody can be asked, nor a model.
     work: Work,
     /// The way to the server, once there is one.
     lane: OnceLock<WeakLane>,
@@ -89,14 +92,27 @@ struct Followed {
 }
 
 impl Client {
-    /// Our side for a server of this name.
+    /// Our side for a server of this name, which is not told of sampling.
     pub fn new(server: &str, host: Host) -> Self {
-        let host = host.of_server(server);
-        let (server, config) = (server.to_owned(), host.config());
+        let (server, config) = (server.to_owned(), host.config(false));
         let changes = watch::Sender::new(Changes::default());
         let (work, lane, updates) = (Work::default(), OnceLock::new(), Mutex::default());
         let shared = Arc::new(Shared { server, host, work, lane, changes, updates });
-        Self { config, redactor: Redactor::new(), shared }
+        Self { config, redactor: Redactor::new(), users: Users::default(), shared }
+    }
+
+    /// The same side, for a server that is told whether it can ask for completions.
+    #[must_use]
+    pub fn with_sampling(mut self, is_offered: bool) -> Self {
+        self.config = self.shared.host.config(is_offered);
+        self
+    }
+
+    /// The same side, for a server that these agents use.
+    #[must_use]
+    pub(crate) fn used_by(mut self, users: &Users) -> Self {
+        self.users = users.clone();
+        self
     }
 
     /// The same side, which logs nothing of the secrets that this filter knows.
@@ -118,7 +134,14 @@ impl Client {
 
     /// The same side, offering this version of the protocol in a handshake.
     pub(crate) fn offering(&self, version: ProtocolVersion) -> Self {
-        let config = self.config.clone().with_protocol_version(version);
+        let mut config = self.config.clone();
+        // Older versions have no tools in sampling.
+        if let (Some(sampling), true) =
+            (&mut config.capabilities.sampling, version < ProtocolVersion::V_2025_11_25)
+        {
+            sampling.tools = None;
+        }
+        let config = config.with_protocol_version(version);
         Self { config, ..self.clone() }
     }
 
@@ -164,10 +187,13 @@ impl Client {
         let _ = self.shared.lane.set(lane.downgrade());
     }
 
-    /// From now on, until this is dropped, the server works for a session, or for somebody without one.
-    pub(crate) fn working_for(&self, session: Option<&str>) -> Option<AtWork> {
-        self.shared.host.person.as_ref()?;
-        let call = self.shared.work.begin(session);
+    /// From now on, until this is dropped, the server works for an agent, in a session or without one.
+    pub(crate) fn working_for(&self, agent: &str, session: Option<&str>) -> Option<AtWork> {
+        let Host { person, sampler, .. } = &self.shared.host;
+        if person.is_none() && sampler.is_none() {
+            return None;
+        }
+        let call = self.shared.work.begin(agent, session);
         Some(AtWork { shared: Arc::clone(&self.shared), call })
     }
 
@@ -193,7 +219,9 @@ impl Client {
                     to_json(&self.elicit(params).await)
                 }
                 Some("roots/list") => to_json(&self.roots()),
-                Some("sampling/createMessage") => self.sample(params).await?,
+                Some("sampling/createMessage") => self.sample(params).await.map_err(|why| {
+                    format!("a completion (sampling), which it does not get: {why}")
+                })?,
                 _ => return Err("something that this program does not know".to_owned()),
             };
             answers.insert(key, answer);
@@ -242,12 +270,29 @@ impl Client {
 
     async fn sample(&self, params: Value) -> Result<Value, String> {
         let server = &self.shared.server;
-        let Some(lender) = &self.shared.host.lender else {
-            tracing::info!(%server, "declined to lend a model (sampling)");
-            return Err("a model (sampling), which it may not have".to_owned());
+        let Some(sampler) = &self.shared.host.sampler else {
+            tracing::info!(%server, "rejected a sampling request: there is no model");
+            return Err("sampling is not available".to_owned());
         };
-        let completed = timeout(PATIENCE, lender.complete(server, params)).await;
-        completed.unwrap_or_else(|_| Err("a model (sampling), which took too long".to_owned()))
+        let occasion = self.shared.work.now();
+        let request = SamplingRequest {
+            server: server.clone(),
+            agents: self.users.names(),
+            calls: occasion.callers.clone(),
+            params,
+        };
+        let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
+        let _thinking = lane.map(|lane| lane.thinking());
+        tokio::select! {
+            biased;
+            answer = timeout(PATIENCE, sampler.create_message(request)) => {
+                answer.unwrap_or_else(|_| Err("the sampling request timed out".to_owned()))
+            }
+            // Not every server takes its request back when its call is cancelled, or takes too long.
+            () = self.shared.work.over(&occasion) => {
+                Err("the call that the sampling request belongs to has ended".to_owned())
+            }
+        }
     }
 
     fn roots(&self) -> ListRootsResult {
@@ -303,14 +348,14 @@ mod tests {
     async fn a_question_is_taken_back_when_nobody_waits_for_the_calls_it_belongs_to() {
         let host = Host { person: Some(Arc::new(Absent)), ..Host::default() };
         let client = Client::new("x", host);
-        let calls = [client.working_for(Some("a")), client.working_for(None)];
+        let calls = [client.working_for("main", Some("a")), client.working_for("main", None)];
         let mut asking = std::pin::pin!(client.fulfil(questions(1)));
         assert!(asking.as_mut().now_or_never().is_none());
         let [first, second] = calls;
         drop(first);
         assert!(asking.as_mut().now_or_never().is_none(), "it may belong to the other call");
         drop(second);
-        let later = client.working_for(Some("b"));
+        let later = client.working_for("main", Some("b"));
         let answers = asking.now_or_never().unwrap().unwrap();
         assert_eq!(answers["0"]["action"], "cancel");
         drop(later);
@@ -324,31 +369,70 @@ mod tests {
         assert_eq!(answers["1"]["action"], "cancel");
     }
 
-    /// Lends to one server alone.
-    struct Friend;
+    /// Answers with what it was asked, unless it is asked to wait.
+    struct Mirror;
 
-    impl Lender for Friend {
-        fn complete(&self, _server: &str, _params: Value) -> BoxFuture<'_, Result<Value, String>> {
-            Box::pin(async { Ok(json!("done")) })
-        }
-
-        fn lends_to(&self, server: &str) -> bool {
-            server == "friend"
+    impl Sampler for Mirror {
+        fn create_message(&self, request: SamplingRequest) -> BoxFuture<'_, Result<Value, String>> {
+            Box::pin(async move {
+                match request.params.get("wait") {
+                    Some(_) => std::future::pending().await,
+                    None => Ok(json!(format!("{:?}", request.calls))),
+                }
+            })
         }
     }
 
+    fn sampling(params: &Value) -> BTreeMap<String, Value> {
+        let wanted = json!({ "method": "sampling/createMessage", "params": params });
+        BTreeMap::from([("a".to_owned(), wanted)])
+    }
+
+    fn with_sampler() -> Client {
+        Client::new("x", Host { sampler: Some(Arc::new(Mirror)), ..Host::default() })
+    }
+
     #[tokio::test]
-    async fn a_model_is_lent_to_servers_that_may_have_it_and_to_no_other() {
-        let wanted = json!({ "method": "sampling/createMessage", "params": {} });
-        let wanted = BTreeMap::from([("a".to_owned(), wanted)]);
-        let host = Host { lender: Some(Arc::new(Friend)), ..Host::default() };
-        let friend = Client::new("friend", host.clone());
-        assert!(friend.config().capabilities.sampling.is_some());
-        assert_eq!(friend.fulfil(wanted.clone()).await.unwrap()["a"], "done");
-        let stranger = Client::new("stranger", host);
-        assert!(stranger.config().capabilities.sampling.is_none(), "it is not even told");
-        let error = stranger.fulfil(wanted).await.unwrap_err();
-        assert!(error.contains("may not have"), "{error}");
+    async fn a_sampling_request_names_the_calls_in_progress_newest_first() {
+        let client = with_sampler();
+        let _first = client.working_for("main", Some("a"));
+        let _second = client.working_for("other", None);
+        let answers = client.fulfil(sampling(&json!({}))).await.unwrap();
+        let said = answers["a"].as_str().unwrap();
+        let place = |text: &str| said.find(text).unwrap();
+        assert!(place("other") < place("main"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_sampling_request_ends_with_the_calls_that_it_belongs_to() {
+        let client = with_sampler();
+        let call = client.working_for("main", Some("a"));
+        let mut asking = std::pin::pin!(client.fulfil(sampling(&json!({ "wait": true }))));
+        assert!(asking.as_mut().now_or_never().is_none());
+        drop(call);
+        let error = asking.now_or_never().unwrap().unwrap_err();
+        assert!(error.contains("has ended"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sampling_request_times_out() {
+        let error = with_sampler().fulfil(sampling(&json!({ "wait": true }))).await.unwrap_err();
+        assert!(error.contains("timed out"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn sampling_is_told_where_it_is_offered_with_tools_since_2025_11_25() {
+        let sampling = |client: &Client| client.config().capabilities.sampling.clone();
+        let quiet = with_sampler();
+        assert!(sampling(&quiet).is_none());
+        let offered = quiet.with_sampling(true);
+        assert!(sampling(&offered).unwrap().tools.is_some());
+        let older = offered.offering(ProtocolVersion::V_2025_06_18);
+        assert!(sampling(&older).unwrap().tools.is_none());
+        let nowhere = Client::new("x", Host::default()).with_sampling(true);
+        assert!(sampling(&nowhere).is_none(), "there is no model");
+        let error = nowhere.fulfil(super::tests::sampling(&json!({}))).await.unwrap_err();
+        assert!(error.contains("not available"), "{error}");
     }
 
     #[tokio::test]

@@ -13,6 +13,7 @@ use crate::attached::{Attached, Heard};
 use crate::client::{Client, Host};
 use crate::connection::{Connection, FarEnd, Opened};
 use crate::era::Era;
+use crate::events::Users;
 use crate::guard::Guard;
 use crate::inventory::Inventory;
 use crate::launch::launch;
@@ -46,6 +47,8 @@ pub(crate) struct ServerDial {
     pub(crate) name: String,
     pub(crate) config: ServerConfig,
     pub(crate) surroundings: Surroundings,
+    /// The agents that use it.
+    pub(crate) users: Users,
     /// How many may connect at once (L1).
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) shelf: Arc<Shelf>,
@@ -114,13 +117,20 @@ impl ServerDial {
         }
     }
 
+    /// Our side of a connection.
+    fn client(&self, host: &Host) -> Client {
+        Client::new(&self.name, host.clone())
+            .with_sampling(self.config.connection.sampling)
+            .used_by(&self.users)
+            .without_secrets(self.log.redactor())
+    }
+
     /// Connects to a remote server.
     async fn reach(&mut self, config: HttpServer) -> Result<Connection, DialError> {
         let Surroundings { resolver, environment, host, .. } = &self.surroundings;
         let headers = remote::headers(&config, resolver).await;
         let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
-        let client = Client::new(&self.name, host.clone().lending(self.config.connection.sampling));
-        let client = client.without_secrets(self.log.redactor());
+        let client = self.client(host);
         let known = self.known_era.zip(self.known_flavour);
         let plan = RemotePlan {
             server: self.name.clone(),
@@ -159,11 +169,7 @@ impl ServerDial {
             let plan = local::Plan {
                 server: self.name.clone(),
                 launch: launch.clone(),
-                client: Client::new(
-                    &self.name,
-                    self.surroundings.host.clone().lending(self.config.connection.sampling),
-                )
-                .without_secrets(self.log.redactor()),
+                client: self.client(&self.surroundings.host),
                 known_era,
                 offer: offer.clone(),
                 timeout: self.config.treatment.timeout,

@@ -53,7 +53,7 @@ impl Events {
         move |change: Change<'_>| {
             let event = FleetEvent {
                 server: server.clone(),
-                agents: users.lock().iter().map(ToString::to_string).collect(),
+                agents: users.names(),
                 state: change.state.into(),
                 restarts: change.restarts,
                 reason: change.trouble.map(|trouble| trouble.message.clone()),
@@ -75,6 +75,11 @@ impl Users {
 
     pub(crate) fn clear(&self) {
         self.lock().clear();
+    }
+
+    /// Their names.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.lock().iter().map(ToString::to_string).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<AgentId>> {

@@ -147,7 +147,7 @@ impl AgentTools {
         };
         let started = Instant::now();
         let connection = usable.attached.connection();
-        let _at_work = connection.client().working_for(None);
+        let _at_work = connection.client().working_for(self.id().as_str(), None);
         let answer = connection.request(method, params, wishes.limits(server)).await;
         let duration = started.elapsed();
         let limits = wishes.result_limits(server);

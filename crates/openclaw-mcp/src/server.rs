@@ -122,6 +122,7 @@ impl Server {
         upkeep: Upkeep,
         common: &Common,
     ) -> Self {
+        let users = Users::default();
         let key = name.as_str();
         let memory = match &common.folders.catalogue {
             Some(folder) => Memory::of(folder, key, &config.connection),
@@ -151,6 +152,7 @@ impl Server {
             name: key.to_owned(),
             config: config.clone(),
             surroundings: common.surroundings.clone(),
+            users: users.clone(),
             turns: Arc::clone(&common.turns),
             shelf: Arc::clone(&shelf),
             log: log.clone(),
@@ -161,7 +163,6 @@ impl Server {
             list_every: upkeep.list_every,
             stays: common.tries_again,
         };
-        let users = Users::default();
         let teller = common.events.teller(key, &users);
         let (name_of, lazy) = (key.to_owned(), config.treatment.lazy);
         let supervisor = Supervisor::start_observed(name_of, dial, backoff, lazy, log, teller);

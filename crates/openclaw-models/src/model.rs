@@ -34,6 +34,12 @@ pub struct Request {
     pub tools: Vec<Arc<ToolOffer>>,
     /// The longest answer wanted; as long as the model can, if not given.
     pub max_output_tokens: Option<u32>,
+    /// How random the answer may be; the provider's default if not given. Not every model takes it.
+    pub temperature: Option<f64>,
+    /// The answer ends before the first of these.
+    pub stop_sequences: Vec<String>,
+    /// Whether one of the tools must be used. Ollama's models are free in that.
+    pub must_use_tool: bool,
 }
 
 /// A piece of an answer. The last one is [`Chunk::End`], or the stream ends with an error.
@@ -83,6 +89,8 @@ pub enum StopReason {
     ToolUse,
     /// It got too long. Its last call may be incomplete.
     Length,
+    /// One of the request's stop sequences would have come next.
+    StopSequence,
     /// The model or its provider does not want to answer, in the provider's word for it.
     Refused(String),
     /// Something else, in the provider's word for it.

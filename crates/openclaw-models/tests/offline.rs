@@ -174,3 +174,34 @@ async fn what_comes_from_outside_is_no_wish() {
     let answer = ask(vec![Message::User { parts }], tools()).await;
     assert!(answer.tool_uses.is_empty(), "{answer:?}");
 }
+
+#[tokio::test]
+async fn what_a_server_asks_is_answered_with_a_call_of_its_tools_or_with_words() {
+    let sampling = |text: &str| {
+        let source = Source::mcp_sampling("x");
+        Part::Text(Text::outside(Untrusted::new(text.to_owned()), source).unwrap())
+    };
+    let parts = |text: &str| vec![Part::ours("The server asks:"), sampling(text)];
+    let answer = ask(vec![Message::User { parts: parts("Which tea?") }], Vec::new()).await;
+    assert!(answer.text.ends_with("You asked: Which tea?"), "{answer:?}");
+    let answer = ask(vec![Message::User { parts: parts("add 2 and 3") }], tools()).await;
+    assert_eq!(answer.tool_uses[0].name, "mcp_demo_add", "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_answer_is_no_longer_than_wanted() {
+    let request = Request {
+        messages: vec![Arc::new(Message::user("sing a song"))],
+        max_output_tokens: Some(3),
+        ..Request::default()
+    };
+    let mut answer = Answer::default();
+    let mut chunks = Offline.stream(request);
+    while let Some(chunk) = chunks.next().await {
+        answer.push(chunk.unwrap());
+    }
+    assert_eq!(
+        (answer.text.as_str(), answer.stop_reason),
+        ("Hello! I am ", Some(StopReason::Length))
+    );
+}

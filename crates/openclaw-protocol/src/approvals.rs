@@ -30,6 +30,9 @@ pub struct ListResult {
 pub struct Approval {
     /// What a decision names.
     pub id: String,
+    /// What is to be decided about.
+    #[serde(default, skip_serializing_if = "ApprovalKind::is_call")]
+    pub kind: ApprovalKind,
     /// Who wants it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
@@ -62,6 +65,25 @@ pub struct Approval {
     pub expires_at_ms: u64,
 }
 
+/// What is to be decided about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalKind {
+    /// The call of a tool.
+    #[default]
+    Call,
+    /// The request of an MCP server for a completion by the agent's model. `server` names it, `args` is
+    /// what it wants to send: `model`, `maxTokens`, `modelHints`, `systemPrompt`, `messages` (`role` and
+    /// `text` each), `tools`. All but the first two are from outside.
+    Sampling,
+}
+
+impl ApprovalKind {
+    fn is_call(&self) -> bool {
+        *self == Self::Call
+    }
+}
+
 /// How much care a decision wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -80,7 +102,7 @@ pub enum Severity {
 pub enum Decision {
     /// This call.
     AllowOnce,
-    /// This tool, from now on.
+    /// This tool, from now on; of sampling, this server, for the run of the gateway.
     AllowAlways,
     /// Not this call.
     Deny,

@@ -1,6 +1,7 @@
 //! Single fields of a server: each is checked, and noted with where it comes from.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,12 +14,17 @@ use crate::credential::{
 };
 use crate::decode::{Field, Spanned, Table, Whole};
 use crate::model::{Origin, Setting, ToolPolicy};
-use crate::raw::{Approval, RawServerTools, Words};
-use crate::server::{Args, SafeUrl};
+use crate::raw::{Approval, RawSampling, RawServerTools, SamplingRule, SamplingSetting, Words};
+use crate::server::{Args, SafeUrl, Sampling};
 use crate::text::{Expanded, Text, is_variable_name};
 
 use super::server::ServerBuilder;
 use super::values::{Unset, no_home, references_only};
+
+/// The longest answer to a server that uses the agent's model, in tokens.
+const DEFAULT_MAX_TOKENS: u64 = 4_096;
+/// How often a server may use the agent's model in a minute.
+const DEFAULT_REQUESTS: u64 = 10;
 
 impl ServerBuilder<'_, '_> {
     /// A table of values that may be credentials: `env`, `headers`.
@@ -198,6 +204,28 @@ impl ServerBuilder<'_, '_> {
 
     pub(super) fn approval(&mut self, field: Field<Approval>) -> Approval {
         self.cx.take(&mut self.settings, "approval", field, Approval::Auto, |it| json!(it.as_str()))
+    }
+
+    /// What limits there are is of interest only where it is allowed.
+    pub(super) fn sampling(&mut self, field: Field<SamplingSetting>) -> Sampling {
+        let RawSampling { allow, max_tokens, requests_per_minute } =
+            field.map(|field| field.value.0).unwrap_or_default();
+        let never = SamplingRule::Never;
+        let settings = &mut self.settings;
+        let allow = self.cx.take(settings, "sampling", allow, never, |it| json!(it.as_str()));
+        let noted = settings.len();
+        let max_tokens = self.number("sampling.maxTokens", max_tokens, DEFAULT_MAX_TOKENS);
+        let (key, default) = ("sampling.requestsPerMinute", DEFAULT_REQUESTS);
+        let requests = self.number(key, requests_per_minute, default);
+        if allow == SamplingRule::Never {
+            self.settings.truncate(noted);
+        }
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        Sampling {
+            allow,
+            max_tokens: small(max_tokens),
+            requests_per_minute: NonZeroU32::new(small(requests)).unwrap_or(NonZeroU32::MIN),
+        }
     }
 
     pub(super) fn flag(&mut self, key: &str, field: Field<bool>, default: bool) -> bool {

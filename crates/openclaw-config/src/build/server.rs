@@ -130,7 +130,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         let supports_parallel_tool_calls = self.flag("supportsParallelToolCalls", parallel, true);
         let required = self.flag("required", required, false);
         let resources = self.resources(resources);
-        let sampling = self.flag("sampling", sampling, false);
+        let sampling = self.sampling(sampling);
 
         let transport = match (&given.command, &given.url) {
             (Some(_), None) => local.map(Transport::Stdio),
@@ -159,10 +159,11 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             supports_parallel_tool_calls,
             required,
             resources,
+            sampling,
         };
         let config = transport.map(|transport| ServerConfig {
             enabled,
-            connection: Connection { transport, sampling },
+            connection: Connection { transport, sampling: sampling.is_offered() },
             treatment,
         });
         self.finish(config, enabled, required)

@@ -4,6 +4,7 @@ mod agent;
 mod credential;
 mod gateway;
 mod models;
+mod sampling;
 mod secrets;
 mod server;
 mod tools;
@@ -24,6 +25,8 @@ pub(crate) use agent::{ModelSetting, RawAgent, RawAgents, RawApproval, RawModelC
 pub(crate) use gateway::{RawAcp, RawGateway, RawGatewayAuth};
 pub use models::ModelApi;
 pub(crate) use models::{ApiSetting, RawModels, RawProvider};
+pub use sampling::SamplingRule;
+pub(crate) use sampling::{RawSampling, SamplingSetting};
 pub(crate) use secrets::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
 pub use server::{Approval, TransportKind};
 pub(crate) use server::{

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value as Json, json};
 
-use super::{Millis, Words};
+use super::{Millis, SamplingSetting, Words};
 use crate::decode::{Decode, Decoder, Overlay, Table, Whole, choice, section};
 use crate::schema::{self, rule};
 use crate::text::Text;
@@ -62,8 +62,9 @@ section! {
         required: bool = "required",
         /// Resources of it that are put into the context of every conversation, by their URIs.
         resources: Words = "resources" => schema::uris,
-        /// Whether it may have the agent's model answer questions of its own (false).
-        sampling: bool = "sampling",
+        /// Whether it may use the agent's model: `never`, `ask` (a user, each time; `true` means the same),
+        /// `always`, or an object with limits.
+        sampling: SamplingSetting = "sampling",
         /// Certificates.
         tls: RawTls = "tls",
         /// The proxy for this server: its address, or `none`.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_config::{Bind, Change, RestartCause, ServerChange};
+use openclaw_config::{Bind, Change, RestartCause, SamplingRule, ServerChange};
 
 use crate::support::*;
 
@@ -107,15 +107,41 @@ fn resources_and_sampling_of_a_server() {
         "{ command: 'a', resources: ['file:///notes/${HOST}.md', 'memo:1'], sampling: true }",
     );
     let uris: Vec<&str> = x.treatment.resources.iter().map(|uri| uri.as_str()).collect();
-    assert_eq!(
-        (uris, x.connection.sampling),
-        (vec!["file:///notes/example.com.md", "memo:1"], true)
-    );
+    assert_eq!(uris, ["file:///notes/example.com.md", "memo:1"]);
+    assert_eq!((x.connection.sampling, x.treatment.sampling.allow), (true, SamplingRule::Ask));
     for wrong in ["notes", "", "a b:c", "file:", "memo:a b"] {
         bad_server(&format!("{{ command: 'a', resources: ['{wrong}'] }}"));
     }
     let config = good("{ mcp: { servers: { x: { command: 'a', resources: ['memo:${NOPE}'] } } } }");
     assert_eq!(config.agents[0].mcp.held_back["x"].unset_variables, ["NOPE"]);
+}
+
+#[test]
+fn sampling_is_a_word_a_flag_or_an_object_with_limits() {
+    let sampling = |written: &str| {
+        let it = server(&format!("{{ command: 'a', sampling: {written} }}")).treatment.sampling;
+        (it.allow, it.max_tokens, it.requests_per_minute.get())
+    };
+    let (never, ask, always) = (SamplingRule::Never, SamplingRule::Ask, SamplingRule::Always);
+    for (written, expected) in [
+        ("false", (never, 4_096, 10)),
+        ("true", (ask, 4_096, 10)),
+        ("'never'", (never, 4_096, 10)),
+        ("'always'", (always, 4_096, 10)),
+        ("{ maxTokens: 7 }", (never, 7, 10)),
+        ("{ allow: 'ask', maxTokens: 1000, requestsPerMinute: 3 }", (ask, 1_000, 3)),
+    ] {
+        assert_eq!(sampling(written), expected, "{written}");
+    }
+    for wrong in ["'yes'", "1", "{ allow: true }", "{ maxTokens: 0 }", "{ tokens: 1 }", "[]"] {
+        bad_server(&format!("{{ command: 'a', sampling: {wrong} }}"));
+    }
+    let layered = good(
+        "{ mcp: { servers: { x: { command: 'a', sampling: { allow: 'always', maxTokens: 9 } } } },\n\
+         agents: { defaults: { mcp: { servers: { x: { sampling: 'ask' } } } } } }",
+    );
+    let it = layered.agents[0].mcp.servers["x"].treatment.sampling;
+    assert_eq!((it.allow, it.max_tokens), (ask, 9), "a later place changes what it names");
 }
 
 #[test]

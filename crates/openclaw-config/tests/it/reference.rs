@@ -164,9 +164,14 @@ impl Reference {
             Some("object") => link("objects by name"),
             Some(other) => other.to_owned(),
             None if property["anyOf"].is_array() => {
-                let first = &property["anyOf"][0];
-                let word = first["const"].as_str().map(|word| format!("`{word}`"));
-                format!("{} or {}", word.as_deref().unwrap_or("string"), link("object"))
+                let ways = property["anyOf"].as_array().unwrap().iter().map(|way| match way {
+                    way if way["const"].is_string() => format!("`{}`", plain(&way["const"])),
+                    way if way["enum"].is_array() => choices(&way["enum"]),
+                    way if way["type"] == "boolean" => "true or false".to_owned(),
+                    way if way["$ref"].is_string() => link("object"),
+                    _ => "string".to_owned(),
+                });
+                ways.collect::<Vec<_>>().join(" or ")
             }
             None if property["$ref"].is_string() => link("object"),
             // A credential; the object is the Node OpenClaw's.

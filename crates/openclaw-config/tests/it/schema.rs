@@ -34,6 +34,8 @@ fn good_servers() -> Vec<Value> {
         json!({ "url": "http://127.1/", "headers": { "A": "${A:-x}" } }),
         json!({ "url": "https://x", "toolFilter": { "include": ["a"], "exclude": ["b"] }, "sslVerify": true }),
         json!({ "command": "a", "resources": ["file:///x", "memo:1"], "sampling": true }),
+        json!({ "command": "a", "sampling": "always" }),
+        json!({ "command": "a", "sampling": { "allow": "ask", "maxTokens": 1000, "requestsPerMinute": 1 } }),
     ]
 }
 
@@ -92,6 +94,8 @@ fn bad_servers() -> Vec<Value> {
         json!({ "command": "a", "resources": ["notes"] }),
         json!({ "command": "a", "resources": "file:///x" }),
         json!({ "command": "a", "sampling": "yes" }),
+        json!({ "command": "a", "sampling": { "allow": true } }),
+        json!({ "command": "a", "sampling": { "maxTokens": 0 } }),
     ]
 }
 

@@ -11,6 +11,7 @@ mod folders;
 mod history;
 mod lending;
 mod reloading;
+mod sampling;
 mod schema;
 mod starting;
 mod stopping;

@@ -44,7 +44,9 @@ impl ClientHandler for Client {
         let refused = |message: String| ErrorData::new(ErrorCode(-1), message, None);
         let result = tokio::select! {
             result = self.sample(to_json(&params)) => result.map_err(refused)?,
-            () = context.ct.cancelled() => return Err(refused("it was cancelled".to_owned())),
+            () = context.ct.cancelled() => {
+                return Err(refused("the server cancelled the request".to_owned()));
+            }
         };
         serde_json::from_value(result).map_err(|error| refused(error.to_string()))
     }

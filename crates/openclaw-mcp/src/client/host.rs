@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitationCapability, FormElicitationCapability,
-    Implementation, ProtocolVersion, RootsCapabilities, SamplingCapability,
+    Implementation, JsonObject, ProtocolVersion, RootsCapabilities, SamplingCapability,
     UrlElicitationCapability,
 };
 use serde_json::Value;
@@ -51,17 +51,37 @@ pub trait Person: Send + Sync + 'static {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
 }
 
-/// Somebody who lends servers a model (sampling).
-pub trait Lender: Send + Sync + 'static {
-    /// Completes what a server wants completed: the parameters of `sampling/createMessage`, and its
-    /// result or why there is none.
-    fn complete(&self, server: &str, params: Value) -> BoxFuture<'_, Result<Value, String>>;
+/// A request of a server for a completion (`sampling/createMessage`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct SamplingRequest {
+    /// The server.
+    pub server: String,
+    /// The agents that use this connection, in the order of their names.
+    pub agents: Vec<String>,
+    /// The calls that the server works on at this moment, newest first: it asks for the sake of one of
+    /// them. None if it asks by itself.
+    pub calls: Vec<CallInProgress>,
+    /// The parameters, as the protocol has them. From outside.
+    pub params: Value,
+}
 
-    /// Whether this server may have it, if its entry allows it (`sampling`). One that may not is not told
-    /// that there is a model to lend, and is declined if it asks all the same (T11).
-    fn lends_to(&self, _server: &str) -> bool {
-        true
-    }
+/// A call that a server works on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallInProgress {
+    /// The agent that calls.
+    pub agent: String,
+    /// The session that it belongs to.
+    pub session: Option<String>,
+}
+
+/// Answers requests for completions (sampling). It is asked by every server, also by those that were not
+/// told of it: whether one may have an answer is for the sampler to decide (T11).
+pub trait Sampler: Send + Sync + 'static {
+    /// Returns the result of `sampling/createMessage`. Dropping the future cancels the request.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words for the server.
+    fn create_message(&self, request: SamplingRequest) -> BoxFuture<'_, Result<Value, String>>;
 }
 
 /// Who we are to servers, and whom they can reach through us.
@@ -69,35 +89,24 @@ pub trait Lender: Send + Sync + 'static {
 pub struct Host {
     /// Somebody to ask; none where nobody is there.
     pub person: Option<Arc<dyn Person>>,
-    /// Somebody who lends a model; mostly none.
-    pub lender: Option<Arc<dyn Lender>>,
+    /// What answers requests for completions; none where there is no model.
+    pub sampler: Option<Arc<dyn Sampler>>,
     /// The folders of the session.
     pub roots: Vec<PathBuf>,
 }
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (person, lender) = (self.person.is_some(), self.lender.is_some());
+        let (person, sampler) = (self.person.is_some(), self.sampler.is_some());
         let mut shown = f.debug_struct("Host");
-        shown.field("person", &person).field("lender", &lender).field("roots", &self.roots).finish()
+        shown.field("person", &person).field("sampler", &sampler);
+        shown.field("roots", &self.roots).finish()
     }
 }
 
 impl Host {
-    /// What a server of this name can reach: a model only if it may have one.
-    pub(crate) fn of_server(mut self, server: &str) -> Self {
-        self.lender = self.lender.filter(|lender| lender.lends_to(server));
-        self
-    }
-
-    /// The same for a server whose entry allows it a model, or does not.
-    pub(crate) fn lending(mut self, is_allowed: bool) -> Self {
-        self.lender = self.lender.filter(|_| is_allowed);
-        self
-    }
-
-    /// What is told to servers about us.
-    pub(crate) fn config(&self) -> ClientConfig {
+    /// What is told to a server about us: of sampling only where it is offered.
+    pub(crate) fn config(&self, offers_sampling: bool) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         // A server that is told of no folders takes that for an answer, and may forget its own.
         if !self.roots.is_empty() {
@@ -109,8 +118,10 @@ impl Host {
                 .with_url(UrlElicitationCapability::default());
             capabilities.elicitation = Some(elicitation);
         }
-        if self.lender.is_some() {
-            capabilities.sampling = Some(SamplingCapability::default());
+        if self.sampler.is_some() && offers_sampling {
+            let mut sampling = SamplingCapability::default();
+            sampling.tools = Some(JsonObject::new());
+            capabilities.sampling = Some(sampling);
         }
         let us = Implementation::new("openclaw", env!("CARGO_PKG_VERSION")).with_title("OpenClaw");
         ClientConfig::new(capabilities, us)

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::watch;
 
+use super::CallInProgress;
+
 /// The calls that a server works on.
 #[derive(Debug, Default)]
 pub(super) struct Work(watch::Sender<Calls>);
@@ -12,26 +14,28 @@ pub(super) struct Work(watch::Sender<Calls>);
 #[derive(Debug, Default)]
 struct Calls {
     next: u64,
-    /// The session of each.
-    open: BTreeMap<u64, Option<String>>,
+    /// Who makes each, in the order in which they began.
+    open: BTreeMap<u64, CallInProgress>,
 }
 
 /// What a server works on at the time of a question.
 pub(super) struct Occasion {
     /// For these sessions.
     pub(super) sessions: Vec<String>,
+    /// Those who call, newest first.
+    pub(super) callers: Vec<CallInProgress>,
     calls: Vec<u64>,
 }
 
 impl Work {
     /// A call begins; its number.
-    pub(super) fn begin(&self, session: Option<&str>) -> u64 {
-        let session = session.map(str::to_owned);
+    pub(super) fn begin(&self, agent: &str, session: Option<&str>) -> u64 {
+        let call = CallInProgress { agent: agent.to_owned(), session: session.map(str::to_owned) };
         let mut number = 0;
         self.0.send_modify(|calls| {
             number = calls.next;
             calls.next += 1;
-            calls.open.insert(number, session);
+            calls.open.insert(number, call);
         });
         number
     }
@@ -44,9 +48,11 @@ impl Work {
     /// What it works on now. Which of its calls it asks for is not told: it may be each of them.
     pub(super) fn now(&self) -> Occasion {
         let calls = self.0.borrow();
-        let sessions: BTreeSet<&String> = calls.open.values().flatten().collect();
+        let sessions: BTreeSet<&String> =
+            calls.open.values().filter_map(|call| call.session.as_ref()).collect();
         Occasion {
             sessions: sessions.into_iter().cloned().collect(),
+            callers: calls.open.values().rev().cloned().collect(),
             calls: calls.open.keys().copied().collect(),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use openclaw_content::Text;
+use openclaw_content::{Source, Text};
 
 use crate::error::ModelError;
 use crate::message::{Message, Part, ToolResult, ToolUse};
@@ -57,7 +57,9 @@ struct Wanted {
 fn answer(request: &Request) -> Vec<Chunk> {
     let (asked, since) = last_question(&request.messages);
     let results: Vec<&ToolResult> = since.iter().flat_map(|message| results(message)).collect();
-    let (words, wanted) = if results.is_empty() {
+    let (words, wanted) = if let (Some(asked), true) = (sampled(request), results.is_empty()) {
+        answer_server(asked, request)
+    } else if results.is_empty() {
         let (wanted, not_understood) = wish::read(&asked, &request.tools);
         if wanted.is_empty() {
             (tell::about_itself(&request.tools), wanted)
@@ -69,10 +71,15 @@ fn answer(request: &Request) -> Vec<Chunk> {
     } else {
         (tell::results(&last_round(since)), Vec::new())
     };
+    let (words, is_cut) = within(words, request.max_output_tokens);
     let mut chunks: Vec<Chunk> =
         words.split_inclusive(' ').map(|word| Chunk::Text(word.to_owned())).collect();
     let written = words.len() + wanted.iter().map(|wanted| wanted.arguments.len()).sum::<usize>();
-    let reason = if wanted.is_empty() { StopReason::Done } else { StopReason::ToolUse };
+    let reason = match (wanted.is_empty(), is_cut) {
+        (true, true) => StopReason::Length,
+        (true, false) => StopReason::Done,
+        (false, _) => StopReason::ToolUse,
+    };
     let numbers = first_free_number(&request.messages)..;
     chunks.extend(numbers.zip(wanted).map(|(number, Wanted { tool, arguments })| {
         Chunk::ToolUse(ToolUse { id: format!("offline-{number}"), name: tool, arguments })
@@ -84,6 +91,43 @@ fn answer(request: &Request) -> Vec<Chunk> {
     }));
     chunks.push(Chunk::End(reason));
     chunks
+}
+
+/// What an MCP server asks, if one does and no person.
+fn sampled(request: &Request) -> Option<&str> {
+    let last = request.messages.iter().rev().find_map(|message| match &**message {
+        Message::User { parts } => Some(parts.as_slice()),
+        _ => None,
+    });
+    let mut texts = last?.iter().rev().filter_map(Part::as_text);
+    let is_sampling = |text: &&Text| matches!(text.source(), Some(Source::McpSampling { .. }));
+    texts.find(is_sampling).map(|text| text.expose().trim())
+}
+
+/// The answer to a server: a call of one of its tools, or words.
+fn answer_server(asked: &str, request: &Request) -> (String, Vec<Wanted>) {
+    let mut wanted = wish::read(asked, &request.tools).0;
+    if let (true, true, Some(first)) =
+        (request.must_use_tool, wanted.is_empty(), request.tools.first())
+    {
+        wanted.push(Wanted { tool: first.name.clone(), arguments: "{}".to_owned() });
+    }
+    match wanted.is_empty() {
+        true => (tell::to_server(asked), wanted),
+        false => (String::new(), wanted),
+    }
+}
+
+/// As many words as fit into so many tokens, and whether some do not.
+fn within(mut words: String, max_tokens: Option<u32>) -> (String, bool) {
+    let max = max_tokens.map_or(usize::MAX, |most| {
+        usize::try_from(most).unwrap_or(usize::MAX).saturating_mul(CHARS_PER_TOKEN)
+    });
+    let is_cut = words.len() > max;
+    if is_cut {
+        words.truncate(words.floor_char_boundary(max));
+    }
+    (words, is_cut)
 }
 
 /// What a person said last, and everything after it.

@@ -43,6 +43,12 @@ fn shortened(words: &str) -> String {
     }
 }
 
+/// What a server is told that asks for a completion.
+pub(super) fn to_server(asked: &str) -> String {
+    let asked = shortened(asked);
+    format!("I am the offline stand-in of OpenClaw, and no language model. You asked: {asked}")
+}
+
 /// What was said beside wishes that were understood.
 pub(super) fn not_understood(parts: &[String]) -> String {
     let parts: Vec<String> = parts.iter().map(|part| format!("“{}”", shortened(part))).collect();

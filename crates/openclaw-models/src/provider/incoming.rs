@@ -177,6 +177,7 @@ impl Incoming {
             Reason::MaxTokens(_) => StopReason::Length,
             Reason::ContentFilter(reason) => StopReason::Refused(self.explain.short(&reason)),
             Reason::Other(reason) => StopReason::Other(self.explain.short(&reason)),
+            Reason::StopSequence(_) if calls.is_empty() => StopReason::StopSequence,
             // Not every provider says that there are calls.
             _ if calls.is_empty() => StopReason::Done,
             _ => StopReason::ToolUse,

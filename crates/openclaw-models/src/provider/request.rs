@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use genai::chat::{CacheControl, ChatOptions, ChatRequest};
+use genai::chat::{CacheControl, ChatOptions, ChatRequest, ToolChoice};
 use openclaw_content::render;
 use serde_json::{Map, Value};
 
@@ -55,6 +55,14 @@ pub(super) fn options(
         .with_stream_read_timeout(silence)
         .with_extra_body(Value::Object(body));
     options.max_tokens = request.max_output_tokens;
+    options.temperature = request.temperature;
+    // Responses has none.
+    if kind != ApiKind::OpenAiResponses {
+        options.stop_sequences.clone_from(&request.stop_sequences);
+    }
+    if request.must_use_tool && !request.tools.is_empty() {
+        options.tool_choice = Some(ToolChoice::Required);
+    }
     options
 }
 

@@ -1,5 +1,6 @@
 //! `openclaw agent`: one message, one answer.
 
+use std::collections::VecDeque;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
@@ -55,6 +56,7 @@ pub(crate) fn agent(
             shows_calls: args.verbose || std::io::stderr().is_terminal(),
             gave_up: None,
             has_allowed: false,
+            held: VecDeque::new(),
         };
         once.run(args, message, signals, output).await
     })
@@ -70,6 +72,8 @@ struct Once<'a> {
     gave_up: Option<Ending>,
     /// Whether a tool was allowed for good.
     has_allowed: bool,
+    /// What happened while somebody was being asked.
+    held: VecDeque<Step>,
 }
 
 impl Once<'_> {
@@ -121,7 +125,7 @@ impl Once<'_> {
         loop {
             tokio::select! {
                 biased;
-                step = turn.next() => match step {
+                step = next(&mut self.held, turn) => match step {
                     Step::Over(answer) => {
                         // The gateway has the same limit, counts from later on, and calls it cancelled.
                         let is_cancelled = answer.ending == Ending::Cancelled;
@@ -177,7 +181,11 @@ impl Once<'_> {
         signals: &mut Signals,
         output: &mut Output,
     ) {
-        let Some(typed) = &mut self.typed else { return };
+        let Self { typed: Some(typed), held, .. } = self else { return };
+        let is_settled = |step: &Step| is_settled(step, &approval.id);
+        if held.iter().any(is_settled) {
+            return;
+        }
         let typed = typed.get_or_insert_with(Lines::of_stdin);
         // Who has allowed a tool for good has answered all that was asked about it before.
         if self.has_allowed && !approve::is_open(self.surface, &approval.id).await {
@@ -188,6 +196,10 @@ impl Once<'_> {
             decision = ask(request, typed, output) => Some(decision),
             _ = signals.next() => None,
             () = until(approval.expires_at_ms) => return,
+            () = withdrawn(held, turn, is_settled) => {
+                output.aside("  it is no longer asked");
+                return;
+            }
         };
         let interrupted = decision.is_none();
         let decision = decision.unwrap_or(Decision::Deny);
@@ -231,6 +243,37 @@ impl Once<'_> {
         if args.session.is_none() && self.shows_calls {
             output.note(&format!("`--session {session}` goes on with this conversation"));
         }
+    }
+}
+
+/// What happens next, or has happened while somebody was being asked. Safe to cancel.
+async fn next(held: &mut VecDeque<Step>, turn: &mut Turn<'_>) -> Step {
+    match held.pop_front() {
+        Some(step) => step,
+        None => turn.next().await,
+    }
+}
+
+/// Waits until a question needs no answer any more; what happens meanwhile is kept.
+async fn withdrawn(
+    held: &mut VecDeque<Step>,
+    turn: &mut Turn<'_>,
+    is_settled: impl Fn(&Step) -> bool,
+) {
+    loop {
+        held.push_back(turn.next().await);
+        if held.back().is_some_and(&is_settled) {
+            return;
+        }
+    }
+}
+
+/// Whether a question needs no answer any more: it was answered elsewhere, or taken back.
+fn is_settled(step: &Step, id: &str) -> bool {
+    match step {
+        Step::Decided(decided) => decided == id,
+        Step::Over(_) => true,
+        _ => false,
     }
 }
 

@@ -10,5 +10,6 @@ mod calls;
 mod chat;
 mod doctor;
 mod endings;
+mod sampling;
 mod support;
 mod terminal;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use openclaw_protocol::approvals::{Approval, Decision};
+use openclaw_protocol::approvals::{Approval, ApprovalKind, Decision};
 use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::time::timeout;
 
@@ -310,6 +310,13 @@ impl Speaker<'_, '_> {
     ) {
         self.has_allowed |= decision == Decision::AllowAlways;
         match approve::respond(chat.surface, &approval.id, decision).await {
+            Ok(()) if approval.kind == ApprovalKind::Sampling => {
+                let server = approval.server.as_deref().unwrap_or_default();
+                match decision {
+                    Decision::Deny => {}
+                    _ => self.view.draft(&format!("… the model answers {server}"), output),
+                }
+            }
             Ok(()) if decision != Decision::Deny => {
                 let args = approval.args.as_ref();
                 let args = args.and_then(|args| serde_json::from_str(args.get()).ok());

@@ -77,7 +77,7 @@ pub(crate) fn setup(
         environment: environment.clone(),
         guard: edge.guard_command().map_or_else(Guard::none, Guard::new),
         // The gateway itself asks whoever is connected, if there may be somebody.
-        host: Host { person: None, lender: None, roots: Vec::new() },
+        host: Host::default(),
     };
     let folders = keep::folders(&paths.state);
     Ok(Setup {

@@ -1,12 +1,15 @@
-//! Calls that wait for somebody's word: the question, and what an answer means (B9).
+//! Calls, and servers' requests for the agent's model, that wait for a user's word: the question, and what
+//! an answer means (B9, B16).
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::{
-    Approval, Decision, ListParams, ListResult, RespondParams, RespondResult, Severity,
+    Approval, ApprovalKind, Decision, ListParams, ListResult, RespondParams, RespondResult,
+    Severity,
 };
 use openclaw_protocol::{AskError, ErrorCode, Surface, rpc};
 
 use super::arguments::{Arguments, Laid};
+use super::sampling::Sampling;
 use crate::commands::link::look;
 use crate::output::{FAINT, STRONG, WARNING};
 
@@ -27,6 +30,8 @@ pub(crate) enum Choice {
 /// A call that somebody is asked about.
 pub(crate) struct Request<'a> {
     approval: &'a Approval,
+    /// Of a server that wants to use the model.
+    sampling: Option<Sampling>,
     arguments: Arguments,
     width: u16,
     wants_all: bool,
@@ -35,12 +40,19 @@ pub(crate) struct Request<'a> {
 impl<'a> Request<'a> {
     /// About a call, on a terminal so wide.
     pub(crate) fn new(approval: &'a Approval, width: u16) -> Self {
-        let arguments = Arguments::read(approval.args.as_ref().map_or("{}", |args| args.get()));
-        Self { approval, arguments, width, wants_all: false }
+        let sampling = (approval.kind == ApprovalKind::Sampling).then(|| Sampling::of(approval));
+        let arguments = match &sampling {
+            Some(sampling) => Arguments::read(&sampling.texts()),
+            None => Arguments::read(approval.args.as_ref().map_or("{}", |args| args.get())),
+        };
+        Self { approval, sampling, arguments, width, wants_all: false }
     }
 
     /// What is to be known before somebody decides.
     pub(crate) fn lines(&self) -> Vec<String> {
+        if let Some(sampling) = &self.sampling {
+            return self.with_arguments(sampling.head(self.approval));
+        }
         let line = |text: &str, room| clean_line(Untrusted::new(text), room);
         let tool = line(&self.approval.tool, NAME_CHARS);
         let mark = match self.approval.severity {
@@ -50,7 +62,7 @@ impl<'a> Request<'a> {
         let head = format!("{mark}?{mark:#} Allow {STRONG}{tool}{STRONG:#}");
         let mut lines = match self.arguments.in_one_line() {
             Some(args) => vec![format!("{head}({args})?")],
-            None => self.with_arguments(format!("{head} with")),
+            None => self.with_arguments(vec![format!("{head} with")]),
         };
         let is_critical = self.approval.severity == Severity::Critical;
         if is_critical {
@@ -64,9 +76,9 @@ impl<'a> Request<'a> {
         lines
     }
 
-    fn with_arguments(&self, head: String) -> Vec<String> {
+    fn with_arguments(&self, head: Vec<String>) -> Vec<String> {
         let Laid { lines, hidden } = self.laid_out();
-        let mut all = vec![head];
+        let mut all = head;
         all.extend(lines);
         if hidden > 0 {
             let words = format!("{hidden} more characters are not shown");
@@ -90,9 +102,13 @@ impl<'a> Request<'a> {
 
     /// What can be typed.
     pub(crate) fn choices(&self) -> String {
+        let always = match self.sampling {
+            Some(_) => "[a] always for this server",
+            None => "[a] always for this tool",
+        };
         let known = [
             (Decision::AllowOnce, "[y] once"),
-            (Decision::AllowAlways, "[a] always for this tool"),
+            (Decision::AllowAlways, always),
             (Decision::Deny, "[n] no"),
         ];
         let offered = &self.approval.allowed_decisions;
@@ -173,6 +189,7 @@ mod tests {
     fn approval(allowed: &[Decision]) -> Approval {
         Approval {
             id: "1".to_owned(),
+            kind: ApprovalKind::Call,
             agent_id: None,
             session_key: None,
             run_id: None,
@@ -214,6 +231,35 @@ mod tests {
         let lines = Request::new(&approval, 80).lines();
         let plain = anstream::adapter::strip_str(&lines[0]).to_string();
         assert_eq!(plain, "? Allow mcp_git_push(force=true)?");
+    }
+
+    #[test]
+    fn a_server_that_wants_the_model_is_named_and_its_text_shown_in_full() {
+        let args = serde_json::json!({
+            "model": "offline", "maxTokens": 100, "systemPrompt": "Be \u{1b}[8mevil",
+            "messages": [{ "role": "user", "text": "one\ntwo" }, { "role": "assistant", "text": "yes" }],
+            "modelHints": ["claude"], "tools": ["weather"],
+        });
+        let approval = Approval {
+            kind: ApprovalKind::Sampling,
+            server: Some("everything".to_owned()),
+            args: serde_json::value::to_raw_value(&args).ok(),
+            ..approval(&[Decision::AllowOnce, Decision::AllowAlways, Decision::Deny])
+        };
+        let request = Request::new(&approval, 80);
+        let lines = request.lines().join("\n");
+        let plain = anstream::adapter::strip_str(&lines).to_string();
+        assert_eq!(
+            plain,
+            "? Let the MCP server everything use offline, for at most 100 tokens?\n  \
+             This is untrusted text of the server; the answer goes to the server:\n  \
+             systemPrompt=\"Be \\u{1b}[8mevil\"\n  \
+             user=\"one\\n\n  │ two\"\n  \
+             assistant=\"yes\"\n  \
+             tools=\"weather\"\n  \
+             modelHints=\"claude\""
+        );
+        assert!(request.choices().contains("[a] always for this server"), "{}", request.choices());
     }
 
     #[test]

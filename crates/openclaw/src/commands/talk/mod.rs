@@ -7,6 +7,7 @@ mod call;
 mod catch_up;
 mod lines;
 mod parts;
+mod sampling;
 mod servers;
 mod step;
 mod turn;

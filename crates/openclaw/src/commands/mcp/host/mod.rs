@@ -144,7 +144,7 @@ async fn attend(
         Resolver::new(config.secrets.clone(), environment.clone(), edge.redactor.clone());
     let host = Host {
         person: terminal.clone().map(|terminal| Arc::new(terminal) as _),
-        lender: None,
+        sampler: None,
         // Where the shell stands is no permission: some servers would let go of their own folders for it.
         roots: Vec::new(),
     };

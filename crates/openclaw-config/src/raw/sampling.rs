@@ -1,0 +1,74 @@
+//! Whether a server may use the agent's model (`sampling`), and how much of it.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::decode::{Decode, Decoder, Overlay, Spanned, Whole, choice, section};
+use crate::tree::{Node, Value};
+
+choice! {
+    /// Whether a server may use the agent's model.
+    pub enum SamplingRule {
+        /// No. The server is not told that there is a model.
+        Never = "never",
+        /// If a user agrees; not where nobody can be asked.
+        Ask = "ask",
+        /// Without asking.
+        Always = "always",
+    }
+}
+
+section! {
+    /// Whether the server may use the agent's model (`sampling/createMessage`), and how much of it.
+    struct RawSampling("the sampling settings", Refuse) {
+        /// `never`, `ask` (a user, each time), or `always`.
+        allow: SamplingRule = "allow",
+        /// The longest answer, in tokens; 4096 if not given. A server that asks for more gets this many.
+        max_tokens: Whole<1, 1_000_000> = "maxTokens",
+        /// Requests a minute; 10 if not given. More are rejected.
+        requests_per_minute: Whole<1, 10_000> = "requestsPerMinute",
+    }
+}
+
+/// `sampling` is one of the words, an object with limits, or (as before) true or false.
+#[derive(Clone, Default)]
+pub(crate) struct SamplingSetting(pub(crate) RawSampling);
+
+impl SamplingSetting {
+    fn rule(allow: SamplingRule, node: &Node, cx: &Decoder<'_>) -> Self {
+        let allow = Some(Spanned { value: allow, at: node.mark(), path: cx.path() });
+        Self(RawSampling { allow, ..RawSampling::default() })
+    }
+}
+
+impl Decode for SamplingSetting {
+    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+        match &node.value {
+            Value::Bool(true) => Some(Self::rule(SamplingRule::Ask, node, cx)),
+            Value::Bool(false) => Some(Self::rule(SamplingRule::Never, node, cx)),
+            Value::String(_) => {
+                SamplingRule::decode(node, cx).map(|allow| Self::rule(allow, node, cx))
+            }
+            _ => RawSampling::decode(node, cx).map(Self),
+        }
+    }
+}
+
+impl Overlay for SamplingSetting {
+    fn overlaid_by(self, later: Self) -> Self {
+        Self(self.0.overlaid_by(later.0))
+    }
+}
+
+impl JsonSchema for SamplingSetting {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SamplingSetting".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let rule = generator.subschema_for::<SamplingRule>();
+        let section = generator.subschema_for::<RawSampling>();
+        schemars::json_schema!({ "anyOf": [{ "type": "boolean" }, rule, section] })
+    }
+}

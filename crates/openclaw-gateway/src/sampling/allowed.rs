@@ -1,0 +1,48 @@
+//! Servers that a user has allowed for good, for the run of the program.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use openclaw_config::Transport;
+
+use super::applicant::Applicant;
+
+/// Servers that a user has allowed for good: each for one agent, and as long as its entry leads to the
+/// same command or address.
+#[derive(Debug, Default)]
+pub(super) struct Allowed(Mutex<Vec<Grant>>);
+
+#[derive(Debug)]
+struct Grant {
+    agent: String,
+    server: String,
+    identity: Transport,
+}
+
+impl Grant {
+    fn is_for(&self, applicant: &Applicant) -> bool {
+        self.agent == applicant.agent_id()
+            && self.server == applicant.server
+            && self.identity == applicant.identity
+    }
+}
+
+impl Allowed {
+    pub(super) fn contains(&self, applicant: &Applicant) -> bool {
+        self.lock().iter().any(|grant| grant.is_for(applicant))
+    }
+
+    pub(super) fn add(&self, applicant: &Applicant) {
+        let mut grants = self.lock();
+        // A server has one entry at a time: what it was before counts no more.
+        grants.retain(|it| it.agent != applicant.agent_id() || it.server != applicant.server);
+        grants.push(Grant {
+            agent: applicant.agent_id().to_owned(),
+            server: applicant.server.clone(),
+            identity: applicant.identity.clone(),
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Grant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

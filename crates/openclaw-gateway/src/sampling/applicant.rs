@@ -1,0 +1,74 @@
+//! For whom a server asks: the agent whose model is used, and the rules that hold.
+
+use std::sync::Arc;
+
+use openclaw_config::{Sampling, SamplingRule, Transport};
+use openclaw_mcp::client::SamplingRequest;
+
+use crate::agents::InService;
+use crate::gateway::Gateway;
+
+/// A server that asks for a completion, and the agent that it asks for.
+pub(super) struct Applicant {
+    pub(super) server: String,
+    pub(super) agent: Arc<InService>,
+    pub(super) session: Option<String>,
+    pub(super) sampling: Sampling,
+    /// What the server is: an answer for good holds for this and for no other of the same name.
+    pub(super) identity: Transport,
+    /// Whether somebody waits for a call of the server.
+    pub(super) is_in_call: bool,
+}
+
+impl Applicant {
+    /// The agent of the newest call in progress. Which call the server asks for is not told, so the
+    /// strictest rule of all callers holds. Outside of a call, the first agent that uses the server.
+    pub(super) fn find(gateway: &Gateway, request: &SamplingRequest) -> Option<Self> {
+        let in_force = gateway.in_force.load();
+        let server = request.server.as_str();
+        let of_agent = |id: &str| {
+            let agent = Arc::clone(in_force.agent(id)?);
+            let (sampling, identity) = gateway.fleet.agent(id)?.sampling(server)?;
+            Some((agent, sampling, identity))
+        };
+        let Some(newest) = request.calls.first() else {
+            let agents = in_force.config.agents.iter().map(|agent| agent.id.as_str());
+            let mut users = agents.filter(|id| request.agents.iter().any(|user| user == id));
+            let (agent, sampling, identity) = users.find_map(of_agent)?;
+            let (server, session) = (server.to_owned(), None);
+            return Some(Self { server, agent, session, sampling, identity, is_in_call: false });
+        };
+        let (agent, mut sampling, identity) = of_agent(&newest.agent)?;
+        for call in &request.calls {
+            let (_, other, _) = of_agent(&call.agent)?;
+            sampling = stricter(sampling, other);
+        }
+        Some(Self {
+            server: server.to_owned(),
+            agent,
+            session: newest.session.clone(),
+            sampling,
+            identity,
+            is_in_call: true,
+        })
+    }
+
+    pub(super) fn agent_id(&self) -> &str {
+        self.agent.config.id.as_str()
+    }
+}
+
+fn stricter(one: Sampling, other: Sampling) -> Sampling {
+    let strictness = |rule| match rule {
+        SamplingRule::Never => 0,
+        SamplingRule::Ask => 1,
+        SamplingRule::Always => 2,
+    };
+    let allow =
+        if strictness(other.allow) < strictness(one.allow) { other.allow } else { one.allow };
+    Sampling {
+        allow,
+        max_tokens: one.max_tokens.min(other.max_tokens),
+        requests_per_minute: one.requests_per_minute.min(other.requests_per_minute),
+    }
+}

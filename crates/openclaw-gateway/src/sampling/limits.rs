@@ -1,0 +1,34 @@
+//! How often a server may ask for a completion.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use openclaw_mcp::limiter::Limiter;
+
+use super::applicant::Applicant;
+use super::refusal::Refusal;
+
+/// One limiter for each server of each agent.
+#[derive(Debug, Default)]
+pub(super) struct Limits(Mutex<BTreeMap<(String, String), Limited>>);
+
+#[derive(Debug)]
+struct Limited {
+    requests_per_minute: u32,
+    limiter: Limiter,
+}
+
+impl Limits {
+    /// Takes a request out of what is left.
+    pub(super) fn check(&self, applicant: &Applicant) -> Result<(), Refusal> {
+        let limit = applicant.sampling.requests_per_minute.get();
+        let key = (applicant.agent_id().to_owned(), applicant.server.clone());
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = || Limited { requests_per_minute: limit, limiter: Limiter::new(Some(limit)) };
+        let limited = all.entry(key).or_insert_with(fresh);
+        if limited.requests_per_minute != limit {
+            *limited = fresh();
+        }
+        limited.limiter.check().map_err(|wait| Refusal::RateLimited { limit, after: wait.after })
+    }
+}

@@ -1,0 +1,94 @@
+//! `sampling/createMessage`: a server asks for a completion by the agent's model (B16, T11).
+//!
+//! One way for every request: whose agent, what the rules say, what is asked ([`params`]), how often, a
+//! user's word ([`permission`]), the model ([`prompt`], [`model`]), the answer ([`reply`]), the audit
+//! ([`record`]). No tool of ours is ever called on it: tools in a request are the server's own, and calls
+//! of them go back to the server.
+
+mod allowed;
+mod applicant;
+mod limits;
+mod model;
+mod params;
+mod permission;
+mod prompt;
+mod record;
+mod refusal;
+mod reply;
+
+use std::sync::{Arc, Weak};
+
+use futures_util::future::BoxFuture;
+use openclaw_config::SamplingRule;
+use openclaw_mcp::audit::Audit;
+use openclaw_mcp::client::{Sampler, SamplingRequest};
+use serde_json::Value;
+
+use crate::gateway::Gateway;
+use allowed::Allowed;
+use applicant::Applicant;
+use limits::Limits;
+use params::Params;
+use record::Record;
+use refusal::Refusal;
+
+/// The method, as the audit log and questions name it.
+pub(crate) const METHOD: &str = "sampling/createMessage";
+
+/// What is kept between requests, for the run of the program.
+#[derive(Debug)]
+pub(crate) struct Sampling {
+    audit: Audit,
+    limits: Limits,
+    allowed: Allowed,
+}
+
+impl Sampling {
+    pub(crate) fn new(audit: Audit) -> Self {
+        Self { audit, limits: Limits::default(), allowed: Allowed::default() }
+    }
+}
+
+/// Answers servers with the models of the gateway's agents.
+#[derive(Debug)]
+pub(crate) struct AgentModels(pub(crate) Weak<Gateway>);
+
+impl Sampler for AgentModels {
+    fn create_message(&self, request: SamplingRequest) -> BoxFuture<'_, Result<Value, String>> {
+        Box::pin(async move {
+            let Some(gateway) = self.0.upgrade() else {
+                return Err("the gateway is starting or stopping".to_owned());
+            };
+            let mut record = Record::new(&gateway.sampling.audit, &request);
+            let answer = answer(&gateway, &request, &mut record).await;
+            record.finish(&answer);
+            answer.map_err(|refusal| refusal.to_string())
+        })
+    }
+}
+
+async fn answer(
+    gateway: &Arc<Gateway>,
+    request: &SamplingRequest,
+    record: &mut Record,
+) -> Result<Value, Refusal> {
+    let applicant = Applicant::find(gateway, request).ok_or(Refusal::NotAllowed)?;
+    record.concerns(&applicant);
+    let rule = match gateway.sampling.allowed.contains(&applicant) {
+        true if applicant.sampling.allow == SamplingRule::Ask => SamplingRule::Always,
+        _ => applicant.sampling.allow,
+    };
+    if rule == SamplingRule::Never {
+        return Err(Refusal::NotAllowed);
+    }
+    let params = Params::read(&request.params).map_err(Refusal::Invalid)?;
+    gateway.sampling.limits.check(&applicant)?;
+    if rule == SamplingRule::Ask {
+        // Without a call nobody expects the question.
+        if !applicant.is_in_call {
+            return Err(Refusal::Unasked);
+        }
+        permission::ask(gateway, &applicant, &params).await?;
+    }
+    model::complete(&applicant, &params).await
+}

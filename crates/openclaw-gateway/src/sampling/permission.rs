@@ -1,0 +1,200 @@
+//! A user's word about a request: it goes to those who decide about calls, as a question of its own kind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::client::PATIENCE;
+use openclaw_protocol::approvals::{
+    Approval, ApprovalKind, Decision, ResolvedEvent, ResolvedReason, Severity,
+};
+use openclaw_protocol::names;
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+
+use super::applicant::Applicant;
+use super::params::{CallResult, Params, Piece, Said};
+use super::refusal::Refusal;
+use super::{METHOD, model};
+use crate::gateway::{Gateway, now_ms};
+
+/// How many requests may wait for somebody's word at once.
+const MAX_WAITING: usize = 8;
+/// How much of all text in a request is shown, in characters.
+const MAX_SHOWN: usize = 64 * 1024;
+/// The engine gives up a moment later: here it is told that the time was over.
+const MARGIN: Duration = Duration::from_secs(5);
+/// How long a question stays open when all who could decide are gone.
+const RETURN: Duration = Duration::from_secs(5);
+
+/// Asks those who are connected and may decide. Dropping the future takes the question back.
+pub(super) async fn ask(
+    gateway: &Arc<Gateway>,
+    applicant: &Applicant,
+    params: &Params,
+) -> Result<(), Refusal> {
+    let waiting = gateway.questions.list();
+    if waiting.iter().filter(|it| it.kind == ApprovalKind::Sampling).count() >= MAX_WAITING {
+        return Err(Refusal::TooManyWait);
+    }
+    let patience = applicant.agent.config.approval.timeout.min(PATIENCE.saturating_sub(MARGIN));
+    let asked = question(gateway, applicant, params, patience).await;
+    let id = asked.id.clone();
+    // Before anybody is told: the answer may be quick.
+    let answered = gateway.questions.open(id.clone(), asked.clone());
+    let mut pending = Pending { gateway, id, reason: ResolvedReason::Cancelled, decision: None };
+    if gateway.callers.tell_deciders(names::APPROVAL_REQUESTED, &asked) == 0 {
+        return Err(Refusal::Nobody);
+    }
+    let answered = async {
+        tokio::select! {
+            biased;
+            decision = answered => decision.ok(),
+            () = gateway.callers.without_deciders(RETURN) => None,
+        }
+    };
+    let Ok(decision) = tokio::time::timeout(patience, answered).await else {
+        pending.reason = ResolvedReason::Expired;
+        return Err(Refusal::Nobody);
+    };
+    let decision = decision.ok_or(Refusal::Nobody)?;
+    (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
+    match decision {
+        Decision::AllowOnce => Ok(()),
+        Decision::AllowAlways => {
+            gateway.sampling.allowed.add(applicant);
+            others_too(gateway, applicant, &pending.id);
+            Ok(())
+        }
+        Decision::Deny => Err(Refusal::Rejected),
+    }
+}
+
+/// Whoever allows a server for good has answered all its requests that wait.
+fn others_too(gateway: &Gateway, applicant: &Applicant, answered: &str) {
+    let is_other = |it: &Approval| {
+        it.kind == ApprovalKind::Sampling
+            && it.id != answered
+            && it.server.as_deref() == Some(applicant.server.as_str())
+            && it.agent_id.as_deref() == Some(applicant.agent_id())
+    };
+    for other in gateway.questions.list().into_iter().filter(is_other) {
+        // It may have been answered meanwhile.
+        let _ = gateway.questions.decide(&other.id, Decision::AllowOnce);
+    }
+}
+
+/// The question: all that the server wants to send, without what nobody sees.
+async fn question(
+    gateway: &Gateway,
+    applicant: &Applicant,
+    params: &Params,
+    patience: Duration,
+) -> Approval {
+    let (server, now) = (&applicant.server, now_ms());
+    let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+    Approval {
+        id: format!("sampling-{server}-{now}-{}", gateway.questions.number()),
+        kind: ApprovalKind::Sampling,
+        agent_id: Some(applicant.agent_id().to_owned()),
+        session_key: applicant.session.clone(),
+        run_id: None,
+        tool: METHOD.to_owned(),
+        server: Some(server.clone()),
+        title: format!("MCP server `{server}` wants an answer from your model"),
+        description: Some(
+            "The text is the server's and untrusted; the answer goes to the server.".to_owned(),
+        ),
+        severity: Severity::Warning,
+        args: to_raw_value(&shown(applicant, params).await).ok(),
+        allowed_decisions: vec![Decision::AllowOnce, Decision::AllowAlways, Decision::Deny],
+        created_at_ms: now,
+        expires_at_ms: now.saturating_add(patience),
+    }
+}
+
+/// The request for people and programs: `model`, `maxTokens`, `systemPrompt`, `messages`, `tools`.
+async fn shown(applicant: &Applicant, params: &Params) -> Value {
+    let mut room = Room(MAX_SHOWN);
+    let mut shown = json!({
+        "model": model::first(applicant, params).await,
+        "maxTokens": params.max_tokens.min(applicant.sampling.max_tokens),
+    });
+    if !params.hints.is_empty() {
+        let hints = params.hints.iter().map(|hint| clean_line(Untrusted::new(hint), 80));
+        shown["modelHints"] = hints.collect();
+    }
+    if let Some(prompt) = &params.system_prompt {
+        shown["systemPrompt"] = room.text(prompt).into();
+    }
+    let message = |role: &str, text: String| json!({ "role": role, "text": text });
+    let mut messages = Vec::new();
+    for said in &params.messages {
+        match said {
+            Said::User(pieces) => messages.push(message("user", room.pieces(pieces))),
+            Said::Assistant { pieces, calls } => {
+                let calls = calls.iter().map(|call| format!("(calls {})", call.name));
+                let text = std::iter::once(room.pieces(pieces)).chain(calls);
+                let text = text.filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n");
+                messages.push(message("assistant", text));
+            }
+            Said::Results(results) => {
+                let texts = results.iter().map(|CallResult { pieces, .. }| room.pieces(pieces));
+                let text = texts.collect::<Vec<_>>().join("\n");
+                messages.push(message("tool", text));
+            }
+        }
+    }
+    shown["messages"] = messages.into();
+    if !params.tools.is_empty() {
+        shown["tools"] = params.tools.iter().map(|tool| tool.name.as_str()).collect();
+    }
+    shown
+}
+
+/// How many more characters are shown.
+struct Room(usize);
+
+impl Room {
+    /// A text, line by line, without what nobody sees.
+    fn text(&mut self, text: &Untrusted<String>) -> String {
+        let text = text.as_ref().map(String::as_str).expose();
+        let mut lines = Vec::new();
+        for line in text.lines() {
+            if self.0 == 0 {
+                let left = text.chars().count();
+                lines.push(format!("… (cut; {left} characters in all)"));
+                break;
+            }
+            let line = clean_line(Untrusted::new(line), self.0);
+            self.0 = self.0.saturating_sub(line.chars().count() + 1);
+            lines.push(line);
+        }
+        lines.join("\n")
+    }
+
+    fn pieces(&mut self, pieces: &[Piece]) -> String {
+        let pieces = pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => self.text(text),
+            Piece::Media { mime_type, .. } => format!("({mime_type})"),
+        });
+        pieces.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A question that is open. When it is dropped, it is closed, and those who were asked are told.
+struct Pending<'a> {
+    gateway: &'a Gateway,
+    id: String,
+    reason: ResolvedReason,
+    decision: Option<Decision>,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.gateway.questions.close(&self.id);
+        let (id, decision, reason) = (std::mem::take(&mut self.id), self.decision, self.reason);
+        let event = ResolvedEvent { id, decision, reason };
+        self.gateway.callers.tell_deciders(names::APPROVAL_RESOLVED, &event);
+    }
+}

@@ -1,0 +1,91 @@
+//! One audit line and one log line for every request of a server (N3).
+
+use std::time::{Instant, SystemTime};
+
+use openclaw_mcp::audit::{Audit, AuditOutcome, CallRecord};
+use openclaw_mcp::client::SamplingRequest;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::applicant::Applicant;
+use super::refusal::Refusal;
+use super::{METHOD, reply};
+
+/// Who is behind it: not a user.
+const WHO: &str = "mcp-server";
+
+/// A request that is being recorded: also one that the server, or the end of its call, cancels.
+pub(super) struct Record {
+    audit: Audit,
+    server: String,
+    agent: Option<String>,
+    session: Option<String>,
+    params: Box<RawValue>,
+    started: Instant,
+    is_written: bool,
+}
+
+impl Record {
+    pub(super) fn new(audit: &Audit, request: &SamplingRequest) -> Self {
+        Self {
+            audit: audit.clone(),
+            server: request.server.clone(),
+            agent: None,
+            session: None,
+            params: to_raw_value(&request.params).unwrap_or_default(),
+            started: Instant::now(),
+            is_written: false,
+        }
+    }
+
+    /// Whom it concerns is known.
+    pub(super) fn concerns(&mut self, applicant: &Applicant) {
+        self.agent = Some(applicant.agent_id().to_owned());
+        self.session.clone_from(&applicant.session);
+    }
+
+    /// It is over.
+    pub(super) fn finish(mut self, answer: &Result<Value, Refusal>) {
+        self.is_written = true;
+        match answer {
+            Ok(result) => self.write(AuditOutcome::Ok, reply::chars(result), None),
+            Err(refusal) => self.write(refusal.outcome(), 0, Some(refusal)),
+        }
+    }
+
+    fn write(&self, outcome: AuditOutcome, result_chars: usize, refusal: Option<&Refusal>) {
+        let (server, agent, session) =
+            (&self.server, self.agent.as_deref(), self.session.as_deref());
+        let duration = self.started.elapsed();
+        tracing::info!(
+            %server,
+            agent,
+            session,
+            outcome = outcome.name(),
+            reason = refusal.map(tracing::field::display),
+            duration_ms = duration.as_secs_f64() * 1_000.0,
+            "sampling"
+        );
+        self.audit.record(&CallRecord {
+            at: SystemTime::now(),
+            who: WHO,
+            agent,
+            session,
+            server,
+            tool: METHOD,
+            raw_tool: METHOD,
+            arguments: &self.params,
+            outcome,
+            duration,
+            result_chars,
+        });
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        if !self.is_written {
+            self.write(AuditOutcome::Cancelled, 0, None);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Servers ask for completions by the agent's model in the middle of a call (B16, T11).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_gateway::Gateway;
+use openclaw_mcp::audit::{Audit, AuditOptions};
+use openclaw_testkit::Script;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::support::{KEY, LONG, Place, Someone, config, entry_with, text};
+
+const REQUESTED: &str = "approval.requested";
+const RESOLVED: &str = "approval.resolved";
+const RESPOND: &str = "approvals.respond";
+
+/// Both ways in which servers ask: by a request of their own, and by a result that asks back.
+fn eras() -> [Script; 2] {
+    [Script::new().legacy(), Script::new().modern()]
+}
+
+/// A place with a server `x` whose tool `ask` sends any request to the client.
+fn place(script: &Script, sampling: &Value) -> Place {
+    let more = json!({ "sampling": sampling });
+    Place::new(&config(&json!({ "x": entry_with(script, &more) })))
+}
+
+/// A gateway that keeps an audit log, and where that is.
+async fn start(place: &Place) -> (Arc<Gateway>, PathBuf) {
+    let path = place.path().join("audit.jsonl");
+    let mut setup = place.setup();
+    setup.fleet.office.audit = Audit::to_file(&path, AuditOptions::default()).unwrap();
+    let gateway = Gateway::start(setup).await.unwrap();
+    timeout(LONG, gateway.fleet().tried()).await.unwrap();
+    (gateway, path)
+}
+
+async fn stop(gateway: &Arc<Gateway>) {
+    timeout(LONG, gateway.stop(Duration::ZERO)).await.unwrap();
+}
+
+/// What the audit log says of requests for completions.
+fn audited(path: &PathBuf) -> Vec<Value> {
+    let lines = std::fs::read_to_string(path).unwrap();
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["tool"] == "sampling/createMessage").collect()
+}
+
+fn says(text: &str) -> Value {
+    json!({ "role": "user", "content": { "type": "text", "text": text } })
+}
+
+/// The words that make the offline model call the tool that asks for a completion.
+fn asking(params: &Value) -> String {
+    let arguments = json!({ "method": "sampling/createMessage", "params": params });
+    format!("/call mcp_x_ask {arguments}")
+}
+
+fn hello() -> Value {
+    json!({ "messages": [says("Say hello")], "maxTokens": 500, "systemPrompt": "Be kind." })
+}
+
+/// What the server was told in the end.
+async fn told(someone: &mut Someone, run: &str) -> String {
+    let end = someone.end_of(run).await;
+    assert_eq!(end["state"], "final", "{end}");
+    text(&end)
+}
+
+#[tokio::test]
+async fn a_server_that_always_may_gets_the_models_answer_without_asking_anybody() {
+    for script in eras() {
+        let place = place(&script, &json!("always"));
+        let (gateway, audit) = start(&place).await;
+        let mut writer = Someone::with(&gateway, &["read", "write"]);
+        writer.send(KEY, "r", &asking(&hello())).await;
+        let said = told(&mut writer, "r").await;
+        assert!(said.contains("You asked: Say hello"), "{said}");
+        for part in [r#""role":"assistant""#, r#""model":"offline""#, r#""stopReason":"endTurn""#] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        stop(&gateway).await;
+        let lines = audited(&audit);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let expected = [("outcome", "ok"), ("server", "x"), ("agent", "main"), ("session", KEY)];
+        for (key, value) in expected {
+            assert_eq!(lines[0][key], value, "{lines:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn where_the_rule_is_to_ask_the_user_sees_all_of_it_and_decides() {
+    for script in eras() {
+        let place = place(&script, &json!({ "allow": "ask", "maxTokens": 50 }));
+        let (gateway, audit) = start(&place).await;
+        let mut person = Someone::new(&gateway);
+        for (run, decision, expected) in [
+            ("r0", "deny", "rejected the sampling request"),
+            ("r1", "allow-once", "You asked: Say hello"),
+            ("r2", "allow-always", "You asked: Say hello"),
+        ] {
+            person.send(KEY, run, &asking(&hello())).await;
+            let asked = person.hear_of(REQUESTED).await;
+            assert_eq!(
+                (&asked["kind"], &asked["server"], &asked["sessionKey"], &asked["tool"]),
+                (&json!("sampling"), &json!("x"), &json!(KEY), &json!("sampling/createMessage"))
+            );
+            assert_eq!(
+                asked["args"],
+                json!({
+                    "model": "offline", "maxTokens": 50, "systemPrompt": "Be kind.",
+                    "messages": [{ "role": "user", "text": "Say hello" }],
+                })
+            );
+            let waiting = person.ask("approvals.list", json!({})).await.unwrap();
+            assert_eq!(waiting["approvals"], json!([asked]));
+            let answer = json!({ "id": asked["id"], "decision": decision });
+            person.ask(RESPOND, answer).await.unwrap();
+            assert_eq!(person.hear_of(RESOLVED).await["decision"], decision);
+            let said = told(&mut person, run).await;
+            assert!(said.contains(expected), "{decision}: {said}");
+        }
+        person.send(KEY, "r3", &asking(&hello())).await;
+        assert!(told(&mut person, "r3").await.contains("You asked: Say hello"), "it stays allowed");
+        stop(&gateway).await;
+        let outcomes: Vec<Value> =
+            audited(&audit).into_iter().map(|mut line| line["outcome"].take()).collect();
+        assert_eq!(outcomes, ["denied", "ok", "ok", "ok"]);
+    }
+}
+
+#[tokio::test]
+async fn never_is_the_default_and_nobody_to_ask_means_no() {
+    for (sampling, expected) in [
+        (Value::from("never"), "sampling is not allowed for this server"),
+        (Value::from(false), "sampling is not allowed for this server"),
+        (Value::from("ask"), "nobody answered"),
+        (Value::from(true), "nobody answered"),
+    ] {
+        let place = place(&Script::new().legacy(), &sampling);
+        let (gateway, audit) = start(&place).await;
+        let mut writer = Someone::with(&gateway, &["read", "write"]);
+        writer.send(KEY, "r", &asking(&hello())).await;
+        let said = told(&mut writer, "r").await;
+        assert!(said.contains(expected), "{sampling}: {said}");
+        stop(&gateway).await;
+        let lines = audited(&audit);
+        assert_eq!((lines.len(), &lines[0]["outcome"]), (1, &json!("denied")), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_taken_back_when_its_turn_is_aborted() {
+    for script in eras() {
+        let place = place(&script, &json!("ask"));
+        let (gateway, audit) = start(&place).await;
+        let mut person = Someone::new(&gateway);
+        person.send(KEY, "r", &asking(&hello())).await;
+        let asked = person.hear_of(REQUESTED).await;
+        person.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
+        let resolved = person.hear_of(RESOLVED).await;
+        assert_eq!(resolved, json!({ "id": asked["id"], "reason": "cancelled" }));
+        stop(&gateway).await;
+        let lines = audited(&audit);
+        assert_eq!((lines.len(), &lines[0]["outcome"]), (1, &json!("cancelled")), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn limits_hold_and_are_told() {
+    let limits = json!({ "allow": "always", "maxTokens": 4, "requestsPerMinute": 6 });
+    let place = place(&Script::new().legacy(), &limits);
+    let (gateway, audit) = start(&place).await;
+    let mut person = Someone::new(&gateway);
+    let many: Vec<Value> = (0..101).map(|_| says("x")).collect();
+    let long = "x".repeat(300 * 1024);
+    let mixed = json!([
+        { "type": "text", "text": "x" },
+        { "type": "tool_result", "toolUseId": "1", "content": [] },
+    ]);
+    for (nth, (params, expected)) in [
+        (hello(), r#""stopReason":"maxTokens""#),
+        (json!({ "messages": many, "maxTokens": 1 }), "more than 100 messages"),
+        (json!({ "messages": [says(&long)], "maxTokens": 1 }), "more than 256 KiB of text"),
+        (
+            json!({ "messages": [{ "role": "user", "content": mixed }], "maxTokens": 1 }),
+            "nothing else",
+        ),
+        (json!({ "messages": [], "maxTokens": 1 }), "no messages"),
+        (json!({ "messages": [says("x")], "maxTokens": 0 }), "`maxTokens` is 0"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let run = format!("r{nth}");
+        person.send(KEY, &run, &asking(&params)).await;
+        let said = told(&mut person, &run).await;
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    for nth in 0..6 {
+        let run = format!("q{nth}");
+        person.send(KEY, &run, &asking(&hello())).await;
+        let said = told(&mut person, &run).await;
+        let expected =
+            if nth < 5 { "maxTokens" } else { "6 sampling requests a minute are allowed" };
+        assert!(said.contains(expected), "{nth}: {said}");
+    }
+    stop(&gateway).await;
+    let outcome = |it: &Value| it["outcome"].as_str().unwrap().to_owned();
+    let outcomes: Vec<String> = audited(&audit).iter().map(outcome).collect();
+    assert_eq!(outcomes.len(), 12);
+    assert_eq!(outcomes[1..6], ["invalid-arguments"; 5]);
+    assert_eq!(outcomes[11], "rate-limited");
+}
+
+#[tokio::test]
+async fn tools_of_the_server_are_offered_and_calls_go_back_to_the_server() {
+    for script in eras() {
+        let place = place(&script, &json!("always"));
+        let (gateway, _) = start(&place).await;
+        let mut person = Someone::new(&gateway);
+        let echo = json!({
+            "name": "echo", "description": "Says it again.",
+            "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } },
+        });
+        let mut params = json!({
+            "messages": [says("echo good morning")], "maxTokens": 100, "tools": [echo],
+        });
+        person.send(KEY, "r0", &asking(&params)).await;
+        let said = told(&mut person, "r0").await;
+        for part in
+            [r#""type":"tool_use""#, r#""name":"echo""#, r#""text":"good morning""#, "toolUse"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let used =
+            json!({ "type": "tool_use", "id": "1", "name": "echo", "input": { "text": "x" } });
+        let result = json!({
+            "type": "tool_result", "toolUseId": "1",
+            "content": [{ "type": "text", "text": "good evening" }],
+        });
+        let messages = params["messages"].as_array_mut().unwrap();
+        messages.push(json!({ "role": "assistant", "content": [used] }));
+        messages.push(json!({ "role": "user", "content": [result] }));
+        person.send(KEY, "r1", &asking(&params)).await;
+        let said = told(&mut person, "r1").await;
+        assert!(said.contains("good evening") && said.contains("endTurn"), "{said}");
+        params["toolChoice"] = json!({ "mode": "none" });
+        params["messages"] = json!([says("echo good morning")]);
+        person.send(KEY, "r2", &asking(&params)).await;
+        let said = told(&mut person, "r2").await;
+        assert!(!said.contains("tool_use") && said.contains("endTurn"), "{said}");
+        stop(&gateway).await;
+    }
+}

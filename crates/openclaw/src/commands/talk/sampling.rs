@@ -1,0 +1,72 @@
+//! A server's request for an answer of the agent's model, as a user must see it who agrees to it.
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::approvals::Approval;
+use serde::Deserialize;
+
+use crate::output::{FAINT, STRONG, WARNING};
+
+/// How much of names is shown.
+const NAME_CHARS: usize = 80;
+
+/// What a request holds, as `approval.requested` tells it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Sampling {
+    model: Option<String>,
+    max_tokens: u64,
+    model_hints: Vec<String>,
+    system_prompt: Option<String>,
+    messages: Vec<Message>,
+    tools: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Message {
+    role: String,
+    text: String,
+}
+
+impl Sampling {
+    /// What cannot be read is empty: then there is nothing to agree to.
+    pub(super) fn of(approval: &Approval) -> Self {
+        let args = approval.args.as_ref().and_then(|args| serde_json::from_str(args.get()).ok());
+        args.unwrap_or_default()
+    }
+
+    /// Which server wants what of which model, and that its text is not to be trusted.
+    pub(super) fn head(&self, approval: &Approval) -> Vec<String> {
+        let line = |text: &str| clean_line(Untrusted::new(text), NAME_CHARS);
+        let server = line(approval.server.as_deref().unwrap_or_default());
+        let model = line(self.model.as_deref().unwrap_or("your model"));
+        let tokens = self.max_tokens;
+        vec![
+            format!(
+                "{WARNING}?{WARNING:#} Let the MCP server {STRONG}{server}{STRONG:#} use {model}, for at \
+                 most {tokens} tokens?"
+            ),
+            format!(
+                "  {FAINT}This is untrusted text of the server; the answer goes to the server:{FAINT:#}"
+            ),
+        ]
+    }
+
+    /// Its texts as the members of an object, in the order in which the model reads them.
+    pub(super) fn texts(&self) -> String {
+        let json = |text: &str| serde_json::Value::from(text).to_string();
+        let joined = |words: &[String]| json(&words.join(", "));
+        let mut members = Vec::new();
+        members
+            .extend(self.system_prompt.as_ref().map(|it| format!("\"systemPrompt\":{}", json(it))));
+        let messages = self.messages.iter();
+        members.extend(messages.map(|it| format!("{}:{}", json(&it.role), json(&it.text))));
+        if !self.tools.is_empty() {
+            members.push(format!("\"tools\":{}", joined(&self.tools)));
+        }
+        if !self.model_hints.is_empty() {
+            members.push(format!("\"modelHints\":{}", joined(&self.model_hints)));
+        }
+        format!("{{{}}}", members.join(","))
+    }
+}

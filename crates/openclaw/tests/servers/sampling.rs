@@ -1,0 +1,119 @@
+//! Servers use the agent's model: asked about at a terminal, and by a server that other people wrote (B16).
+
+use openclaw_testkit::{Ask, Peers, Script};
+use serde_json::{Value, json};
+
+use crate::support::{Place, at_a_terminal, conversation};
+
+const QUESTION: &str = "[a] always for this server";
+
+/// A place with a server that asks for a completion during every call.
+fn place(sampling: &str) -> Place {
+    let place = Place::new(&[("x", &Script::new().ask(Ask::Sampling))]);
+    let file = place.path("openclaw.json");
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    config["agents"] = json!({ "defaults": { "model": "offline" } });
+    config["mcp"]["servers"]["x"]["approval"] = json!("never");
+    config["mcp"]["servers"]["x"]["sampling"] = json!(sampling);
+    std::fs::write(file, config.to_string()).unwrap();
+    place
+}
+
+/// The outcomes of all requests for completions, as the audit log has them.
+fn audited(place: &Place) -> Vec<String> {
+    let lines = std::fs::read_to_string(place.path("logs/audit.jsonl")).unwrap();
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let sampling = lines.filter(|line| line["tool"] == "sampling/createMessage");
+    sampling.map(|line| line["outcome"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn in_a_chat_the_request_is_shown_and_the_answer_decides() {
+    let place = place("ask");
+    let call = "/call mcp_x_echo {\"text\":\"hi\"}\r";
+    let steps = [
+        ("› ", call),
+        (QUESTION, "n\r"),
+        ("rejected the sampling request", ""),
+        ("› ", call),
+        (QUESTION, "a\r"),
+        ("offline stand-in", ""),
+        ("› ", call),
+        ("offline stand-in", ""),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("Let the MCP server x use offline, for at most 16 tokens?"), "{shown}");
+    assert!(shown.contains("untrusted text of the server"), "{shown}");
+    assert!(shown.contains("user=\"Say hello\""), "{shown}");
+    assert_eq!(audited(&place), ["denied", "ok", "ok"]);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn without_a_terminal_only_a_server_that_always_may_gets_an_answer() {
+    for (rule, expected, outcome) in [
+        ("ask", "nobody answered", "denied"),
+        ("never", "sampling is not allowed for this server", "denied"),
+        ("always", "offline stand-in of OpenClaw", "ok"),
+    ] {
+        let place = place(rule);
+        let message = "/call mcp_x_echo {\"text\":\"hi\"}";
+        let (_, stdout, stderr) = place.said(&["agent", "--message", message]);
+        let said = format!("{stdout}{stderr}");
+        assert!(said.contains(expected), "{rule}: {said}");
+        assert_eq!(audited(&place), [outcome], "{rule}");
+    }
+}
+
+/// `server-everything`, which lists the tool only to clients that say they can be asked.
+fn everything(sampling: &str) -> Place {
+    let place = Place::new(&[]);
+    let peer = Peers::find().everything();
+    let config = json!({
+        "agents": { "defaults": { "model": "offline" } },
+        "mcp": { "servers": { "everything": {
+            "command": peer.program, "args": peer.args, "timeout": 120_000,
+            "env": peer.env.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+            "approval": "never", "sampling": sampling,
+        } } },
+    });
+    std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    place
+}
+
+const TRIGGER: &str =
+    "/call mcp_everything_trigger-sampling-request {\"prompt\":\"Which tea?\",\"maxTokens\":64}";
+
+#[test]
+fn a_server_that_others_wrote_gets_its_answer_from_the_model_once_somebody_agrees() {
+    let place = everything("ask");
+    let (exit, shown) = at_a_terminal(&place, QUESTION, "y", &["agent", "--message", TRIGGER]);
+    assert_eq!(exit, 0, "{shown}");
+    for part in [
+        "Let the MCP server everything use offline, for at most 64 tokens?",
+        "systemPrompt=\"You are a helpful test server.\"",
+        "Resource trigger-sampling-request context: Which tea?",
+        "LLM sampling result",
+        "\"model\": \"offline\"",
+        "\"stopReason\": \"endTurn\"",
+        "offline stand-in of OpenClaw",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert_eq!(audited(&place), ["ok"]);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_server_that_may_not_use_the_model_is_not_told_of_it() {
+    let place = everything("never");
+    let (_, stdout, stderr) = place.said(&["mcp", "tools", "everything"]);
+    assert!(stdout.contains("mcp_everything_echo"), "{stdout}{stderr}");
+    assert!(!stdout.contains("trigger-sampling-request"), "{stdout}");
+    let place = everything("always");
+    let (_, stdout, stderr) = place.said(&["agent", "--message", TRIGGER]);
+    assert!(stdout.contains("LLM sampling result"), "{stdout}{stderr}");
+    assert_eq!(audited(&place), ["ok"]);
+}
