@@ -145,7 +145,7 @@ impl Gateway {
         let name = match name {
             Some(name) => {
                 let name = ServerName::new(name).map_err(|error| {
-                    let problem = invalid(format!("`{name}` is no name for a server: {error}"));
+                    let problem = invalid(format!("invalid server name `{name}`: {error}"));
                     match error.suggestion() {
                         Some(better) => problem.hint(format!("call it `{better}`")),
                         None => problem,

@@ -36,10 +36,10 @@ pub enum ServeError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// The token cannot be had, or the address not be told.
-    #[error("the state folder cannot be used")]
+    #[error("cannot use the state folder")]
     State(#[from] std::io::Error),
     /// The token of the configuration cannot be had.
-    #[error("`gateway.auth.token` cannot be had: {0}")]
+    #[error("cannot resolve `gateway.auth.token`: {0}")]
     Token(String),
 }
 

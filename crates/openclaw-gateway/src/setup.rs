@@ -40,6 +40,6 @@ impl fmt::Debug for Setup {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Conversations cannot be kept.
-    #[error("conversations cannot be kept")]
+    #[error("cannot open the database of conversations")]
     Store(#[from] StoreError),
 }

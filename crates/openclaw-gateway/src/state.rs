@@ -38,10 +38,10 @@ pub struct Claim {
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
     /// Another gateway has it.
-    #[error("a gateway runs already{}", whom(.0.as_deref()))]
+    #[error("a gateway is already running{}", whom(.0.as_deref()))]
     Taken(Option<Box<Running>>),
     /// A file cannot be used.
-    #[error("{} cannot be used: {error}", path.display())]
+    #[error("cannot use {}: {error}", path.display())]
     File {
         /// Which.
         path: PathBuf,

@@ -29,7 +29,7 @@ pub enum AskError {
     #[error(transparent)]
     Refused(#[from] ErrorShape),
     /// What was to be sent cannot be written as JSON.
-    #[error("the parameters of `{method}` cannot be sent: {error}")]
+    #[error("cannot send the parameters of `{method}`: {error}")]
     Params {
         /// What was asked.
         method: Method,
@@ -37,7 +37,7 @@ pub enum AskError {
         error: serde_json::Error,
     },
     /// The answer is not of the right shape.
-    #[error("the answer to `{method}` cannot be read: {error}")]
+    #[error("cannot read the answer to `{method}`: {error}")]
     Answer {
         /// What was asked.
         method: Method,

@@ -228,3 +228,84 @@ impl From<Exit> for CommandError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use openclaw_gateway::mcp::ProblemKind;
+
+    use super::*;
+
+    fn failure(error: impl Into<CommandError>) -> Failure {
+        match error.into() {
+            CommandError::Failed(failure) => *failure,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_kind_of_problem_has_one_exit_code_with_a_gateway_and_without() {
+        for (kind, exit) in [
+            (ProblemKind::UnknownServer, Exit::Usage),
+            (ProblemKind::UnknownTool, Exit::Usage),
+            (ProblemKind::Invalid, Exit::Usage),
+            (ProblemKind::Unavailable, Exit::Unavailable),
+            (ProblemKind::Changed, Exit::Denied),
+            (ProblemKind::Forbidden, Exit::Denied),
+            (ProblemKind::TimedOut, Exit::TimedOut),
+            (ProblemKind::Unusable, Exit::Failed),
+            (ProblemKind::NoLogins, Exit::Failed),
+        ] {
+            let mut problem = Problem::new(kind, "it is broken").hint("mend it");
+            problem.last_lines = vec!["bye".to_owned()];
+            let shape = ErrorShape::from(problem.clone());
+            for failure in [failure(problem), failure(AskError::from(shape))] {
+                assert_eq!(failure.exit, exit, "{kind:?}");
+                assert_eq!(failure.line(), "it is broken");
+                assert_eq!(failure.hint.as_deref(), Some("mend it"));
+                assert_eq!(failure.last_lines, ["bye"]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_gateway_refuses_has_an_exit_code() {
+        let lost = ErrorShape::unavailable("lost").with_detail(detail::CONNECTION_LOST);
+        let late = ErrorShape::unavailable("late").with_detail(detail::TIMED_OUT);
+        let agent = ErrorShape::invalid("who?").with_detail(detail::UNKNOWN_AGENT_ID);
+        for (shape, exit, hint) in [
+            (lost, Exit::Unavailable, Some("gateway status")),
+            (late, Exit::TimedOut, None),
+            (agent, Exit::Usage, Some("config show")),
+            (ErrorShape::invalid("wrong"), Exit::Usage, None),
+            (ErrorShape::new(ErrorCode::Forbidden, "no"), Exit::Denied, None),
+            (ErrorShape::unavailable("busy"), Exit::Failed, None),
+            (ErrorShape::new(ErrorCode::Other("NEW".to_owned()), "new"), Exit::Failed, None),
+        ] {
+            let failure = failure(shape);
+            assert_eq!(failure.exit, exit, "{failure:?}");
+            let given = failure.hint.as_deref();
+            assert_eq!(given.is_some(), hint.is_some(), "{failure:?}");
+            assert!(given.unwrap_or_default().contains(hint.unwrap_or_default()), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn the_json_has_what_users_see_and_the_cause_by_itself() {
+        let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let error = Err::<(), _>(denied).context("cannot read `x`").unwrap_err();
+        let told = failure(error.hint("run `ls -l x`").detail("file", "x"));
+        assert_eq!(
+            told.to_json(),
+            json!({
+                "ok": false,
+                "code": "failed",
+                "error": "cannot read `x`: permission denied",
+                "hint": "run `ls -l x`",
+                "cause": "permission denied",
+                "details": { "file": "x" },
+            })
+        );
+        let plain = failure(CommandError::usage("no")).to_json();
+        assert_eq!(plain, json!({ "ok": false, "code": "usage", "error": "no", "hint": null }));
+    }
+}

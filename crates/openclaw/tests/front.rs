@@ -148,7 +148,7 @@ fn a_gateway_serves_front_ends_and_stops_when_asked() {
 
     let second = run(state.path(), &["gateway", "run", "--port", "0"]);
     let words = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(words.contains("a gateway runs already"), "{words}");
+    assert!(words.contains("a gateway is already running"), "{words}");
     assert_eq!(second.status.code(), Some(3));
 
     let stopped = run(state.path(), &["gateway", "stop"]);

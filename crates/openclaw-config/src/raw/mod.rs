@@ -122,7 +122,7 @@ impl Decode for Servers {
         for member in cx.object(node, "servers by name")? {
             let before = cx.found.len();
             if let Err(problem) = ServerName::new(member.key.as_str()) {
-                let message = format!("this is no name for a server: {problem}");
+                let message = format!("invalid server name: {problem}");
                 let found = Diagnostic::error(message).at(member.key_at, "bad name");
                 cx.report_key(member, found.suggest(&problem));
             }

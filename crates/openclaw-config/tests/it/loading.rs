@@ -271,9 +271,9 @@ fn a_key_that_stands_twice_is_an_error_with_both_places() {
 fn names_of_servers_that_are_no_names_are_refused_with_a_better_one() {
     let named =
         |name: &str| bad(&format!("{{ mcp: {{ servers: {{ {name:?}: {{ command: 'a' }} }} }} }}"));
-    assert_says(&named("../../x"), &["no name for a server", "call it `x`"]);
+    assert_says(&named("../../x"), &["invalid server name", "call it `x`"]);
     assert_says(&named("my server"), &["call it `my-server`", r#"mcp.servers["my server"]"#]);
-    assert_says(&named("🦀"), &["no name for a server"]);
+    assert_says(&named("🦀"), &["invalid server name"]);
     assert_says(&named(""), &["a name must not be empty"]);
 }
 

@@ -166,10 +166,10 @@ impl Default for Limits {
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// Other machines could come in, and there is no token.
-    #[error("{0} can be reached from other machines: a token is needed")]
+    #[error("other machines can reach {0}: a token is required")]
     NeedsToken(IpAddr),
     /// The address cannot be had.
-    #[error("{address} cannot be listened on: {error}")]
+    #[error("cannot listen on {address}: {error}")]
     Bind {
         /// Which.
         address: SocketAddr,

@@ -74,7 +74,7 @@ impl Options {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The address is none.
-    #[error("`{0}` is no address of a gateway: write `ws://host:port`")]
+    #[error("invalid gateway address `{0}`: expected `ws://host:port`")]
     Address(String),
     /// Nobody listens there.
     #[error("no gateway answers at {address}: {error}")]
@@ -88,16 +88,16 @@ pub enum ConnectError {
     #[error("the gateway did not answer in time")]
     TimedOut,
     /// Something else listens there.
-    #[error("this is no gateway: {0}")]
+    #[error("not a gateway: {0}")]
     NoGateway(String),
     /// It wants a token.
-    #[error("the gateway wants a token")]
+    #[error("the gateway requires a token")]
     TokenMissing,
     /// The token is wrong.
-    #[error("the gateway does not know this token")]
+    #[error("the gateway rejected the token")]
     TokenMismatch,
     /// Too many wrong tokens came from here.
-    #[error("too many wrong tokens: try again in {} s", .retry_after.as_secs())]
+    #[error("too many wrong tokens; retry in {} s", .retry_after.as_secs())]
     RateLimited {
         /// When to try again.
         retry_after: Duration,
@@ -106,7 +106,7 @@ pub enum ConnectError {
     #[error("the gateway speaks another version of the protocol: {0}")]
     ProtocolMismatch(ErrorShape),
     /// It says no for another reason.
-    #[error("the gateway refuses: {0}")]
+    #[error("the gateway rejected the connection: {0}")]
     Refused(ErrorShape),
 }
 

@@ -135,7 +135,7 @@ pub(crate) enum ExportFormat {
 It runs until it gets SIGTERM or Ctrl-C; then turns under way have a moment to end. A second signal ends \
 it at once. SIGHUP reads the configuration again.
 
-Exit codes of `run`: 0 stopped, 1 it could not start, 3 a gateway runs already, the port is taken, or a \
+Exit codes of `run`: 0 stopped, 1 it could not start, 3 a gateway is already running, the port is in use, or a \
 required server is not ready, 78 the configuration has errors."
 )]
 pub(crate) struct GatewayArgs {

@@ -79,7 +79,7 @@ fn tell(served: &Served, paths: &Paths, output: &mut Output) {
              Ctrl-C stops it"
         ));
         if !address.ip().to_canonical().is_loopback() {
-            output.warning("it can be reached from other machines; they need the token");
+            output.warning("other machines can reach it; they need the token");
         }
     }
     // Whoever started it may read from a pipe, and wait for this.
@@ -131,7 +131,7 @@ fn tell_reload(answer: Result<ReloadResult, AskError>, output: &mut Output) {
 
 /// Stops; whoever asks twice does not want to wait.
 async fn stop(served: Served, grace: Duration, signals: &mut Signals, output: &mut Output) {
-    output.note("stopping; once more stops at once");
+    output.note("stopping; press Ctrl-C again to stop at once");
     let hurry = async { while signals.next().await == Wish::HangUp {} };
     tokio::select! {
         () = served.stop(grace) => output.note("stopped"),

@@ -19,7 +19,7 @@ pub(super) fn source(model: &str, config: &Config, edge: &Edge, secrets: &[Check
         |wanted: &SecretRef| secrets.iter().any(|it| it.reference == *wanted && it.error.is_some());
     if let Some(missing) = references.find(|reference| is_missing(reference)) {
         let advice = "see Secrets below".to_owned();
-        return Check::bad(format!("it needs {missing}, which cannot be had"), Some(advice));
+        return Check::bad(format!("cannot resolve {missing}"), Some(advice));
     }
     let template = written.and_then(|(_, settings)| settings.api_key.as_ref());
     if let Some(template) = template {
