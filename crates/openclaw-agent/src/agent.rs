@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use openclaw_models::{Message, Model, ModelError, Request, StopReason, Usage};
 use openclaw_sessions::{LeaseError, SessionStore, StoreError};
+use openclaw_tools::Pipeline;
 
 use crate::calls::{self, Manner};
 use crate::compaction::{self, Need};
@@ -37,6 +38,8 @@ pub struct Agent {
     pub instructions: String,
     /// What keeps it within bounds.
     pub limits: Limits,
+    /// The way of its calls.
+    pub pipeline: Pipeline,
 }
 
 /// Why a turn has no answer. What was said until then is kept.
@@ -137,7 +140,9 @@ impl Agent {
 impl Course<'_> {
     async fn run(mut self) -> Result<Answer, TurnError> {
         let limits = self.agent.limits;
-        let manner = Manner { parallel: limits.parallel_calls, fallback: limits.fallback };
+        let Agent { id, pipeline, .. } = self.agent;
+        let (parallel, fallback) = (limits.parallel_calls, limits.fallback);
+        let manner = Manner { agent: id, pipeline, parallel, fallback };
         let mut repetition = Repetition::default();
         while self.rounds < limits.max_rounds {
             self.rounds += 1;

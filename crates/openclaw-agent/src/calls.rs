@@ -1,24 +1,24 @@
 //! The calls that a model asks for in one round: side by side within a bound, their results in its order,
-//! approved where somebody must agree (B9).
+//! each by way of the pipeline.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use openclaw_models::{Part, ToolResult, ToolUse};
-use openclaw_tools::schema::misfit;
+use openclaw_tools::pipeline::{Given, NotMade, Refusal, Resolve, Resolving, unknown};
 use openclaw_tools::{
-    Answer, Approval, Content, Failure, Question, Standing, Tool, ToolCall, ToolOutcome, Why,
+    Answer, Approver, Call, CallContext, CallOptions, Consent, Content, Failure, Fallback, Nobody,
+    Pipeline, Question, Refused, Tool, ToolOutcome, Why,
 };
-use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
 use crate::budget::Budget;
 use crate::event::{CallEnded, CallStarted, Event};
 use crate::history::CallNote;
-use crate::limits::Fallback;
 use crate::near::did_you_mean;
 use crate::offer::Offers;
 use crate::repetition::{Again, Repetition};
@@ -38,7 +38,11 @@ pub(crate) struct Results {
 
 /// How calls are carried out.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
+pub(crate) struct Manner<'a> {
+    /// The agent.
+    pub(crate) agent: &'a str,
+    /// The way of every call.
+    pub(crate) pipeline: &'a Pipeline,
     /// At most so many at once.
     pub(crate) parallel: usize,
     /// What holds where nobody can be asked.
@@ -52,27 +56,25 @@ pub(crate) async fn carry_out(
     offers: &Offers,
     uses: &[ToolUse],
     repetition: &mut Repetition,
-    manner: Manner,
+    manner: Manner<'_>,
 ) -> Results {
     let again = repetition.count_all(uses);
     let is_stuck = again.contains(&Again::Stop);
     let places = Semaphore::new(manner.parallel.max(1));
     let mut done: Vec<Option<ToolOutcome>> = uses.iter().map(|_| None).collect();
-    let begun: Vec<OnceLock<Instant>> = uses.iter().map(|_| OnceLock::new()).collect();
+    let progress: Vec<Progress> = uses.iter().map(|_| Progress::default()).collect();
     let mut running: FuturesUnordered<_> = uses
         .iter()
         .zip(again)
-        .zip(&begun)
+        .zip(&progress)
         .enumerate()
-        .map(|(nth, ((call, again), begun))| {
+        .map(|(nth, ((call, again), progress))| {
+            let again = if nth < MOST { again } else { Again::TooMany };
             let places = &places;
             async move {
                 let _place = places.acquire().await;
-                let outcome = match nth < MOST {
-                    true => one(turn, offers, call, again, manner.fallback, begun).await,
-                    false => too_many(turn, call),
-                };
-                (nth, outcome)
+                let wanted = Wanted { turn, offers, call, again, progress };
+                (nth, wanted.carry_out(manner).await)
             }
         })
         .collect();
@@ -93,13 +95,11 @@ pub(crate) async fn carry_out(
     drop(running);
     let (mut results, mut notes) = (Vec::with_capacity(uses.len()), Vec::new());
     let mut budget = Budget::new();
-    for ((call, outcome), begun) in uses.iter().zip(done).zip(begun) {
-        let outcome = outcome.unwrap_or_else(|| {
-            let mut outcome = ToolOutcome::failure("The call was cancelled by the user.");
-            outcome.details.duration = begun.get().map(Instant::elapsed).unwrap_or_default();
-            see_end(turn, call, &outcome);
-            outcome
-        });
+    for ((call, outcome), progress) in uses.iter().zip(done).zip(progress) {
+        let outcome = match outcome {
+            Some(outcome) => outcome,
+            None => cancelled(turn, call, &progress, manner).await,
+        };
         notes.push(note(call, &outcome));
         let mut result = result(call, outcome);
         budget.fit(&mut result);
@@ -108,109 +108,136 @@ pub(crate) async fn carry_out(
     Results { results, notes, is_cancelled, is_stuck }
 }
 
-async fn one(
-    turn: &Turn,
-    offers: &Offers,
-    call: &ToolUse,
+/// How far a call has got.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Set when the pipeline has it: from then on it is in the audit log, however it ends.
+    is_entered: AtomicBool,
+    /// Set when the tool is executed.
+    begun: OnceLock<Instant>,
+}
+
+/// A call that a model wants.
+struct Wanted<'a> {
+    turn: &'a Turn,
+    offers: &'a Offers,
+    call: &'a ToolUse,
     again: Again,
-    fallback: Fallback,
-    begun: &OnceLock<Instant>,
-) -> ToolOutcome {
-    let found = offers.find(&*turn.tools, &call.name);
-    turn.observer.see(Event::CallStarted(CallStarted {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        label: found.as_ref().map_or_else(String::new, |it| it.tool().spec().label.clone()),
-        arguments: call.arguments.clone(),
-    }));
-    let outcome = match (found, again) {
-        (_, Again::Refuse(times)) => fail(
-            Failure::Denied,
-            format!(
-                "This very call was made {times} times in a row. It is not made again: use what it \
-                 said, try something else, or answer."
-            ),
-        ),
-        (_, Again::Stop) => fail(Failure::Denied, "This call was made too often.".to_owned()),
-        (None, Again::Go) => {
-            let near = did_you_mean(&*turn.tools, &call.name);
-            let near = if near.is_empty() { " Use those that you are offered." } else { &near };
-            fail(Failure::Denied, format!("There is no tool '{}'.{near}", shown(call)))
+    progress: &'a Progress,
+}
+
+impl Wanted<'_> {
+    async fn carry_out(&self, manner: Manner<'_>) -> ToolOutcome {
+        let (turn, call) = (self.turn, self.call);
+        let approver = Reporting { turn, fallback: manner.fallback };
+        let consent = Consent::Ask { approver: &approver, fallback: manner.fallback };
+        let context =
+            CallContext { begun: Some(&self.progress.begun), ..context(turn, manner, consent) };
+        let outcome = manner.pipeline.call(self, asked(call), &context).await;
+        see_end(turn, call, &outcome);
+        outcome
+    }
+
+    /// The tool that is meant, unless the call is not to be made at all.
+    fn found(&self) -> Result<Arc<dyn Tool>, Refusal> {
+        let (turn, call) = (self.turn, self.call);
+        let found = self.offers.find(&*turn.tools, &call.name);
+        // A call that is tried anew was reported before.
+        if !self.progress.is_entered.swap(true, Ordering::Relaxed) && self.again != Again::TooMany {
+            turn.observer.see(Event::CallStarted(CallStarted {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                label: found.as_ref().map_or_else(String::new, |it| it.spec().label.clone()),
+                arguments: call.arguments.clone(),
+            }));
         }
-        (Some(found), Again::Go) => match object(&call.arguments) {
-            Ok(arguments) => approved(turn, found.tool(), &arguments, fallback, begun).await,
-            Err(words) => fail(Failure::InvalidArguments, words),
-        },
-    };
-    see_end(turn, call, &outcome);
-    outcome
+        let repeated = |failure, words: String| Refusal::new(failure, words).by(Refused::Repeated);
+        match (found, self.again) {
+            (_, Again::Refuse(times)) => Err(repeated(
+                Failure::Denied,
+                format!(
+                    "This very call was made {times} times in a row. It is not made again: use what it \
+                     said, try something else, or answer."
+                ),
+            )),
+            (_, Again::Stop) => {
+                Err(repeated(Failure::Denied, "This call was made too often.".to_owned()))
+            }
+            (_, Again::TooMany) => Err(repeated(
+                Failure::RateLimited,
+                format!("More than {MOST} calls at once are not made. Make this one later."),
+            )),
+            (None, Again::Go) => {
+                let near = did_you_mean(&*turn.tools, &call.name);
+                let near = if near.is_empty() { " Use those that you are offered." } else { &near };
+                Err(unknown(&call.name, near))
+            }
+            (Some(tool), Again::Go) => Ok(tool),
+        }
+    }
 }
 
-fn too_many(turn: &Turn, call: &ToolUse) -> ToolOutcome {
-    let words = format!("More than {MOST} calls at once are not made. Make this one later.");
-    let outcome = fail(Failure::RateLimited, words);
-    see_end(turn, call, &outcome);
-    outcome
+impl Resolve for Wanted<'_> {
+    fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
+        Resolving::Now(self.found())
+    }
 }
 
-/// Calls a tool, once whoever must agree does. When that is, is noted.
-async fn approved(
+fn asked(call: &ToolUse) -> Call<'_> {
+    Call { name: &call.name, arguments: Given::Text(&call.arguments) }
+}
+
+fn context<'a>(turn: &'a Turn, manner: Manner<'a>, consent: Consent<'a>) -> CallContext<'a> {
+    CallContext {
+        agent: Some(manner.agent),
+        session: Some(turn.session.as_str()),
+        who: &turn.who,
+        consent,
+        options: CallOptions::default(),
+        begun: None,
+    }
+}
+
+/// A call that the user has cancelled. One that was still waiting for others is logged here.
+async fn cancelled(
     turn: &Turn,
-    tool: &dyn Tool,
-    arguments: &RawValue,
-    fallback: Fallback,
-    begun: &OnceLock<Instant>,
+    call: &ToolUse,
+    progress: &Progress,
+    manner: Manner<'_>,
 ) -> ToolOutcome {
-    let session = Some(turn.session.as_str());
-    let approval = match tool.standing_for(arguments) {
-        Standing::Free => None,
-        Standing::Ask(why) => {
-            // Nobody is bothered with a call that will not be made.
-            if let Some(violations) = misfit(&tool.spec().input_schema, arguments) {
-                let words = format!(
-                    "The arguments do not fit this tool. Nothing was called.\n{violations}"
-                );
-                return fail(Failure::InvalidArguments, words);
-            }
-            let question = Question { tool: tool.spec(), arguments, why, session };
-            match (turn.approver.ask(question).await, fallback) {
-                (Answer::Yes(Approval::Always), _) if !why.can_last() => Some(Approval::Once),
-                (Answer::Yes(approval), _) => Some(approval),
-                (Answer::No, _) => return denied("The user does not allow this call."),
-                (Answer::Nobody, Fallback::Allow) if why != Why::Changed => {
-                    let name = &tool.spec().name;
-                    tracing::warn!(tool = %name, "nobody was there to approve; allowed by the configuration");
-                    turn.observer.see(Event::Notice(format!(
-                        "nobody could be asked about `{name}`: the configuration allows it (`approval.fallback`)"
-                    )));
-                    Some(Approval::Once)
-                }
-                (Answer::Nobody, _) => {
-                    return denied(
-                        "This call needs the approval of a person, and nobody answered. It was not made. \
-                         (The setting `approval` of its server, or `approval.fallback` of the agent, decides \
-                         that.)",
-                    );
-                }
-            }
-        }
+    const WORDS: &str = "The call was cancelled by the user.";
+    let mut outcome = if progress.is_entered.load(Ordering::Relaxed) {
+        ToolOutcome::failure(WORDS)
+    } else {
+        let consent = Consent::Ask { approver: &Nobody, fallback: Fallback::Deny };
+        let never_made = NotMade(|| Refusal::cancelled(WORDS));
+        manner.pipeline.call(&never_made, asked(call), &context(turn, manner, consent)).await
     };
-    begun.get_or_init(Instant::now);
-    tool.call(ToolCall { arguments, who: &turn.who, session, approval }).await
+    outcome.details.duration = progress.begun.get().map(Instant::elapsed).unwrap_or_default();
+    see_end(turn, call, &outcome);
+    outcome
 }
 
-/// Arguments must be an object; models like to send nothing for none.
-fn object(text: &str) -> Result<Box<RawValue>, String> {
-    let text = if text.trim().is_empty() { "{}" } else { text };
-    match serde_json::from_str::<Value>(text) {
-        Ok(Value::Object(_)) => RawValue::from_string(text.to_owned())
-            .map_err(|error| format!("The arguments are no JSON: {error}.")),
-        Ok(Value::Null) => {
-            Ok(serde_json::value::to_raw_value(&Value::Object(Default::default()))
-                .unwrap_or_default())
-        }
-        Ok(_) => Err("The arguments must be a JSON object. Nothing was called.".to_owned()),
-        Err(error) => Err(format!("The arguments are no JSON: {error}. Nothing was called.")),
+/// Asks whom the turn asks, and reports a call that is made because nobody was there.
+#[derive(Debug)]
+struct Reporting<'a> {
+    turn: &'a Turn,
+    fallback: Fallback,
+}
+
+impl Approver for Reporting<'_> {
+    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let answer = self.turn.approver.ask(question).await;
+            let is_allowed = self.fallback == Fallback::Allow && question.why != Why::Changed;
+            if answer == Answer::Nobody && is_allowed {
+                let name = &question.tool.name;
+                self.turn.observer.see(Event::Notice(format!(
+                    "nobody could be asked about `{name}`: the configuration allows it (`approval.fallback`)"
+                )));
+            }
+            answer
+        })
     }
 }
 
@@ -255,19 +282,4 @@ fn result(call: &ToolUse, outcome: ToolOutcome) -> ToolResult {
         parts: parts.collect(),
         is_error: outcome.is_error,
     }
-}
-
-fn denied(words: &str) -> ToolOutcome {
-    fail(Failure::Denied, words.to_owned())
-}
-
-fn fail(failure: Failure, words: String) -> ToolOutcome {
-    let mut outcome = ToolOutcome::failure(words);
-    outcome.details.failure = Some(failure);
-    outcome
-}
-
-/// A name that a model has made up, short and plain.
-fn shown(call: &ToolUse) -> String {
-    call.name.chars().take(64).filter(char::is_ascii_graphic).collect()
 }

@@ -25,7 +25,7 @@ mod turn;
 pub use agent::{Agent, TurnError};
 pub use event::{CallEnded, CallStarted, Event, Observer};
 pub use history::{CallNote, Compacted, Record, Said};
-pub use limits::{Fallback, Limits};
+pub use limits::Limits;
 pub use near::did_you_mean;
 pub use search::SEARCH_TOOL;
 pub use turn::{Answer, Ended, Turn};

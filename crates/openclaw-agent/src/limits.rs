@@ -1,5 +1,7 @@
 //! What keeps an agent within bounds.
 
+use openclaw_tools::Fallback;
+
 /// What keeps an agent within bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -25,13 +27,4 @@ impl Default for Limits {
             fallback: Fallback::Deny,
         }
     }
-}
-
-/// What holds where nobody can be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fallback {
-    /// What needs an approval is not done.
-    Deny,
-    /// It is done, and said.
-    Allow,
 }

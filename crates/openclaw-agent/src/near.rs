@@ -1,6 +1,6 @@
 //! Names of tools that are near a name that no tool has.
 
-use openclaw_tools::ToolSet;
+use openclaw_tools::ToolSource;
 
 /// So many are named.
 const MOST: usize = 3;
@@ -12,7 +12,7 @@ const LESS: f64 = 0.1;
 const MAX_NAME: usize = 64;
 
 /// The tools that are most likely meant, the nearest first.
-fn near_tools(set: &dyn ToolSet, name: &str) -> Vec<String> {
+fn near_tools(set: &dyn ToolSource, name: &str) -> Vec<String> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Vec::new();
     }
@@ -39,7 +39,7 @@ fn likeness(name: &str, known: &str) -> f64 {
 }
 
 /// Which tools are most likely meant by a name that no tool has, to be said behind that; nothing if none is near.
-pub fn did_you_mean(set: &dyn ToolSet, name: &str) -> String {
+pub fn did_you_mean(set: &dyn ToolSource, name: &str) -> String {
     let near = near_tools(set, name);
     let near: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
     match near.as_slice() {

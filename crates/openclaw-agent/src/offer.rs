@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use openclaw_models::{Dialect as ModelDialect, ToolOffer};
 use openclaw_tools::schema::Dialect;
-use openclaw_tools::{Tool, ToolSet};
+use openclaw_tools::{Tool, ToolSource};
 
 use crate::search::{SEARCH_TOOL, ToolSearch, index};
 
@@ -16,7 +16,7 @@ pub(crate) struct Offers {
     /// What else there is, if it must be searched for.
     pub(crate) index: Option<String>,
     /// The tool that searches, if there is need for one.
-    pub(crate) search: Option<ToolSearch>,
+    pub(crate) search: Option<Arc<ToolSearch>>,
 }
 
 impl Offers {
@@ -28,13 +28,13 @@ impl Offers {
     /// All tools, or, above a threshold, those that were found before and a way to find the others.
     /// `threshold` 0: always all. Tools that a provider refused are left out.
     pub(crate) fn of(
-        set: &dyn ToolSet,
+        source: &dyn ToolSource,
         dialect: ModelDialect,
         threshold: usize,
         found: &BTreeSet<String>,
         refused: &BTreeSet<String>,
     ) -> Self {
-        let all = set.tools();
+        let all = source.tools();
         let dialect = dialect_of(dialect);
         let is_refused = |tool: &Arc<dyn Tool>| refused.contains(tool.spec().name.as_str());
         if threshold == 0 || all.len() <= threshold {
@@ -48,31 +48,16 @@ impl Offers {
             .partition(|tool| tool.is_essential() || found.contains(tool.spec().name.as_str()));
         let mut tools: Vec<_> = near.iter().filter_map(|tool| offer(&**tool, dialect)).collect();
         let index = index(&far);
-        let search = ToolSearch::new(far);
-        tools.extend(offer(&search, dialect));
+        let search = Arc::new(ToolSearch::new(far));
+        tools.extend(offer(&*search, dialect));
         Self { tools, index: Some(index), search: Some(search) }
     }
 
-    /// The tool that a model means: the search, if it was offered, or one of the set.
-    pub(crate) fn find<'a>(&'a self, set: &dyn ToolSet, name: &str) -> Option<Found<'a>> {
+    /// The tool that a model means: the search, if it was offered, or one of the source.
+    pub(crate) fn find(&self, source: &dyn ToolSource, name: &str) -> Option<Arc<dyn Tool>> {
         match &self.search {
-            Some(search) if name == SEARCH_TOOL => Some(Found::Search(search)),
-            _ => set.find(name).map(Found::Tool),
-        }
-    }
-}
-
-/// A tool that a model means.
-pub(crate) enum Found<'a> {
-    Search(&'a ToolSearch),
-    Tool(Arc<dyn Tool>),
-}
-
-impl Found<'_> {
-    pub(crate) fn tool(&self) -> &dyn Tool {
-        match self {
-            Self::Search(search) => *search,
-            Self::Tool(tool) => &**tool,
+            Some(search) if name == SEARCH_TOOL => Some(Arc::clone(search) as Arc<dyn Tool>),
+            _ => source.find(name),
         }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum Again {
     Refuse(u32),
     /// End the turn.
     Stop,
+    /// Make it in another round: there are too many in this one.
+    TooMany,
 }
 
 impl Repetition {

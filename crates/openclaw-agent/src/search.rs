@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{Source, Text, Untrusted, label};
+use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    Content, Effect, Failure, Standing, Tool, ToolCall, ToolName, ToolOutcome, ToolSpec,
+    ApprovalRule, Content, Effect, Executed, Failure, Origin, Tool, ToolCall, ToolName,
+    ToolOutcome, ToolSpec,
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Its name.
 pub const SEARCH_TOOL: &str = "tool_search";
@@ -24,6 +26,7 @@ const INDEX_CHARS: usize = 24_000;
 #[derive(Debug)]
 pub(crate) struct ToolSearch {
     spec: ToolSpec,
+    validator: LazyValidator,
     tools: Vec<Arc<dyn Tool>>,
     found: Mutex<BTreeSet<String>>,
 }
@@ -56,7 +59,8 @@ impl ToolSearch {
             })),
             effect: Effect::ReadOnly,
         };
-        Self { spec, tools, found: Mutex::default() }
+        let validator = LazyValidator::new(Arc::clone(&spec.input_schema));
+        Self { spec, validator, tools, found: Mutex::default() }
     }
 
     /// What was found in this round.
@@ -65,7 +69,8 @@ impl ToolSearch {
     }
 
     fn answer(&self, call: ToolCall<'_>) -> ToolOutcome {
-        let Ok(Arguments { query, limit }) = serde_json::from_str(call.arguments.get()) else {
+        let arguments = serde_json::from_value(Value::Object(call.arguments.members()));
+        let Ok(Arguments { query, limit }) = arguments else {
             let mut outcome = ToolOutcome::failure("The arguments are `query` and `limit`.");
             outcome.details.failure = Some(Failure::InvalidArguments);
             return outcome;
@@ -104,12 +109,20 @@ impl Tool for ToolSearch {
         &self.spec
     }
 
-    fn standing(&self) -> Standing {
-        Standing::Free
+    fn origin(&self) -> Origin<'_> {
+        Origin { name: SEARCH_TOOL, source: "openclaw", ..Origin::default() }
     }
 
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(std::future::ready(self.answer(call)))
+    fn rule(&self, _: &openclaw_tools::Arguments<'_>) -> ApprovalRule {
+        ApprovalRule::Never
+    }
+
+    fn validator(&self) -> &LazyValidator {
+        &self.validator
+    }
+
+    fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
+        Box::pin(std::future::ready(Executed::Done(self.answer(call))))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use openclaw_content::Text;
 use openclaw_models::{Part, Usage};
 use openclaw_sessions::SessionKey;
-use openclaw_tools::{Approver, ToolSet};
+use openclaw_tools::{Approver, ToolSource};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::Observer;
@@ -25,7 +25,7 @@ pub struct Turn {
     /// What the model should know now: servers, resources, notices. It is not kept.
     pub briefing: Vec<Text>,
     /// What it can do.
-    pub tools: Arc<dyn ToolSet>,
+    pub tools: Arc<dyn ToolSource>,
     /// Who is asked before something is changed.
     pub approver: Arc<dyn Approver>,
     /// Who watches.

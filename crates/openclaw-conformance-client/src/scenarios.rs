@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::bridge::Call;
-use openclaw_tools::ToolOutcome;
+use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -91,13 +90,14 @@ impl Scenario {
             }
             Self::OneOfEach => {
                 call(tools, "test_headers", &json!({})).await?;
+                let by_hand = CallContext::by_hand(WHO);
                 for resource in tools.resources() {
-                    succeeded(&tools.read(&resource.server, &resource.entry.uri, WHO).await)?;
+                    succeeded(&tools.read(&resource.server, &resource.entry.uri, &by_hand).await)?;
                 }
                 for prompt in tools.prompts() {
                     let of = prompt.prompt;
                     succeeded(
-                        &tools.prompt(&of.server, &of.entry.name, &BTreeMap::new(), WHO).await,
+                        &tools.prompt(&of.server, &of.entry.name, &BTreeMap::new(), &by_hand).await,
                     )?;
                 }
             }
@@ -112,8 +112,7 @@ async fn call(tools: &AgentTools, tool: &str, arguments: &Value) -> Result<(), P
     let listed = listed.ok_or_else(|| format!("the tool `{tool}` is not listed"))?;
     let arguments = RawValue::from_string(arguments.to_string())?;
     let name = listed.spec.name.as_str();
-    let call = Call { name, arguments: &arguments, who: WHO, session: None, approved: None };
-    succeeded(&tools.call(call).await)
+    succeeded(&tools.call(name, &arguments, &CallContext::by_hand(WHO)).await)
 }
 
 fn succeeded(outcome: &ToolOutcome) -> Result<(), Problem> {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use openclaw_agent::{Fallback, Limits};
+use openclaw_agent::Limits;
 use openclaw_config::{AgentConfig, ApprovalFallback, Config, ToolPolicy};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::guard::Guard;
-use openclaw_mcp::private;
 use openclaw_mcp::toolset::ServerTools;
 use openclaw_secrets::{Environment, Resolver};
 use openclaw_tools::address::AllowPrivate;
 use openclaw_tools::native::{self, Native, NativeTools};
-use openclaw_tools::{NoTools, Policy, Rules, ToolSet, Toolbox};
+use openclaw_tools::private;
+use openclaw_tools::{Fallback, NoTools, Policy, Rules, ToolSource, Toolbox};
 
 use crate::gateway::Gateway;
 use crate::manage::ManageTool;
@@ -87,18 +87,18 @@ impl InService {
     ) -> Self {
         let named = agent.workspace.clone();
         let workspace = named.unwrap_or_else(|| ground.state.join("workspace"));
-        let native: Arc<dyn ToolSet> = match native_tools(agent, config, &workspace, ground) {
+        let native: Arc<dyn ToolSource> = match native_tools(agent, config, &workspace, ground) {
             Ok(tools) => Arc::new(tools),
             Err(error) => {
                 tracing::warn!(agent = %agent.id, %error, "there are no tools for files and commands");
                 Arc::new(NoTools)
             }
         };
-        let servers: Arc<dyn ToolSet> =
+        let servers: Arc<dyn ToolSource> =
             Arc::new(ServerTools::new(Arc::clone(fleet), agent.id.as_str()));
         let approvals = ground.native_approvals.clone();
         let allowed = policy(agent, config);
-        let manage: Arc<dyn ToolSet> =
+        let manage: Arc<dyn ToolSource> =
             Arc::new(ManageTool::set(gateway.clone(), agent, &allowed, approvals));
         let fallback = match agent.approval.fallback {
             ApprovalFallback::Deny => Fallback::Deny,

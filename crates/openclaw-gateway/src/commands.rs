@@ -10,7 +10,7 @@ use openclaw_protocol::agents::{
     Command, CommandArg, CommandArgKind, CommandCategory, CommandChoice, CommandScope,
     CommandSource,
 };
-use openclaw_tools::{Content, ToolSet as _};
+use openclaw_tools::{CallContext, Content, ToolSource as _};
 
 use crate::agents::InService;
 use crate::gateway::Gateway;
@@ -49,7 +49,9 @@ pub(crate) async fn interpret(
         Err(words) => return Some(Message::Done(words)),
     };
     let (server, own) = (prompt.prompt.server.as_str(), prompt.prompt.entry.name.as_str());
-    let outcome = tools.prompt(server, own, &arguments, "command").await;
+    let agent = Some(service.config.id.as_str());
+    let context = CallContext { agent, ..CallContext::by_hand("command") };
+    let outcome = tools.prompt(server, own, &arguments, &context).await;
     if outcome.is_error {
         return Some(Message::Done(outcome.text()));
     }

@@ -11,8 +11,7 @@ use futures_util::future::join_all;
 use openclaw_content::Text;
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::attached::Edition;
-use openclaw_mcp::bridge::Wishes;
-use openclaw_tools::{Content, ToolOutcome};
+use openclaw_tools::{CallContext, CallOptions, Content, ToolOutcome};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -167,14 +166,20 @@ fn begin(
 }
 
 async fn read(gateway: &Gateway, agent: &AgentTools, key: &Key) {
-    let wishes = Wishes { within: Some(READING), max_chars: Some(MAX_CHARS), ..Wishes::default() };
     // A server that is on its way is waited for before: what it tells counts from then on.
     if let Some(server) = agent.server(&key.server) {
         let _ = server.ready().await;
     }
     // Before it is read: a change meanwhile must not be missed.
     let edition = edition(agent, key);
-    let outcome = agent.read_with(&key.server, &key.uri, "context", wishes).await;
+    let options = CallOptions {
+        deadline: Some(Instant::now() + READING),
+        max_chars: Some(MAX_CHARS),
+        ..CallOptions::default()
+    };
+    let context =
+        CallContext { agent: Some(&key.agent), options, ..CallContext::by_hand("context") };
+    let outcome = agent.read(&key.server, &key.uri, &context).await;
     let (at, failed) = (Instant::now(), outcome.is_error);
     let texts = if failed { vec![not_there(key)] } else { texts(outcome) };
     let mut all = gateway.context.lock();

@@ -11,8 +11,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use openclaw_mcp::private;
 use openclaw_protocol::SecretToken;
+use openclaw_tools::private;
 use serde::{Deserialize, Serialize};
 
 const LOCK: &str = "gateway.lock";

@@ -10,7 +10,7 @@ use openclaw_content::Text;
 use openclaw_models::{Model, ModelError, Part};
 use openclaw_protocol::chat::{ErrorKind, SendStatus};
 use openclaw_sessions::SessionKey;
-use openclaw_tools::{ToolSet, Toolbox};
+use openclaw_tools::{ToolSource, Toolbox};
 use serde_json::json;
 
 use crate::agents::InService;
@@ -146,10 +146,11 @@ async fn answer(
         store: Arc::clone(&gateway.store),
         instructions: briefing::instructions(service),
         limits: service.limits,
+        pipeline: gateway.fleet.pipeline(),
     };
     let lent = gateway.lent.of(gateway, wanted.key.as_str(), &service.policy);
     // What is lent comes last: a tool of a server may have got its name since.
-    let tools = Toolbox::new([Arc::clone(&service.tools) as Arc<dyn ToolSet>, lent]);
+    let tools = Toolbox::new([Arc::clone(&service.tools) as Arc<dyn ToolSource>, lent]);
     let turn = Turn {
         session: wanted.key.clone(),
         run: wanted.run.id.clone(),

@@ -9,17 +9,17 @@ use openclaw_config::{
     AgentConfig, AgentId, Config, HeldBack, Sampling, ServerConfig, ServerName, ToolPolicy,
     Transport,
 };
-use openclaw_tools::{Failure, Policy, Rules};
+use openclaw_tools::{Call, CallContext, Pipeline, Policy, Rules, ToolOutcome};
+use serde_json::value::RawValue;
 
-use crate::bridge::{Call, Office};
-use crate::catalogue::{Catalogue, CatalogueTool, Member};
+use crate::bridge::Office;
+use crate::catalogue::{Catalogue, Member};
 use crate::fleet::{Start, Tried};
 use crate::inventory::{Kind, LeftOut};
 use crate::memory::Memory;
 use crate::naming::{RawTool, plain};
 use crate::notices::Told;
-use crate::pins::{Pin, Unsaved};
-use crate::record::Recorder;
+use crate::pins::Unsaved;
 use crate::server::{Server, auth, reached_by};
 use crate::shelf::Revision;
 use crate::status::{AuthKind, ServerState, ServerStatus, TransportKind};
@@ -39,7 +39,7 @@ pub struct AgentTools {
     catalogue: ArcSwap<Catalogue>,
     /// One builds, the others wait.
     building: Mutex<()>,
-    pub(crate) office: Office,
+    pub(crate) office: Arc<Office>,
     told: Told,
 }
 
@@ -56,7 +56,7 @@ impl AgentTools {
         config: &Config,
         servers: Vec<Arc<Server>>,
         revision: Revision,
-        office: &Office,
+        office: &Arc<Office>,
         told: Told,
     ) -> Self {
         let all = [
@@ -79,7 +79,7 @@ impl AgentTools {
             catalogue: ArcSwap::from_pointee(Catalogue::not_built()),
             revision,
             building: Mutex::new(()),
-            office: office.clone(),
+            office: Arc::clone(office),
             told,
         }
     }
@@ -150,8 +150,9 @@ impl AgentTools {
         if before.revision == revision {
             return before;
         }
+        let (policy, members) = (&self.policy, &self.members);
         let built =
-            Catalogue::build(revision, &self.template, &self.policy, &self.members, &before);
+            Catalogue::build(revision, &self.template, policy, members, &self.office, &before);
         let built = Arc::new(built);
         self.catalogue.store(Arc::clone(&built));
         built
@@ -174,12 +175,24 @@ impl AgentTools {
         })
     }
 
-    /// Whether a tool says something else about itself than when it was approved (B13).
-    pub fn is_changed(&self, tool: &CatalogueTool) -> bool {
-        let (server, name) = (tool.server().name().as_str(), tool.listed().name.as_str());
-        let pins = self.office.pins.as_ref();
-        let pin = pins.map(|pins| pins.check(server, name, tool.fingerprint()));
-        matches!(pin, Some(Pin::Changed { .. }))
+    /// How tools are called: every call is in the audit log.
+    pub fn pipeline(&self) -> Pipeline {
+        Pipeline::new(self.office.audit.clone())
+    }
+
+    /// Calls a tool, by way of the pipeline.
+    pub async fn call(
+        &self,
+        name: &str,
+        arguments: &RawValue,
+        context: &CallContext<'_>,
+    ) -> ToolOutcome {
+        self.pipeline().call(self, Call::new(name, arguments), &self.context(context)).await
+    }
+
+    /// The context of a call for this agent.
+    pub(crate) fn context<'a>(&'a self, context: &CallContext<'a>) -> CallContext<'a> {
+        CallContext { agent: context.agent.or(Some(self.id.as_str())), ..*context }
     }
 
     /// Waits until all that somebody has approved is saved, but not for a disk that hangs.
@@ -188,12 +201,6 @@ impl AgentTools {
     /// Why something was not saved, since somebody asked last.
     pub async fn approvals_saved(&self) -> Result<(), Unsaved> {
         self.office.approvals_saved().await
-    }
-
-    /// Writes down a call that was refused before it was made, by whoever would have made it. What is
-    /// called writes that down itself.
-    pub fn record_refusal(&self, call: Call<'_>, server: &str, raw_tool: &str, why: Failure) {
-        Recorder::new(self, call, server, raw_tool).refused(why);
     }
 
     /// All servers, those that do not run among them, in the order of their names (L9).

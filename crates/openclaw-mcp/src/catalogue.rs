@@ -6,14 +6,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use openclaw_tools::{Decision, Effect, Policy, ToolName, ToolSpec};
+use openclaw_tools::{Decision, Effect, Fingerprint, Policy, ToolName, ToolSpec};
 use serde_json::{Map, Value};
 
+use crate::bridge::Office;
 use crate::describe;
 use crate::listing::ListedTool;
 use crate::naming::{RawTool, names, plain};
 use crate::param_headers::{self, ParamHeader};
-use crate::pins::Fingerprint;
+use crate::pins;
 use crate::server::Server;
 use openclaw_tools::schema::{Dialect, LazyValidator, Unusable, provider_schema};
 
@@ -38,6 +39,8 @@ pub struct CatalogueTool {
     flaw: Option<Flaw>,
     /// Its server.
     pub(crate) server: Arc<Server>,
+    /// What watches over its calls.
+    pub(crate) office: Arc<Office>,
     /// The tool as its server describes it.
     pub(crate) listed: Arc<ListedTool>,
     pub(crate) validator: LazyValidator,
@@ -103,7 +106,7 @@ impl CatalogueTool {
 
     /// What it says about itself, in short.
     pub fn fingerprint(&self) -> &Fingerprint {
-        self.fingerprint.get_or_init(|| Fingerprint::of(&self.listed))
+        self.fingerprint.get_or_init(|| pins::fingerprint(&self.listed))
     }
 
     /// Whether it may be used.
@@ -131,6 +134,7 @@ impl Catalogue {
         template: &str,
         policy: &Policy,
         members: &[Member],
+        office: &Arc<Office>,
         before: &Self,
     ) -> Self {
         let shelves: Vec<_> =
@@ -155,7 +159,7 @@ impl Catalogue {
                     Some(tool) => Arc::clone(tool),
                     None => {
                         let known_as = plain(template, raw);
-                        Arc::new(entry(name.clone(), &known_as, member, listed, policy))
+                        Arc::new(entry(name.clone(), &known_as, member, listed, policy, office))
                     }
                 };
                 tools.insert(name.clone(), tool);
@@ -195,6 +199,7 @@ fn entry(
     member: &Member,
     listed: &Arc<ListedTool>,
     policy: &Policy,
+    office: &Arc<Office>,
 ) -> CatalogueTool {
     let server = member.server.name().as_str();
     // A server decides by the names of its tools which of them get a hash: what is denied by its plain
@@ -222,6 +227,7 @@ fn entry(
         decision,
         flaw,
         server: Arc::clone(&member.server),
+        office: Arc::clone(office),
         listed: Arc::clone(listed),
         validator,
         fingerprint: OnceLock::new(),

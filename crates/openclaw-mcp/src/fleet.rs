@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use openclaw_config::{AgentConfig, AgentId, Config, ServerConfig, ServerName};
+use openclaw_tools::Pipeline;
 use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
 use crate::agent::AgentTools;
@@ -22,7 +23,7 @@ use crate::supervisor::{Snapshot, State};
 #[derive(Debug)]
 pub struct Fleet {
     common: Common,
-    office: Office,
+    office: Arc<Office>,
     agents: ArcSwap<BTreeMap<AgentId, Arc<AgentTools>>>,
     /// One change at a time; none once it is closed.
     is_closed: Mutex<bool>,
@@ -73,7 +74,8 @@ impl Fleet {
             tries_again: setup.tries_again,
         };
         let agents = ArcSwap::default();
-        let fleet = Self { common, office: setup.office, agents, is_closed: Mutex::new(false) };
+        let (office, is_closed) = (Arc::new(setup.office), Mutex::new(false));
+        let fleet = Self { common, office, agents, is_closed };
         fleet.agents.store(Arc::new(fleet.crew(config, &[])));
         let fleet = Arc::new(fleet);
         tokio::spawn(report(fleet.begun()));
@@ -135,6 +137,11 @@ impl Fleet {
     pub fn agent(&self, id: &str) -> Option<Arc<AgentTools>> {
         let agents = self.agents.load();
         agents.iter().find(|(agent, _)| agent.as_str() == id).map(|(_, tools)| Arc::clone(tools))
+    }
+
+    /// How tools are called: every call is in the audit log.
+    pub fn pipeline(&self) -> Pipeline {
+        Pipeline::new(self.office.audit.clone())
     }
 
     /// The changes of state of all servers, from now on (L6). Who does not take them for long misses the

@@ -6,16 +6,12 @@
 //! A [`connection`] is made by [`local`] (a process) or [`remote`] (HTTP), and its bytes are [`wire`]'s.
 
 pub mod agent;
-mod appended;
 pub mod attached;
-pub mod audit;
 pub mod backoff;
 pub mod bridge;
 pub mod catalogue;
 pub mod client;
-mod clock;
 pub mod connection;
-mod decimal;
 #[cfg(unix)]
 mod descendants;
 pub mod describe;
@@ -37,11 +33,9 @@ pub mod naming;
 mod notices;
 pub mod param_headers;
 pub mod pins;
-pub mod private;
 pub mod process;
 #[cfg(unix)]
 mod processes;
-mod record;
 pub mod remote;
 pub mod resource_tool;
 pub mod results;

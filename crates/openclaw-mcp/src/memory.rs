@@ -15,8 +15,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::era::Era;
 use crate::inventory::Inventory;
-use crate::private;
 use crate::remote::{Flavour, userinfo};
+use openclaw_tools::private;
 
 /// The version of the files.
 const FORMAT: u32 = 2;

@@ -8,14 +8,12 @@
 mod file;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use openclaw_tools::Approval;
+use openclaw_tools::{Approval, Fingerprint, Pin};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -31,24 +29,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a tool says of itself, as one number: its title, its description, its schema, however its keys
 /// are ordered, and what it says about its effects.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint([u8; 32]);
-
-impl Fingerprint {
-    /// The fingerprint of a tool.
-    pub fn of(tool: &ListedTool) -> Self {
-        let mut hash = Sha256::new();
-        for text in [tool.title.as_deref(), tool.description.as_deref()] {
-            // With its length, so that no text can pass for the beginning of what follows.
-            hash.update(text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
-            hash.update(text.unwrap_or_default());
-        }
-        for hint in [tool.hints.read_only_hint, tool.hints.destructive_hint] {
-            hash.update([hint.map_or(2, u8::from)]);
-        }
-        write_object(&mut hash, tool.input_schema.iter());
-        Self(hash.finalize().into())
+pub fn fingerprint(tool: &ListedTool) -> Fingerprint {
+    let mut hash = Sha256::new();
+    for text in [tool.title.as_deref(), tool.description.as_deref()] {
+        // With its length, so that no text can pass for the beginning of what follows.
+        hash.update(text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
+        hash.update(text.unwrap_or_default());
     }
+    for hint in [tool.hints.read_only_hint, tool.hints.destructive_hint] {
+        hash.update([hint.map_or(2, u8::from)]);
+    }
+    write_object(&mut hash, tool.input_schema.iter());
+    Fingerprint::new(hash.finalize().into())
 }
 
 /// Members in the order of their keys. Listing has bounded the nesting.
@@ -82,66 +74,6 @@ fn write_text(hash: &mut Sha256, kind: u8, text: &str) {
     hash.update([kind]);
     hash.update((text.len() as u64).to_be_bytes());
     hash.update(text);
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-/// A text that is no fingerprint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a fingerprint has 64 hexadecimal digits")]
-pub struct BadFingerprint;
-
-impl FromStr for Fingerprint {
-    type Err = BadFingerprint;
-
-    fn from_str(text: &str) -> Result<Self, BadFingerprint> {
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(BadFingerprint);
-        }
-        let mut bytes = [0; 32];
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            let digits = text.get(2 * at..2 * at + 2).ok_or(BadFingerprint)?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| BadFingerprint)?;
-        }
-        Ok(Self(bytes))
-    }
-}
-
-impl Serialize for Fingerprint {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Fingerprint {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-/// What is known of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pin {
-    /// It was never approved.
-    New,
-    /// It is what was approved.
-    Same,
-    /// It is something else than what was approved.
-    Changed {
-        /// When that was approved.
-        since: SystemTime,
-    },
 }
 
 /// An approval.
@@ -225,8 +157,8 @@ impl Pins {
         let mut known = self.known();
         let pin = known.pin(server, tool, fingerprint);
         let is_worth_a_look = match pin {
-            Pin::Same => false,
-            Pin::Changed { .. } => true,
+            Pin::Same { .. } => false,
+            Pin::Changed => true,
             // Most tools are never approved, and are called often.
             Pin::New => known.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY),
         };
@@ -242,13 +174,6 @@ impl Pins {
     /// If it cannot be saved. Then it is not approved.
     pub fn approve(&self, server: &str, tool: &str, fingerprint: Fingerprint) -> io::Result<()> {
         self.approve_all(server, [(tool, fingerprint)])
-    }
-
-    /// Whether an agent may call this tool, as it is, without asking.
-    pub fn is_free(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
-        let known = self.known();
-        let approved = known.approved(server, tool);
-        approved.is_some_and(|it| it.for_good && it.fingerprint == *fingerprint)
     }
 
     /// Lets an agent call a tool, as it is, without asking, and saves that.
@@ -382,11 +307,10 @@ impl Known {
     fn pin(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> Pin {
         match self.approved(server, tool) {
             None => Pin::New,
-            Some(approved) if approved.fingerprint == *fingerprint => Pin::Same,
-            Some(approved) => {
-                let since = UNIX_EPOCH.checked_add(Duration::from_secs(approved.since));
-                Pin::Changed { since: since.unwrap_or(UNIX_EPOCH) }
+            Some(approved) if approved.fingerprint == *fingerprint => {
+                Pin::Same { for_good: approved.for_good }
             }
+            Some(_) => Pin::Changed,
         }
     }
 

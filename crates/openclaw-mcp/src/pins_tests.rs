@@ -16,12 +16,12 @@ fn tool(description: &str, schema: Value) -> ListedTool {
 }
 
 fn fingerprint(description: &str) -> Fingerprint {
-    Fingerprint::of(&tool(description, json!({"type": "object"})))
+    super::fingerprint(&tool(description, json!({"type": "object"})))
 }
 
 #[test]
 fn the_order_of_keys_does_not_matter_and_all_else_does() {
-    let of = |schema| Fingerprint::of(&tool("Reads.", schema));
+    let of = |schema| super::fingerprint(&tool("Reads.", schema));
     let one = of(json!({"type": "object", "properties": {"a": {}, "b": {"enum": [1, 2]}}}));
     let other = of(json!({"properties": {"b": {"enum": [1, 2]}, "a": {}}, "type": "object"}));
     assert_eq!(one, other);
@@ -41,7 +41,7 @@ fn a_fingerprint_is_read_as_it_was_written() {
     let fingerprint = fingerprint("Reads.");
     assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
     for bad in ["", "12", &"x".repeat(64), &"é".repeat(32)] {
-        assert_eq!(bad.parse::<Fingerprint>(), Err(BadFingerprint), "{bad}");
+        assert_eq!(bad.parse::<Fingerprint>(), Err(openclaw_tools::BadFingerprint), "{bad}");
     }
 }
 
@@ -54,13 +54,17 @@ fn an_approved_tool_stays_the_same_until_it_changes_also_after_a_restart() {
     assert_eq!(pins.check("files", "read", &first), Pin::New);
     pins.approve("files", "read", first).unwrap();
     for pins in [&pins, &Pins::load(&path).unwrap()] {
-        assert_eq!(pins.check("files", "read", &first), Pin::Same);
+        assert_eq!(pins.check("files", "read", &first), Pin::Same { for_good: false });
         assert_eq!(pins.check("other", "read", &first), Pin::New);
         let pin = pins.check("files", "read", &fingerprint("Reads. Also sends."));
-        assert!(matches!(pin, Pin::Changed { since } if since > UNIX_EPOCH), "{pin:?}");
+        assert!(matches!(pin, Pin::Changed), "{pin:?}");
     }
     pins.forget("files").unwrap();
     assert_eq!(Pins::load(&path).unwrap().check("files", "read", &first), Pin::New);
+}
+
+fn is_free(pins: &Pins, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
+    pins.check(server, tool, fingerprint) == Pin::Same { for_good: true }
 }
 
 #[test]
@@ -70,13 +74,13 @@ fn an_agent_is_free_to_call_only_what_was_approved_for_good_and_is_still_that() 
     let pins = Pins::load(&path).unwrap();
     let (first, other) = (fingerprint("Reads."), fingerprint("Reads. Also sends."));
     pins.approve("files", "read", first).unwrap();
-    assert!(!pins.is_free("files", "read", &first));
+    assert!(!is_free(&pins, "files", "read", &first));
     pins.set_free("files", "read", first).unwrap();
     pins.approve("files", "read", first).unwrap();
-    assert!(Pins::load(&path).unwrap().is_free("files", "read", &first));
-    assert!(!pins.is_free("files", "read", &other));
+    assert!(is_free(&Pins::load(&path).unwrap(), "files", "read", &first));
+    assert!(!is_free(&pins, "files", "read", &other));
     pins.approve("files", "read", other).unwrap();
-    assert!(!pins.is_free("files", "read", &other), "what was meant is gone");
+    assert!(!is_free(&pins, "files", "read", &other), "what was meant is gone");
 }
 
 #[test]
@@ -86,7 +90,10 @@ fn what_another_program_approved_is_kept() {
     let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
     theirs.approve("a", "x", fingerprint("A")).unwrap();
     ours.approve("b", "y", fingerprint("B")).unwrap();
-    assert_eq!(Pins::load(&path).unwrap().check("a", "x", &fingerprint("A")), Pin::Same);
+    assert_eq!(
+        Pins::load(&path).unwrap().check("a", "x", &fingerprint("A")),
+        Pin::Same { for_good: false }
+    );
 }
 
 #[test]
@@ -127,13 +134,13 @@ fn what_another_program_approves_is_seen_without_a_restart() {
     let path = folder.path().join("pins.json");
     let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
     theirs.approve("files", "read", fingerprint("Reads.")).unwrap();
-    assert_eq!(ours.check("files", "read", &fingerprint("Reads.")), Pin::Same);
+    assert_eq!(ours.check("files", "read", &fingerprint("Reads.")), Pin::Same { for_good: false });
     let changed = fingerprint("Reads. Also sends.");
     for _ in 0..2 {
-        assert!(matches!(ours.check("files", "read", &changed), Pin::Changed { .. }));
+        assert!(matches!(ours.check("files", "read", &changed), Pin::Changed));
     }
     theirs.approve("files", "read", changed).unwrap();
-    assert_eq!(ours.check("files", "read", &changed), Pin::Same);
+    assert_eq!(ours.check("files", "read", &changed), Pin::Same { for_good: false });
 }
 
 #[test]
@@ -144,8 +151,8 @@ fn a_file_that_is_broken_meanwhile_changes_nothing() {
     pins.approve("files", "read", fingerprint("Reads.")).unwrap();
     std::fs::write(&path, "nonsense").unwrap();
     let changed = pins.check("files", "read", &fingerprint("Reads. Also sends."));
-    assert!(matches!(changed, Pin::Changed { .. }));
-    assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::Same);
+    assert!(matches!(changed, Pin::Changed));
+    assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::Same { for_good: false });
 }
 
 #[test]
@@ -175,7 +182,7 @@ fn whoever_does_not_let_go_of_the_lock_is_not_waited_for_and_named() {
     let error = approved.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert!(error.to_string().ends_with("pins.lock"), "{error}");
-    assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::Same);
+    assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::Same { for_good: false });
 }
 
 #[test]
@@ -191,7 +198,11 @@ fn approvals_at_the_same_time_lose_none_of_each_other() {
     });
     for pins in [&pins, &Pins::load(&path).unwrap()] {
         for tool in &tools {
-            assert_eq!(pins.check("files", tool, &fingerprint("Reads.")), Pin::Same, "{tool}");
+            assert_eq!(
+                pins.check("files", tool, &fingerprint("Reads.")),
+                Pin::Same { for_good: false },
+                "{tool}"
+            );
         }
     }
 }
@@ -245,13 +256,13 @@ async fn an_approval_counts_while_it_is_being_saved_and_afterwards_only_if_it_wa
     let turn = file::take_turn(&path, PATIENCE).unwrap();
     pins.keep("files", "read", now, Approval::Always);
     assert!(!path.exists());
-    assert_eq!(pins.check("files", "read", &now), Pin::Same);
-    assert!(pins.is_free("files", "read", &now) && !pins.is_free("files", "read", &later));
-    assert!(matches!(pins.check("files", "read", &later), Pin::Changed { .. }));
+    assert_eq!(pins.check("files", "read", &now), Pin::Same { for_good: true });
+    assert!(is_free(&pins, "files", "read", &now) && !is_free(&pins, "files", "read", &later));
+    assert!(matches!(pins.check("files", "read", &later), Pin::Changed));
     drop(turn);
     pins.saved().await.unwrap();
-    assert!(pins.is_free("files", "read", &now));
-    assert!(Pins::load(&path).unwrap().is_free("files", "read", &now));
+    assert!(is_free(&pins, "files", "read", &now));
+    assert!(is_free(&Pins::load(&path).unwrap(), "files", "read", &now));
 
     std::fs::remove_file(path.with_extension("lock")).unwrap();
     std::fs::create_dir(path.with_extension("lock")).unwrap();

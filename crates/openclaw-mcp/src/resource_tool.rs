@@ -3,16 +3,21 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
+use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    Content, Decision, Details, Effect, Failure, ToolName, ToolOutcome, ToolSpec,
+    ApprovalRule, Content, Decision, Details, Effect, Executed, Failure, Origin, Tool, ToolCall,
+    ToolName, ToolOutcome, ToolSpec,
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::agent::AgentTools;
-use crate::bridge::Call;
-use crate::library::Of;
+use crate::bridge::Office;
+use crate::library::{self, Of};
+use crate::server::Server;
+use crate::toolset;
 
 /// Its name. No tool of a server is called so: their names hold the server's.
 pub const NAME: &str = "mcp_resources";
@@ -33,19 +38,29 @@ struct Arguments {
     uri: Option<String>,
 }
 
+/// The tool, for one agent.
+#[derive(Debug)]
+pub struct ResourceTool {
+    spec: ToolSpec,
+    decision: Decision,
+    validator: LazyValidator,
+    servers: Vec<Arc<Server>>,
+    office: Arc<Office>,
+}
+
 impl AgentTools {
-    /// What an agent is told about the tool; none if no server has resources.
-    pub fn resource_tool(&self) -> Option<ToolSpec> {
-        let has_some = |server: &Arc<crate::server::Server>| {
+    /// The tool; none if no server has resources.
+    pub(crate) fn resource_tool(&self) -> Option<ResourceTool> {
+        let has_some = |server: &Arc<Server>| {
             let inventory = server.shelf().inventory();
             !inventory.resources.is_empty() || !inventory.templates.is_empty()
         };
         let name = ToolName::new(NAME).ok()?;
-        let is_allowed = self.policy().decide(&name) == Decision::Allowed;
-        if !is_allowed || !self.servers().iter().any(has_some) {
+        let decision = self.policy().decide(&name);
+        if !self.servers().iter().any(has_some) {
             return None;
         }
-        Some(ToolSpec {
+        let spec = ToolSpec {
             name,
             label: "MCP resources".to_owned(),
             description:
@@ -61,24 +76,57 @@ impl AgentTools {
                 "additionalProperties": false,
             })),
             effect: Effect::ReadOnly,
+        };
+        Some(ResourceTool {
+            decision,
+            validator: LazyValidator::new(Arc::clone(&spec.input_schema)),
+            spec,
+            servers: self.servers().to_vec(),
+            office: Arc::clone(&self.office),
         })
     }
+}
 
-    /// Carries out a call of the tool.
-    pub(crate) async fn use_resources(&self, call: Call<'_>) -> ToolOutcome {
-        let fail = |kind: Failure, words: &str| {
-            let mut outcome = ToolOutcome::failure(words);
-            outcome.details.failure = Some(kind);
-            outcome
-        };
+impl Tool for ResourceTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        Origin { name: NAME, source: toolset::SOURCE, ..Origin::default() }
+    }
+
+    fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// It only looks.
+    fn rule(&self, _: &openclaw_tools::Arguments<'_>) -> ApprovalRule {
+        ApprovalRule::Never
+    }
+
+    fn validator(&self) -> &LazyValidator {
+        &self.validator
+    }
+
+    fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
+        Box::pin(async move { Executed::Done(self.carry_out(call).await) })
+    }
+}
+
+impl ResourceTool {
+    async fn carry_out(&self, call: ToolCall<'_>) -> ToolOutcome {
         let wrong = |words: &str| fail(Failure::InvalidArguments, words);
-        let decision = ToolName::new(NAME).map(|name| self.policy().decide(&name));
-        if decision != Ok(Decision::Allowed) {
-            return fail(Failure::Denied, "This call is not allowed: the configuration says so.");
-        }
-        match serde_json::from_str(call.arguments.get()) {
+        let arguments = serde_json::from_value(Value::Object(call.arguments.members()));
+        match arguments {
             Ok(Arguments { server: Some(server), uri: Some(uri) }) => {
-                self.read(&server, &uri, call.who).await
+                match self.servers.iter().find(|it| it.name().as_str() == server) {
+                    Some(server) => library::read(server, &self.office, &uri, call).await,
+                    None => fail(
+                        Failure::Unavailable,
+                        "There is no such MCP server, or it does not run.",
+                    ),
+                }
             }
             Ok(Arguments { server: None, uri: Some(_) }) => wrong("`uri` needs `server`, too."),
             Ok(Arguments { server, uri: None }) => self.list_resources(server.as_deref()),
@@ -93,8 +141,8 @@ impl AgentTools {
             let about = about.map(|about| format!(": {}", clean(about))).unwrap_or_default();
             format!("{server}  {address}  {}{about}", clean(name))
         };
-        let resources = self.resources();
-        let templates = self.templates();
+        let resources = library::entries(&self.servers, |it| it.resources.clone());
+        let templates = library::entries(&self.servers, |it| it.templates.clone());
         let listed =
             resources.iter().filter(|of| wanted(&of.server)).map(|Of { server, entry }| {
                 line(server, &entry.uri, &entry.name, entry.description.as_deref())
@@ -124,6 +172,12 @@ impl AgentTools {
         }
         ToolOutcome { content, is_error: false, details }
     }
+}
+
+fn fail(kind: Failure, words: &str) -> ToolOutcome {
+    let mut outcome = ToolOutcome::failure(words);
+    outcome.details.failure = Some(kind);
+    outcome
 }
 
 fn ours(words: &str) -> ToolOutcome {

@@ -11,9 +11,9 @@ use std::time::{Duration, SystemTime};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
 
-use crate::appended::Appended;
-use crate::clock::Rfc3339;
-use crate::private;
+use openclaw_tools::appended::Appended;
+use openclaw_tools::clock::Rfc3339;
+use openclaw_tools::private;
 
 /// A file that would grow beyond this becomes the older one.
 const MAX_BYTES: u64 = 1024 * 1024;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::private;
+use openclaw_tools::private;
 
 /// Names of our files end so.
 const ENDING: &str = ".result.txt";

@@ -4,21 +4,33 @@
 //! the gateway, the program itself) it never learns.
 
 pub mod address;
+pub mod appended;
 mod approval;
+pub mod audit;
+pub mod clock;
+pub mod decimal;
 mod media;
 mod name;
 #[cfg(feature = "native")]
 pub mod native;
 mod outcome;
+pub mod pipeline;
 mod policy;
+pub mod private;
+mod progress;
 pub mod schema;
-mod set;
+mod source;
 mod spec;
 
-pub use approval::{Answer, Approval, Approver, Nobody, Question, Standing, Why};
+pub use approval::{
+    Answer, Approval, ApprovalRule, Approver, BadFingerprint, Fallback, Fingerprint, Nobody, Pin,
+    Question, Standing, Why,
+};
 pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};
-pub use outcome::{Blob, Content, Details, Failure, Link, ToolOutcome};
+pub use outcome::{Blob, Content, Details, Failure, Link, Refused, ToolOutcome};
+pub use pipeline::{Arguments, Call, CallContext, CallOptions, Consent, Pipeline};
 pub use policy::{BadPattern, Decision, Policy, Rules};
-pub use set::{NoTools, Tool, ToolCall, ToolSet, Toolbox};
+pub use progress::{Progress, Watcher};
+pub use source::{Executed, NoTools, Origin, Tool, ToolCall, ToolSource, Toolbox};
 pub use spec::{Effect, ToolSpec};

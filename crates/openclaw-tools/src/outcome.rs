@@ -57,6 +57,8 @@ pub struct Details {
     pub duration: Duration,
     /// Why there is no result of the tool's own, if there is none.
     pub failure: Option<Failure>,
+    /// Which check refused the call, if one did.
+    pub refused: Option<Refused>,
     /// Whether the model sees only the beginning of the text.
     pub is_cut: bool,
     /// The file that holds the whole text, if only its beginning is shown.
@@ -90,6 +92,46 @@ pub struct Link {
     pub name: Option<String>,
     /// Its media type.
     pub mime_type: Option<String>,
+}
+
+/// Which check of the pipeline refused a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Refused {
+    /// There is no such tool.
+    UnknownTool,
+    /// The policy denies it.
+    Policy,
+    /// The tool cannot be called by anybody: its description is broken.
+    Unusable,
+    /// It says something else about itself than when it was approved.
+    Changed,
+    /// The user did not allow it.
+    Declined,
+    /// It needs an approval, and nobody could be asked.
+    NobodyToAsk,
+    /// The arguments do not fit.
+    Schema,
+    /// There were too many calls.
+    Limit,
+    /// The same call was made over and over, or too many at once.
+    Repeated,
+}
+
+impl Refused {
+    /// The stable name, as in logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UnknownTool => "unknown-tool",
+            Self::Policy => "policy",
+            Self::Unusable => "unusable",
+            Self::Changed => "changed",
+            Self::Declined => "declined",
+            Self::NobodyToAsk => "nobody-to-ask",
+            Self::Schema => "schema",
+            Self::Limit => "limit",
+            Self::Repeated => "repeated",
+        }
+    }
 }
 
 /// Why a call has no result of the tool's own.

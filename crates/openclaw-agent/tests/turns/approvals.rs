@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use openclaw_agent::Fallback;
 use openclaw_models::scripted::Turn as Says;
-use openclaw_tools::{Answer, Approval, Approver, Question, Standing, Why};
+use openclaw_tools::{Answer, Approval, Approver, Fallback, Question, Standing, Why};
 use serde_json::json;
 
 use crate::support::{Bench, TestTool, from_outside, text};

@@ -1,6 +1,6 @@
 //! An agent with a scripted model, and tools that are closures.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -9,9 +9,12 @@ use openclaw_content::{Source, Text, Untrusted, render};
 use openclaw_models::scripted::{Scripted, Turn as Says};
 use openclaw_models::{Message, Model, Part, Request, ToolResult};
 use openclaw_sessions::{EntryKind, ReadFilter, SessionKey, SqliteStore};
+use openclaw_tools::audit::Audit;
+use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    Approval, Approver, Content, Details, Effect, Nobody, Standing, Tool, ToolCall, ToolName,
-    ToolOutcome, ToolSet, ToolSpec,
+    Approval, ApprovalRule, Approver, Arguments, Content, Details, Effect, Executed, Nobody,
+    Origin, Pin, Pipeline, Standing, Tool, ToolCall, ToolName, ToolOutcome, ToolSource, ToolSpec,
+    Why,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -25,6 +28,7 @@ type Act = dyn Fn(Value, Option<Approval>) -> BoxFuture<'static, ToolOutcome> + 
 /// A tool that is a closure.
 pub(crate) struct TestTool {
     spec: ToolSpec,
+    validator: OnceLock<LazyValidator>,
     standing: Standing,
     act: Box<Act>,
 }
@@ -43,7 +47,8 @@ impl TestTool {
             ),
             effect: Effect::ReadOnly,
         };
-        Self { spec, standing: Standing::Free, act: Box::new(act) }
+        let validator = OnceLock::new();
+        Self { spec, validator, standing: Standing::Free, act: Box::new(act) }
     }
 
     /// One that says this, from outside.
@@ -60,6 +65,7 @@ impl TestTool {
 
     pub(crate) fn standing(mut self, standing: Standing) -> Self {
         self.standing = standing;
+        self.spec.effect = Effect::Unknown;
         self
     }
 }
@@ -75,12 +81,31 @@ impl Tool for TestTool {
         &self.spec
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn origin(&self) -> Origin<'_> {
+        Origin { name: self.spec.name.as_str(), source: "test", ..Origin::default() }
     }
 
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome> {
-        (self.act)(serde_json::from_str(call.arguments.get()).unwrap(), call.approval)
+    fn pin(&self) -> Pin {
+        let is_changed = self.standing == Standing::Ask(Why::Changed);
+        if is_changed { Pin::Changed } else { Pin::New }
+    }
+
+    fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
+        match self.standing {
+            Standing::Free => ApprovalRule::Never,
+            Standing::Ask(Why::EachTime) => ApprovalRule::Always,
+            Standing::Ask(Why::MayChange | Why::Changed) => ApprovalRule::Auto,
+        }
+    }
+
+    fn validator(&self) -> &LazyValidator {
+        self.validator.get_or_init(|| LazyValidator::new(Arc::clone(&self.spec.input_schema)))
+    }
+
+    fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
+        let arguments = serde_json::from_str(call.arguments.raw().get()).unwrap();
+        let acting = (self.act)(arguments, call.approval);
+        Box::pin(async move { Executed::Done(acting.await) })
     }
 }
 
@@ -98,7 +123,7 @@ pub(crate) fn outside(text: &str, name: &str) -> Text {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tools(pub(crate) Vec<Arc<TestTool>>);
 
-impl ToolSet for Tools {
+impl ToolSource for Tools {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.0.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
     }
@@ -143,6 +168,7 @@ impl Bench {
             store: Arc::new(store),
             instructions: "Be brief.".to_owned(),
             limits: Limits::default(),
+            pipeline: Pipeline::new(Audit::none()),
         };
         Self {
             agent,

@@ -15,7 +15,8 @@ use openclaw_models::{
 };
 use openclaw_protocol::client;
 use openclaw_sessions::{EntryKind, NewEntry, ReadFilter, SessionKey, SessionStore, SqliteStore};
-use openclaw_tools::Nobody;
+use openclaw_tools::audit::Audit;
+use openclaw_tools::{Nobody, Pipeline};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -111,6 +112,7 @@ fn agent(store: &Arc<dyn SessionStore>, at_once: usize) -> Agent {
         store: Arc::clone(store),
         instructions: "Be brief.".to_owned(),
         limits: Limits::default(),
+        pipeline: Pipeline::new(Audit::none()),
     }
 }
 

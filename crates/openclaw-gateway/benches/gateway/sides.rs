@@ -10,8 +10,7 @@ use openclaw_gateway::Setup;
 use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::state;
 use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::audit::{Audit, AuditOptions};
-use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
 use openclaw_mcp::fleet;
@@ -25,6 +24,8 @@ use openclaw_protocol::client::{Client, Options};
 use openclaw_protocol::{EventReceiver, Heard, ask, names, rpc};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
+use openclaw_tools::CallContext;
+use openclaw_tools::audit::{Audit, AuditOptions};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
@@ -119,7 +120,8 @@ pub(crate) fn arguments(nth: usize) -> Box<RawValue> {
 /// One call without the agent.
 pub(crate) async fn call(tools: &AgentTools, arguments: &RawValue) {
     let (name, session) = ("mcp_x_echo", Some("bench"));
-    let outcome = tools.call(Call { name, arguments, who: "bench", session, approved: None }).await;
+    let context = CallContext { session, ..CallContext::by_hand("bench") };
+    let outcome = tools.call(name, arguments, &context).await;
     assert!(!outcome.is_error, "{}", outcome.text());
 }
 

@@ -13,7 +13,7 @@ use openclaw_protocol::ErrorShape;
 use openclaw_protocol::sessions::ExtraTool;
 use openclaw_protocol::tools::InvokeResultParams;
 use openclaw_tools::schema::LazyValidator;
-use openclaw_tools::{Decision, Effect, Policy, ToolName, ToolSet, ToolSpec};
+use openclaw_tools::{Decision, Effect, Policy, ToolName, ToolSource, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -117,20 +117,20 @@ impl Lent {
         calls.retain(|_, (of, _)| *of != lender);
     }
 
-    /// What is lent to a session, as far as its agent may use it (B8).
+    /// What is lent to a session, by what its agent may use (B8).
     pub(crate) fn of(
         &self,
         gateway: &Arc<Gateway>,
         session: &str,
         policy: &Policy,
-    ) -> Arc<dyn ToolSet> {
+    ) -> Arc<dyn ToolSource> {
         let sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let lenders = sets.get(session).into_iter().flatten();
         let tools = lenders.flat_map(|(lender, loans)| {
-            let is_allowed = |nth: &usize| is_allowed(policy, &loans[*nth]);
-            (0..loans.len()).filter(is_allowed).map(|nth| LentTool {
+            (0..loans.len()).map(|nth| LentTool {
                 gateway: Arc::downgrade(gateway),
                 lender: *lender,
+                decision: policy.decide(&loans[nth].spec.name),
                 loans: Arc::clone(loans),
                 nth,
             })

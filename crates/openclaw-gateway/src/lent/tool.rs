@@ -7,9 +7,10 @@ use futures_util::future::BoxFuture;
 use openclaw_content::{Source, Text, Untrusted, label};
 use openclaw_protocol::names;
 use openclaw_protocol::tools::{InvokeRequestEvent, InvokeResultParams};
+use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    Content, Details, Effect, Failure, Standing, Tool, ToolCall, ToolOutcome, ToolSet, ToolSpec,
-    Why,
+    ApprovalRule, Arguments, Content, Decision, Details, Effect, Executed, Failure, Origin, Tool,
+    ToolCall, ToolOutcome, ToolSource, ToolSpec,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -21,9 +22,10 @@ use crate::gateway::Gateway;
 #[derive(Debug)]
 pub(super) struct LentTools(pub(super) Vec<Arc<LentTool>>);
 
-impl ToolSet for LentTools {
+impl ToolSource for LentTools {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.0.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
+        let allowed = self.0.iter().filter(|tool| tool.decision == Decision::Allowed);
+        allowed.map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -37,6 +39,7 @@ impl ToolSet for LentTools {
 pub(super) struct LentTool {
     pub(super) gateway: Weak<Gateway>,
     pub(super) lender: u64,
+    pub(super) decision: Decision,
     pub(super) loans: Arc<Vec<Loan>>,
     pub(super) nth: usize,
 }
@@ -48,14 +51,6 @@ impl LentTool {
 
     async fn carry_out(&self, call: ToolCall<'_>) -> ToolOutcome {
         let loan = self.loan();
-        let checked = match loan.validator.get() {
-            Ok(validator) => validator.check_raw(call.arguments).map_err(|it| it.to_string()),
-            Err(unusable) => Err(unusable.to_string()),
-        };
-        if let Err(words) = checked {
-            let words = format!("The arguments do not fit this tool. Nothing was called.\n{words}");
-            return fail(Failure::InvalidArguments, &words);
-        }
         let Some(gateway) = self.gateway.upgrade() else {
             return fail(Failure::Unavailable, "The gateway is stopping.");
         };
@@ -71,7 +66,7 @@ impl LentTool {
             id: id.clone(),
             node_id: self.lender.to_string(),
             command: loan.spec.name.to_string(),
-            params_json: Some(call.arguments.get().to_owned()),
+            params_json: Some(call.arguments.raw().get().to_owned()),
             timeout_ms: u64::try_from(loan.timeout.as_millis()).ok(),
             idempotency_key: Some(id.clone()),
         };
@@ -107,10 +102,20 @@ impl Tool for LentTool {
         &self.loan().spec
     }
 
-    fn standing(&self) -> Standing {
+    fn origin(&self) -> Origin<'_> {
+        let name = self.loan().spec.name.as_str();
+        Origin { name, source: "client", ..Origin::default() }
+    }
+
+    fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// Nobody can agree to all that a client may do with it.
+    fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
         match self.loan().spec.effect {
-            Effect::ReadOnly => Standing::Free,
-            Effect::Unknown | Effect::Destructive => Standing::Ask(Why::EachTime),
+            Effect::ReadOnly => ApprovalRule::Auto,
+            Effect::Unknown | Effect::Destructive => ApprovalRule::Always,
         }
     }
 
@@ -118,16 +123,12 @@ impl Tool for LentTool {
         true
     }
 
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            if self.standing() != Standing::Free && call.approval.is_none() {
-                return fail(Failure::Denied, "This call needs an approval. Nothing was called.");
-            }
-            let started = std::time::Instant::now();
-            let mut outcome = self.carry_out(call).await;
-            outcome.details.duration = started.elapsed();
-            outcome
-        })
+    fn validator(&self) -> &LazyValidator {
+        &self.loan().validator
+    }
+
+    fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
+        Box::pin(async move { Executed::Done(self.carry_out(call).await) })
     }
 }
 

@@ -6,13 +6,14 @@ use futures_util::future::BoxFuture;
 use openclaw_config::AgentConfig;
 use openclaw_content::{Source, Untrusted, label};
 use openclaw_tools::native::Approvals;
+use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    Approval, Content, Decision, Details, Effect, Failure, Policy, Standing, Tool, ToolCall,
-    ToolName, ToolOutcome, ToolSet, ToolSpec, Why,
+    Approval, ApprovalRule, Arguments as CallArguments, Content, Decision, Details, Effect,
+    Executed, Failure, Origin, Pin, Policy, Tool, ToolCall, ToolName, ToolOutcome, ToolSource,
+    ToolSpec,
 };
 use serde::Deserialize;
-use serde_json::json;
-use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::{Verb, carry_out};
 use crate::gateway::Gateway;
@@ -47,8 +48,9 @@ enum Action {
 }
 
 impl Arguments {
-    fn read(arguments: &RawValue) -> Result<Self, Problem> {
-        serde_json::from_str(arguments.get()).map_err(|error| {
+    fn read(arguments: &CallArguments<'_>) -> Result<Self, Problem> {
+        let arguments = Value::Object(arguments.members());
+        serde_json::from_value(arguments).map_err(|error| {
             Problem::new(ProblemKind::Invalid, format!("The arguments cannot be read: {error}."))
         })
     }
@@ -77,12 +79,11 @@ impl Arguments {
 
 impl Action {
     /// Looking is free. Each new address is another matter: nobody can agree to all of them.
-    fn standing(self, approvals: &Approvals) -> Standing {
+    fn rule(self) -> ApprovalRule {
         match self {
-            Self::Servers | Self::Tools | Self::Status | Self::Auth => Standing::Free,
-            Self::Refresh | Self::Disconnect if approvals.contains(NAME) => Standing::Free,
-            Self::Refresh | Self::Disconnect => Standing::Ask(Why::MayChange),
-            Self::Connect => Standing::Ask(Why::EachTime),
+            Self::Servers | Self::Tools | Self::Status | Self::Auth => ApprovalRule::Never,
+            Self::Refresh | Self::Disconnect => ApprovalRule::Auto,
+            Self::Connect => ApprovalRule::Always,
         }
     }
 }
@@ -93,6 +94,8 @@ pub(crate) struct ManageTool {
     gateway: Weak<Gateway>,
     agent: String,
     spec: ToolSpec,
+    decision: Decision,
+    validator: LazyValidator,
     approvals: Approvals,
 }
 
@@ -108,27 +111,17 @@ impl ManageTool {
         policy: &Policy,
         approvals: Approvals,
     ) -> ManageTools {
-        let spec = spec().filter(|spec| policy.decide(&spec.name) == Decision::Allowed);
         let agent_id = agent.id.to_string();
-        let tool = spec
-            .filter(|_| agent.mcp.enabled)
-            .map(|spec| Arc::new(Self { gateway, agent: agent_id, spec, approvals }));
+        let tool = spec().filter(|_| agent.mcp.enabled).map(|spec| {
+            let decision = policy.decide(&spec.name);
+            let validator = LazyValidator::new(Arc::clone(&spec.input_schema));
+            Arc::new(Self { gateway, agent: agent_id, spec, decision, validator, approvals })
+        });
         ManageTools(tool)
     }
 
     async fn carry_out(&self, call: ToolCall<'_>) -> Result<String, Problem> {
         let arguments = Arguments::read(call.arguments)?;
-        match (arguments.action.standing(&self.approvals), call.approval) {
-            (Standing::Ask(_), None) => {
-                let words =
-                    "This call is not allowed: somebody must approve it first. Nothing was done.";
-                return Err(Problem::new(ProblemKind::Forbidden, words));
-            }
-            (Standing::Ask(why), Some(Approval::Always)) if why.can_last() => {
-                self.approvals.remember(NAME);
-            }
-            _ => {}
-        }
         let gone = || Problem::new(ProblemKind::Unavailable, "The gateway is stopping.");
         let gateway = self.gateway.upgrade().ok_or_else(gone)?;
         let service = gateway.config().agent(&self.agent).map(Arc::clone).ok_or_else(gone)?;
@@ -165,9 +158,10 @@ fn spec() -> Option<ToolSpec> {
     })
 }
 
-impl ToolSet for ManageTools {
+impl ToolSource for ManageTools {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.0.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
+        let allowed = self.0.iter().filter(|tool| tool.decision == Decision::Allowed);
+        allowed.map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -181,25 +175,43 @@ impl Tool for ManageTool {
         &self.spec
     }
 
-    fn standing(&self) -> Standing {
-        Action::Refresh.standing(&self.approvals)
+    fn origin(&self) -> Origin<'_> {
+        Origin { name: NAME, source: "openclaw", ..Origin::default() }
     }
 
-    fn standing_for(&self, arguments: &RawValue) -> Standing {
+    fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    fn pin(&self) -> Pin {
+        self.approvals.pin(NAME)
+    }
+
+    fn rule(&self, arguments: &CallArguments<'_>) -> ApprovalRule {
         match Arguments::read(arguments) {
-            Ok(arguments) => arguments.action.standing(&self.approvals),
+            Ok(arguments) => arguments.action.rule(),
             // It is refused for what it is: nobody need be asked.
-            Err(_) => Standing::Free,
+            Err(_) => ApprovalRule::Never,
         }
+    }
+
+    fn keep(&self, approval: Approval, _: Pin) {
+        if approval == Approval::Always {
+            self.approvals.remember(NAME);
+        }
+    }
+
+    fn validator(&self) -> &LazyValidator {
+        &self.validator
     }
 
     fn is_essential(&self) -> bool {
         true
     }
 
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome> {
+    fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
         Box::pin(async move {
-            match self.carry_out(call).await {
+            Executed::Done(match self.carry_out(call).await {
                 Ok(text) => told(text, None),
                 Err(problem) => {
                     let failure = match problem.kind {
@@ -213,7 +225,7 @@ impl Tool for ManageTool {
                     };
                     told(problem.text(), Some(failure))
                 }
-            }
+            })
         })
     }
 }

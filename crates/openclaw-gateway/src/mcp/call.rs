@@ -2,19 +2,25 @@
 //! answer.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::bridge::{Approved, Call, Wishes};
 use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::LeftOut;
+use openclaw_mcp::library::Request;
 use openclaw_mcp::listing::ListedPrompt;
 use openclaw_protocol::Scope;
 use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
-use openclaw_tools::{Approval, Failure, Standing};
-use serde_json::value::RawValue;
+use openclaw_tools::pipeline::{Lookup, Refusal};
+use openclaw_tools::{
+    Call, CallContext, CallOptions, Consent, Failure, Fallback, Fingerprint, Nobody, Refused, Tool,
+    ToolOutcome, Watcher,
+};
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::{Instant, timeout};
 
 use super::gather::{Patience, gather, ready};
@@ -28,8 +34,8 @@ const SEARCH: Duration = Duration::from_secs(30);
 /// Nothing takes longer.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 /// A person, or a program, may want what no model sees.
-const EVERYTHING: Wishes<'_> =
-    Wishes { watcher: None, within: None, everything: true, max_chars: None };
+const EVERYTHING: CallOptions<'_> =
+    CallOptions { watcher: None, deadline: None, everything: true, max_chars: None };
 
 /// Who calls a tool by hand.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +44,20 @@ pub struct Hand<'a> {
     pub who: &'a str,
     /// Whether it may decide about calls. Whoever may, means what it calls.
     pub decides: bool,
+    /// Reports how far a call has got.
+    pub watcher: Option<&'a Watcher>,
+}
+
+impl<'a> Hand<'a> {
+    fn context(self, agent: &'a AgentTools, options: CallOptions<'a>) -> CallContext<'a> {
+        let consent = match self.decides {
+            true => Consent::Caller { seen: None, approves_change: false },
+            false => Consent::Ask { approver: &Nobody, fallback: Fallback::Deny },
+        };
+        let options = CallOptions { watcher: self.watcher, ..options };
+        let agent = Some(agent.id().as_str());
+        CallContext { agent, session: None, who: self.who, consent, options, begun: None }
+    }
 }
 
 /// Calls a tool, once. One that somebody must agree to is called for those who may decide; one that has
@@ -66,57 +86,93 @@ pub async fn call(
     }
     let time = Time::of(*timeout_ms);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap_or_default();
-    let call = Call {
-        name: tool,
-        arguments: args.as_deref().unwrap_or(&nothing),
-        who: hand.who,
-        session: session_key.as_deref(),
-        approved: None,
-    };
-    let found = time.to_begin(find(agent, server.as_deref(), tool)).await;
-    let tool =
-        found.inspect_err(|problem| write_down(agent, server.as_deref(), call, problem.kind))?;
-    let call = Call {
-        name: tool.spec.name.as_str(),
-        approved: hand
-            .decides
-            .then(|| Approved { fingerprint: *tool.fingerprint(), how: Approval::Once }),
-        ..call
-    };
-    if tool.is_allowed() {
-        let is_seen = fingerprint.as_ref().map(|seen| *seen == tool.fingerprint().to_string());
-        let is_approved = *approve == Some(true) && is_seen == Some(true);
-        let refuse = |problem: Problem| {
-            let server = tool.server().name().as_str();
-            agent.record_refusal(call, server, &tool.listed().name, Failure::Denied);
-            Err(problem)
-        };
-        if is_seen == Some(false) || (!is_approved && agent.is_changed(&tool)) {
-            return refuse(changed(&tool));
+    let found = Found::default();
+    let finding = Lookup(async || {
+        let server = server.as_deref();
+        match time.to_begin(find(agent, server, tool)).await {
+            Ok(tool) => Ok(found.keep(tool) as Arc<dyn Tool>),
+            Err(problem) => Err(found.refuse(problem, agent, server, tool)),
         }
-        if !hand.decides && agent.standing(&tool) != Standing::Free {
-            return refuse(not_yours(&format!("`{}`", tool.spec.name)));
-        }
+    });
+    let mut context = hand.context(agent, CallOptions { deadline: time.deadline(), ..EVERYTHING });
+    context.session = session_key.as_deref();
+    if hand.decides {
+        // What was seen but is no fingerprint was not seen.
+        let seen = fingerprint.as_deref().map(|it| it.parse().unwrap_or(Fingerprint::new([0; 32])));
+        context.consent = Consent::Caller { seen, approves_change: *approve == Some(true) };
     }
-    let wishes = Wishes { within: time.left(), ..EVERYTHING };
-    let answer = Box::pin(agent.call_with(call, wishes)).await;
+    let call = Call::new(tool, args.as_deref().unwrap_or(&nothing));
+    let answer = Box::pin(agent.pipeline().call(&finding, call, &context)).await;
+    found.problem(&answer)?;
     Ok(outcome(answer, raw.unwrap_or(false)))
 }
 
-/// Writes down a call that comes to nothing because its server is not there, or not in time: every call
-/// is in the audit log (N3). What makes no sense is no call. Its name is the one that it was asked for by.
-pub fn write_down(agent: &AgentTools, server: Option<&str>, call: Call<'_>, kind: ProblemKind) {
-    let why = match kind {
-        ProblemKind::Unavailable => Failure::Unavailable,
-        ProblemKind::TimedOut => Failure::TimedOut,
-        _ => return,
-    };
-    let Some(tool) = known(agent, server, call.name) else {
-        let raw = if server.is_some() { call.name } else { "" };
-        return agent.record_refusal(call, server.unwrap_or_default(), raw, why);
-    };
-    let call = Call { name: tool.spec.name.as_str(), ..call };
-    agent.record_refusal(call, tool.server().name().as_str(), &tool.listed().name, why);
+/// What was found of a call, or why it was refused, for people: a hint goes with that.
+#[derive(Default)]
+struct Found {
+    tool: Mutex<Option<Arc<CatalogueTool>>>,
+    problem: Mutex<Option<Problem>>,
+}
+
+impl Found {
+    fn keep(&self, tool: Arc<CatalogueTool>) -> Arc<CatalogueTool> {
+        *lock(&self.tool) = Some(Arc::clone(&tool));
+        tool
+    }
+
+    /// The name in the audit log is the one that was asked for, unless it is known which tool that is.
+    fn refuse(
+        &self,
+        problem: Problem,
+        agent: &AgentTools,
+        server: Option<&str>,
+        name: &str,
+    ) -> Refusal {
+        let refusal = refusal(&problem);
+        *lock(&self.problem) = Some(problem);
+        match known(agent, server, name) {
+            Some(tool) => refusal
+                .at(tool.server().name().as_str(), &tool.listed().name)
+                .called(tool.spec.name.as_str()),
+            None => refusal.at(server.unwrap_or_default(), server.map_or("", |_| name)),
+        }
+    }
+
+    /// Why the call was refused, if it was for a reason that people can do something about.
+    fn problem(self, answer: &ToolOutcome) -> Result<(), Problem> {
+        let into = |mutex: Mutex<Option<Problem>>| {
+            mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+        };
+        let tool = self.tool.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match (into(self.problem), answer.details.refused, tool) {
+            (Some(problem), ..) => Err(problem),
+            (None, Some(Refused::Changed), Some(tool)) => Err(changed(&tool)),
+            (None, Some(Refused::NobodyToAsk), Some(tool)) => {
+                Err(not_yours(&format!("`{}`", tool.spec.name)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call that comes to nothing, as the audit log has it.
+fn refusal(problem: &Problem) -> Refusal {
+    let refuse = |failure| Refusal::new(failure, problem.message.clone());
+    match problem.kind {
+        ProblemKind::Unavailable | ProblemKind::NoLogins => refuse(Failure::Unavailable),
+        ProblemKind::TimedOut => refuse(Failure::TimedOut),
+        ProblemKind::UnknownServer | ProblemKind::UnknownTool => {
+            refuse(Failure::Denied).by(Refused::UnknownTool)
+        }
+        ProblemKind::Unusable => refuse(Failure::Protocol).by(Refused::Unusable),
+        ProblemKind::Invalid => refuse(Failure::InvalidArguments).by(Refused::Schema),
+        ProblemKind::Forbidden => refuse(Failure::Denied).by(Refused::NobodyToAsk),
+        ProblemKind::Changed => refuse(Failure::Denied).by(Refused::Changed),
+    }
 }
 
 /// Somebody else must decide.
@@ -151,8 +207,8 @@ impl Time {
         })
     }
 
-    fn left(&self) -> Option<Duration> {
-        self.all.map(|all| all.saturating_sub(self.started.elapsed()))
+    fn deadline(&self) -> Option<Instant> {
+        self.all.map(|all| self.started + all)
     }
 }
 
@@ -259,13 +315,18 @@ fn outside(name: &str) -> String {
 ///
 /// # Errors
 /// If its server cannot be used.
-pub async fn read(agent: &AgentTools, params: &ReadParams, who: &str) -> Result<Outcome, Problem> {
+pub async fn read(
+    agent: &AgentTools,
+    params: &ReadParams,
+    hand: Hand<'_>,
+) -> Result<Outcome, Problem> {
     let ReadParams { agent_id: _, server, uri, raw, timeout_ms } = params;
     let time = Time::of(*timeout_ms);
-    time.to_begin(ready(agent, server)).await?;
-    let wishes = Wishes { within: time.left(), ..EVERYTHING };
-    let answer = agent.read_with(server, uri, who, wishes).await;
-    Ok(outcome(answer, raw.unwrap_or(false)))
+    let request = agent.reading(server, uri);
+    let given = to_raw_value(&BTreeMap::from([("uri", uri)])).unwrap_or_default();
+    let prepare = || async { time.to_begin(ready(agent, server)).await.map(drop) }.boxed();
+    let answer = ask(agent, &request, &given, (&time, hand), prepare);
+    Ok(outcome(answer.await?, raw.unwrap_or(false)))
 }
 
 /// Fills in a prompt.
@@ -275,28 +336,60 @@ pub async fn read(agent: &AgentTools, params: &ReadParams, who: &str) -> Result<
 pub async fn prompt(
     agent: &AgentTools,
     params: &PromptParams,
-    who: &str,
+    hand: Hand<'_>,
 ) -> Result<Outcome, Problem> {
     let PromptParams { agent_id: _, server, name, args, raw, timeout_ms } = params;
     let time = Time::of(*timeout_ms);
-    let inventory = time.to_begin(ready(agent, server)).await?.shelf().inventory();
-    let Some(prompt) = inventory.prompts.iter().find(|prompt| prompt.name == *name) else {
-        let known: Vec<&str> = inventory.prompts.iter().map(|it| it.name.as_str()).collect();
-        let hint = match openclaw_config::nearest(name, &known) {
-            Some(similar) => format!("did you mean `{}`?", outside(similar)),
-            None => format!("`openclaw mcp prompts {server}` shows what it has"),
-        };
-        let message = format!("`{server}` has no prompt `{}`", outside(name));
-        return Err(Problem::new(ProblemKind::UnknownTool, message).hint(hint));
-    };
     let none = BTreeMap::new();
     let args = args.as_ref().unwrap_or(&none);
-    check_arguments(prompt, args)?;
-    let wishes = Wishes { within: time.left(), ..EVERYTHING };
-    let answer = agent.prompt_with(server, name, args, who, wishes).await;
-    let mut outcome = outcome(answer, raw.unwrap_or(false));
+    let request = agent.prompting(server, name);
+    let given = to_raw_value(args).unwrap_or_default();
+    let find = async || {
+        let inventory = time.to_begin(ready(agent, server)).await?.shelf().inventory();
+        let Some(prompt) = inventory.prompts.iter().find(|prompt| prompt.name == *name) else {
+            let known: Vec<&str> = inventory.prompts.iter().map(|it| it.name.as_str()).collect();
+            return Err(unknown_prompt(server, name, &known));
+        };
+        check_arguments(prompt, args)
+    };
+    let answer = ask(agent, &request, &given, (&time, hand), || find().boxed());
+    let mut outcome = outcome(answer.await?, raw.unwrap_or(false));
     outcome.messages = outcome.structured_content.take();
     Ok(outcome)
+}
+
+fn unknown_prompt(server: &str, name: &str, known: &[&str]) -> Problem {
+    let hint = match openclaw_config::nearest(name, known) {
+        Some(similar) => format!("did you mean `{}`?", outside(similar)),
+        None => format!("`openclaw mcp prompts {server}` shows what it has"),
+    };
+    let message = format!("`{server}` has no prompt `{}`", outside(name));
+    Problem::new(ProblemKind::UnknownTool, message).hint(hint)
+}
+
+/// Asks a server for something that is no tool, once it is ready for that.
+async fn ask<'a>(
+    agent: &AgentTools,
+    request: &Request,
+    given: &RawValue,
+    (time, hand): (&Time, Hand<'_>),
+    prepare: impl Fn() -> BoxFuture<'a, Result<(), Problem>> + Send + Sync,
+) -> Result<ToolOutcome, Problem> {
+    let refused = Mutex::new(None);
+    let prepare = &prepare;
+    let finding = Lookup(async || match prepare().await {
+        Ok(()) => request.tool(),
+        Err(problem) => {
+            let refusal = refusal(&problem).at(request.server(), request.what());
+            *lock(&refused) = Some(problem);
+            Err(refusal)
+        }
+    });
+    let context = hand.context(agent, CallOptions { deadline: time.deadline(), ..EVERYTHING });
+    let answer =
+        agent.pipeline().call(&finding, Call::new(request.method(), given), &context).await;
+    let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
+    refused.map_or(Ok(answer), Err)
 }
 
 /// Whether a prompt takes these arguments, and gets what it needs. Servers say nothing of what they do

@@ -60,13 +60,13 @@ pub fn tools(agent: &AgentTools, of: &Gathered, wanted: ToolsWanted) -> ToolsRes
     let tools = catalogue.all().iter().filter(|tool| is_wanted(tool));
     let left_out = of.servers.iter().flat_map(left_out);
     ToolsResult {
-        tools: tools.map(|tool| self::tool(agent, tool, wanted)).collect(),
+        tools: tools.map(|tool| self::tool(tool, wanted)).collect(),
         left_out: left_out.collect(),
         missing: of.missing.clone(),
     }
 }
 
-fn tool(agent: &AgentTools, tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
+fn tool(tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
     let listed = tool.listed();
     let schema = || {
         let schema = if wanted.raw { &listed.input_schema } else { &tool.spec.input_schema };
@@ -93,7 +93,7 @@ fn tool(agent: &AgentTools, tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
             Decision::Denied { by } => Some(by.to_string()),
             Decision::Allowed => None,
         },
-        changed: agent.is_changed(tool),
+        changed: tool.is_changed(),
         fingerprint: tool.fingerprint().to_string(),
         unusable: tool.flaw().map(ToString::to_string),
         input_schema: wanted.schema.then(schema),
@@ -151,8 +151,8 @@ fn values<T: Serialize>(entries: &[T]) -> Vec<Value> {
 }
 
 /// One tool, whichever server it is of.
-pub fn one_tool(agent: &AgentTools, tool: &CatalogueTool, wanted: ToolsWanted) -> ToolsResult {
-    let tools = vec![self::tool(agent, tool, wanted)];
+pub fn one_tool(tool: &CatalogueTool, wanted: ToolsWanted) -> ToolsResult {
+    let tools = vec![self::tool(tool, wanted)];
     ToolsResult { tools, left_out: Vec::new(), missing: Vec::new() }
 }
 

@@ -9,7 +9,7 @@ mod problem;
 mod refresh;
 mod shown;
 
-pub use call::{Hand, call, changed, find, known, prompt, read, write_down};
+pub use call::{Hand, call, changed, find, known, prompt, read};
 pub(crate) use gather::unknown;
 pub use gather::{Gathered, Patience, gather, server, unknown_server, words};
 pub use lists::{ToolsWanted, one_tool, prompts, resources, servers, tools};

@@ -93,7 +93,7 @@ pub(super) async fn tools(
     if let Some(name) = &params.tool {
         let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
         let tool = mcp::find(&agent, params.server.as_deref(), name).await?;
-        return Ok(mcp::one_tool(&agent, &tool, wanted));
+        return Ok(mcp::one_tool(&tool, wanted));
     }
     let (agent, gathered) = gathered(asked, &params).await?;
     Ok(mcp::tools(&agent, &gathered, wanted))
@@ -126,18 +126,23 @@ pub(super) async fn call(asked: &Asked<'_>, mut params: CallParams) -> Result<Ou
     }
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
     let who = asked.caller.name();
-    let hand = Hand { who: &who, decides: asked.caller.decides() };
-    mcp::call(&agent, &params, hand).await.map_err(ErrorShape::from)
+    mcp::call(&agent, &params, hand(asked, &who)).await.map_err(ErrorShape::from)
 }
 
 pub(super) async fn read(asked: &Asked<'_>, params: ReadParams) -> Result<Outcome, ErrorShape> {
     let agent = using(asked, params.agent_id.as_deref(), Some(&params.server))?;
-    mcp::read(&agent, &params, &asked.caller.name()).await.map_err(ErrorShape::from)
+    let who = asked.caller.name();
+    mcp::read(&agent, &params, hand(asked, &who)).await.map_err(ErrorShape::from)
 }
 
 pub(super) async fn prompt(asked: &Asked<'_>, params: PromptParams) -> Result<Outcome, ErrorShape> {
     let agent = using(asked, params.agent_id.as_deref(), Some(&params.server))?;
-    mcp::prompt(&agent, &params, &asked.caller.name()).await.map_err(ErrorShape::from)
+    let who = asked.caller.name();
+    mcp::prompt(&agent, &params, hand(asked, &who)).await.map_err(ErrorShape::from)
+}
+
+fn hand<'a>(asked: &Asked<'_>, who: &'a str) -> Hand<'a> {
+    Hand { who, decides: asked.caller.decides(), watcher: None }
 }
 
 pub(super) fn respond(

@@ -10,7 +10,9 @@ use openclaw_protocol::tools::{
 use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::native::Native;
-use openclaw_tools::{Approval, Effect, Standing, Tool, ToolCall, ToolSet};
+use openclaw_tools::{
+    Call, CallContext, CallOptions, Consent, Effect, Fallback, Nobody, Refused, ToolSource,
+};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -122,23 +124,36 @@ pub(super) async fn invoke(
     let service = asked.agent(params.agent_id.as_deref())?;
     let session = params.session_key.as_deref();
     let session = session.map(|key| asked.session(key, params.agent_id.as_deref())).transpose()?;
-    let Some(tool) = service.tools.find(&params.name) else {
-        let name: String = params.name.chars().take(64).collect();
-        let near = did_you_mean(&*service.tools, &params.name);
-        return Err(ErrorShape::invalid(format!("there is no tool `{name}`.{near}")));
-    };
-    let approval = (params.confirm == Some(true)).then_some(Approval::Once);
+    let is_confirmed = params.confirm == Some(true);
     let arguments =
         params.args.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).unwrap_or_default());
-    let requires_approval = matches!(tool.standing_for(&arguments), Standing::Ask(_));
     let who = asked.caller.name();
     let session = session.as_ref().map(SessionKey::as_str);
     if let Some(session) = session {
         // What the server asks meanwhile, whoever calls can answer.
         asked.caller.follow(session);
     }
-    let call = ToolCall { arguments: &arguments, who: &who, session, approval };
-    let outcome = call_tool(&*tool, call).await;
+    let consent = match is_confirmed {
+        true => Consent::Caller { seen: None, approves_change: false },
+        false => Consent::Ask { approver: &Nobody, fallback: Fallback::Deny },
+    };
+    let context = CallContext {
+        agent: Some(service.config.id.as_str()),
+        session,
+        who: &who,
+        consent,
+        options: CallOptions::default(),
+        begun: None,
+    };
+    let call = Call::new(&params.name, &*arguments);
+    let outcome = asked.gateway.fleet.pipeline().call(&*service.tools, call, &context).await;
+    let refused = outcome.details.refused;
+    if refused == Some(Refused::UnknownTool) {
+        let name: String = params.name.chars().take(64).collect();
+        let near = did_you_mean(&*service.tools, &params.name);
+        return Err(ErrorShape::invalid(format!("there is no tool `{name}`.{near}")));
+    }
+    let requires_approval = matches!(refused, Some(Refused::NobodyToAsk | Refused::Changed));
     let text = outcome.text();
     let failure = outcome.details.failure;
     let content: Vec<_> = outcome.texts().map(|it| text_part(it, it.expose())).collect();
@@ -147,7 +162,7 @@ pub(super) async fn invoke(
         ok: !outcome.is_error,
         tool_name: params.name,
         output: to_raw_value(&output).ok(),
-        requires_approval: (requires_approval && approval.is_none()).then_some(true),
+        requires_approval: requires_approval.then_some(true),
         approval_id: None,
         source: None,
         error: outcome.is_error.then(|| InvokeError {
@@ -156,8 +171,4 @@ pub(super) async fn invoke(
             details: None,
         }),
     })
-}
-
-async fn call_tool(tool: &dyn Tool, call: ToolCall<'_>) -> openclaw_tools::ToolOutcome {
-    tool.call(call).await
 }

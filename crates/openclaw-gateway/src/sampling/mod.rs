@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_config::SamplingRule;
-use openclaw_mcp::audit::Audit;
+use openclaw_tools::audit::Audit;
 use openclaw_mcp::client::{Sampler, SamplingRequest};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use openclaw_mcp::audit::{Audit, AuditOutcome, CallRecord};
+use openclaw_tools::audit::{Audit, AuditOutcome, CallRecord};
 use openclaw_mcp::client::SamplingRequest;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -71,11 +71,13 @@ impl Record {
             who: WHO,
             agent,
             session,
+            source: "mcp",
             server,
             tool: METHOD,
             raw_tool: METHOD,
-            arguments: &self.params,
+            arguments: self.params.get(),
             outcome,
+            refused: None,
             duration,
             result_chars,
         });

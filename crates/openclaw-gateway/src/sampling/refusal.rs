@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_mcp::audit::AuditOutcome;
+use openclaw_tools::audit::AuditOutcome;
 use openclaw_tools::Failure;
 
 /// Why a server gets no completion, in words for the server: nothing of the configuration, the model or

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use openclaw_gateway::Gateway;
 use openclaw_gateway::serve::serve;
-use openclaw_mcp::audit::{Audit, AuditOptions};
 use openclaw_protocol::client::{Client, Options};
 use openclaw_protocol::mcp::{CallParams, Part};
 use openclaw_protocol::{ask as ask_typed, rpc};
 use openclaw_testkit::{Script, Tool};
+use openclaw_tools::audit::{Audit, AuditOptions};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

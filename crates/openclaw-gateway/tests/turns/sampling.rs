@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_gateway::Gateway;
-use openclaw_mcp::audit::{Audit, AuditOptions};
+use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 use tokio::time::timeout;

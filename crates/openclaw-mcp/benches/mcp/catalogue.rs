@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::bridge::Office;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::Folders;
 use openclaw_testkit::TestServer;
+use openclaw_tools::CallContext;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -76,9 +77,7 @@ fn build(tools: &AgentTools) -> (Duration, usize) {
 /// A server that says that it does not know a tool loses it (B11).
 async fn without_a_tool(tools: &AgentTools) -> Duration {
     let arguments = RawValue::from_string(ARGUMENTS.to_owned()).unwrap();
-    let (name, session) = (GONE_NAMED, None);
-    let call = Call { name, arguments: &arguments, who: "bench", session, approved: None };
-    let outcome = tools.call(call).await;
+    let outcome = tools.call(GONE_NAMED, &arguments, &CallContext::by_hand("bench")).await;
     assert!(outcome.is_error, "{}", outcome.text());
     let (took, count) = build(tools);
     assert_eq!(count, (SERVERS + 1) * TOOLS - 1);

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
 use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::audit::{Audit, AuditOptions};
-use openclaw_mcp::bridge::{Approved, Call, Office};
+use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
 use openclaw_mcp::fleet::{Fleet, Setup};
@@ -19,7 +19,10 @@ use openclaw_mcp::server::Folders;
 use openclaw_mcp::wire::{self, FastLane, Limits, ToolCall};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
-use openclaw_tools::Approval;
+use openclaw_tools::audit::{Audit, AuditOptions};
+use openclaw_tools::{
+    Answer, Approval, Approver, CallContext, Consent, Fallback, Nobody, Question,
+};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
@@ -108,22 +111,32 @@ impl Bridge {
         Self { fleet, tools, _folder: folder }
     }
 
+    /// Calls as an agent does: nobody need be asked, because the tool was approved for good.
     pub(crate) async fn call(&self, name: &str, arguments: &RawValue) -> usize {
-        let call = Call { name, arguments, who: "bench", session: Some("s"), approved: None };
-        let outcome = self.tools.call(call).await;
+        let consent = Consent::Ask { approver: &Nobody, fallback: Fallback::Deny };
+        let (agent, session) = (Some("main"), Some("s"));
+        let context = CallContext { agent, session, consent, ..CallContext::by_hand("bench") };
+        let outcome = self.tools.call(name, arguments, &context).await;
         assert!(!outcome.is_error, "{}", outcome.text());
         outcome.content.len()
     }
 
     /// The first call: somebody approves what the tool says about itself.
     pub(crate) async fn approve(&self, name: &str, arguments: &RawValue) {
-        let catalogue = self.tools.catalogue();
-        let approved = catalogue
-            .get(name)
-            .map(|tool| Approved { fingerprint: *tool.fingerprint(), how: Approval::Always });
-        let call = Call { name, arguments, who: "bench", session: None, approved };
-        let outcome = self.tools.call(call).await;
+        let consent = Consent::Ask { approver: &Agreeable, fallback: Fallback::Deny };
+        let context = CallContext { consent, ..CallContext::by_hand("bench") };
+        let outcome = self.tools.call(name, arguments, &context).await;
         assert!(!outcome.is_error, "{}", outcome.text());
+    }
+}
+
+/// Approves everything for good.
+#[derive(Debug)]
+struct Agreeable;
+
+impl Approver for Agreeable {
+    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::ready(Answer::Yes(Approval::Always)))
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::{Approvals, PATIENCE};
-use crate::private;
+use openclaw_tools::private;
 
 const VERSION: u32 = 1;
 /// A larger file is none of ours.

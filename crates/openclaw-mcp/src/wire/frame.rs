@@ -5,7 +5,7 @@ use std::io::Write as _;
 use serde_json::value::RawValue;
 
 use super::ToolCall;
-use crate::decimal::Decimal;
+use openclaw_tools::decimal::Decimal;
 
 /// A request, on one line and without its end.
 pub(super) fn request(out: &mut Vec<u8>, id: u64, method: &str, params: &RawValue) {

@@ -1,42 +1,18 @@
 //! What a server tells about a call that it is at work on, for whoever wants to watch.
 
 use openclaw_content::{Untrusted, clean_line};
+pub use openclaw_tools::{Progress, Watcher};
 use serde::Deserialize;
-use tokio::sync::watch;
 
 /// How much of what a server says about its progress is kept.
 const MESSAGE_CHARS: usize = 200;
 
-/// How far a call has got, in the words of its server.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Progress {
-    /// How much is done.
-    pub done: f64,
-    /// Of how much, where the server knows.
-    pub total: Option<f64>,
-    /// What it is doing: one clean line. From outside: not for a model.
-    pub message: Option<String>,
-}
-
-/// Where progress is told; nothing until there is some. Only the latest is kept, so that a server that
-/// tells more than anybody reads costs nothing.
-pub type Watcher = watch::Sender<Option<Progress>>;
-
-impl Progress {
-    /// How much is done, of a hundred, where that can be told.
-    pub fn percent(&self) -> Option<f64> {
-        let total = self.total.filter(|total| total.is_finite() && *total > 0.0)?;
-        let percent = self.done / total * 100.0;
-        percent.is_finite().then(|| percent.clamp(0.0, 100.0))
-    }
-
-    /// Of a notification; nothing if it is none.
-    fn read(line: &[u8]) -> Option<Self> {
-        let Notification { params } = serde_json::from_slice(line).ok()?;
-        let message = params.message.map(|text| clean_line(Untrusted::new(&text), MESSAGE_CHARS));
-        let message = message.filter(|text| !text.is_empty());
-        Some(Self { done: params.progress, total: params.total, message })
-    }
+/// Of a notification; nothing if it is none.
+fn read(line: &[u8]) -> Option<Progress> {
+    let Notification { params } = serde_json::from_slice(line).ok()?;
+    let message = params.message.map(|text| clean_line(Untrusted::new(&text), MESSAGE_CHARS));
+    let message = message.filter(|text| !text.is_empty());
+    Some(Progress { done: params.progress, total: params.total, message })
 }
 
 #[derive(Deserialize)]
@@ -55,7 +31,7 @@ struct Params {
 
 /// Tells of what stands in a notification.
 pub(super) fn tell(watcher: &Watcher, line: &[u8]) {
-    if let Some(progress) = Progress::read(line) {
+    if let Some(progress) = read(line) {
         watcher.send_replace(Some(progress));
     }
 }
@@ -65,7 +41,7 @@ mod tests {
     use super::*;
 
     fn read(params: &str) -> Option<Progress> {
-        Progress::read(format!(r#"{{"method":"x","params":{params}}}"#).as_bytes())
+        super::read(format!(r#"{{"method":"x","params":{params}}}"#).as_bytes())
     }
 
     #[test]

@@ -5,21 +5,20 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use openclaw_mcp::audit::{Audit, AuditOptions};
-use openclaw_mcp::bridge::{Approved, Call, Office};
+use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::{Answer, Person, Question};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::spill::{Spill, SpillLimits};
 use openclaw_testkit::{Ask, Recording, Script, Tool};
+use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::schema::Dialect;
-use openclaw_tools::{Approval, Content, Failure};
-use serde_json::value::RawValue;
+use openclaw_tools::{CallContext, Consent, Content, Failure, ToolSource as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::support::{
-    assert_nothing_left, call, config, entry, entry_with, servers, setup, start, tools,
+    assert_nothing_left, call, call_in, config, entry, entry_with, servers, setup, start, tools,
 };
 
 #[tokio::test]
@@ -190,15 +189,16 @@ async fn the_hash_in_the_audit_log_is_of_the_arguments_as_they_were_given() {
     let fleet = Fleet::start(&servers(json!({ "x": entry })), setup);
     fleet.tried().await;
     let tools = tools(&fleet);
+    let by_hand = CallContext::by_hand("test");
     let resource = tools.resources().into_iter().next().unwrap().entry.uri;
-    tools.read("x", &resource, "test").await;
+    tools.read("x", &resource, &by_hand).await;
     let prompt = tools.prompts().into_iter().next().unwrap().prompt.entry.name;
     let cities = ["Oslo", "Bergen"].map(|city| json!({ "city": city }));
     for city in &cities {
         let arguments = serde_json::from_value(city.clone()).unwrap();
-        tools.prompt("x", &prompt, &arguments, "test").await;
+        tools.prompt("x", &prompt, &arguments, &by_hand).await;
     }
-    tools.prompt("gone", &prompt, &std::collections::BTreeMap::new(), "test").await;
+    tools.prompt("gone", &prompt, &std::collections::BTreeMap::new(), &by_hand).await;
     call(&tools, "mcp_x_sleep", json!({ "ms": 10 })).await;
     call(&tools, "mcp_x_nothing", json!({ "a": 1 })).await;
     fleet.stop().await;
@@ -232,19 +232,12 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
         Fleet::start(&servers(json!({ "x": entry(&Script::new().tools([tool])) })), setup)
     };
     let look = async |fleet: &Fleet, approved: bool| {
-        let arguments = RawValue::from_string("{}".to_owned()).unwrap();
-        let catalogue = tools(fleet).catalogue();
-        let call = Call {
-            name: "mcp_x_look",
-            arguments: &arguments,
-            who: "test",
-            session: None,
-            approved: approved.then(|| Approved {
-                fingerprint: *catalogue.get("mcp_x_look").unwrap().fingerprint(),
-                how: Approval::Once,
-            }),
-        };
-        tools(fleet).call(call).await
+        let tools = tools(fleet);
+        let catalogue = tools.catalogue();
+        let seen = approved.then(|| *catalogue.get("mcp_x_look").unwrap().fingerprint());
+        let consent = Consent::Caller { seen, approves_change: approved };
+        let context = CallContext { consent, ..CallContext::by_hand("test") };
+        call_in(&tools, "mcp_x_look", json!({}), &context).await
     };
     let fleet = with("Looks.");
     fleet.tried().await;
@@ -314,15 +307,8 @@ async fn how_long_a_person_thinks_is_no_fault_of_the_call_but_has_a_bound() {
         setup.surroundings.host.person = Some(Arc::new(Thoughtful));
         let fleet = Fleet::start(&config, setup);
         fleet.tried().await;
-        let arguments = RawValue::from_string(r#"{"text":"a"}"#.to_owned()).unwrap();
-        let call = Call {
-            name: "mcp_x_echo",
-            arguments: &arguments,
-            who: "test",
-            session: Some("here"),
-            approved: None,
-        };
-        let outcome = tools(&fleet).call(call).await;
+        let context = CallContext { session: Some("here"), ..CallContext::by_hand("test") };
+        let outcome = call_in(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" }), &context).await;
         assert_eq!(outcome.details.failure, expected, "{outcome:?}");
         assert_eq!(outcome.rendered().contains("Ada"), expected.is_none(), "{outcome:?}");
         fleet.stop().await;
@@ -349,9 +335,10 @@ async fn resources_are_read_and_prompts_become_commands() {
         fleet.tried().await;
         let tools = tools(&fleet);
         let resource = tools.resources().into_iter().next().unwrap();
-        let read = tools.read(&resource.server, &resource.entry.uri, "test").await;
+        let read =
+            tools.read(&resource.server, &resource.entry.uri, &CallContext::by_hand("test")).await;
         assert!(!read.is_error && read.details.untrusted, "{read:?}");
-        assert!(tools.resource_tool().is_some());
+        assert!(tools.find("mcp_resources").is_some());
         let listed = call(&tools, "mcp_resources", json!({})).await;
         assert!(listed.text().contains(&resource.entry.uri) && listed.details.untrusted);
         let arguments = json!({ "server": resource.server, "uri": resource.entry.uri });
@@ -362,7 +349,9 @@ async fn resources_are_read_and_prompts_become_commands() {
         let prompt = &prompts[0].prompt;
         let arguments =
             prompt.entry.arguments.iter().map(|a| (a.name.clone(), "b".to_owned())).collect();
-        let got = tools.prompt(&prompt.server, &prompt.entry.name, &arguments, "test").await;
+        let got = tools
+            .prompt(&prompt.server, &prompt.entry.name, &arguments, &CallContext::by_hand("test"))
+            .await;
         assert!(!got.is_error && got.details.untrusted, "{got:?}");
         fleet.stop().await;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
 use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
 use openclaw_mcp::fleet::{Fleet, Setup};
@@ -14,7 +14,7 @@ use openclaw_mcp::guard::Guard;
 use openclaw_mcp::server::Folders;
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer, processes};
-use openclaw_tools::ToolOutcome;
+use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -67,9 +67,18 @@ pub(crate) fn tools(fleet: &Fleet) -> Arc<AgentTools> {
 }
 
 pub(crate) async fn call(tools: &AgentTools, name: &str, arguments: Value) -> ToolOutcome {
+    call_in(tools, name, arguments, &CallContext::by_hand("test")).await
+}
+
+/// The same in a context.
+pub(crate) async fn call_in(
+    tools: &AgentTools,
+    name: &str,
+    arguments: Value,
+    context: &CallContext<'_>,
+) -> ToolOutcome {
     let arguments = RawValue::from_string(arguments.to_string()).unwrap();
-    let call = Call { name, arguments: &arguments, who: "test", session: None, approved: None };
-    tools.call(call).await
+    tools.call(name, &arguments, context).await
 }
 
 /// Asserts that nothing of a server is left, which its script names by a tag.

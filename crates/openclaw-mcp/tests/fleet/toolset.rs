@@ -1,15 +1,29 @@
 //! Tools of servers as an agent sees them.
 
+use futures_util::future::BoxFuture;
 use openclaw_mcp::bridge::Office;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::toolset::ServerTools;
 use openclaw_testkit::{Script, Tool};
-use openclaw_tools::{Approval, Failure, Standing, ToolCall, ToolSet, Why};
+use openclaw_tools::{
+    Answer, Approval, Approver, Arguments, Call, CallContext, Consent, Failure, Fallback, Question,
+    Standing, ToolSource, Why, pipeline,
+};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::support::{entry, servers, setup};
+
+/// Answers every question in the same way.
+#[derive(Debug)]
+struct Answers(Answer);
+
+impl Approver for Answers {
+    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::ready(self.0))
+    }
+}
 
 #[tokio::test]
 async fn an_agent_may_look_unasked_and_needs_an_approval_for_the_rest() {
@@ -24,15 +38,20 @@ async fn an_agent_may_look_unasked_and_needs_an_approval_for_the_rest() {
     let names: Vec<String> =
         tools.tools().iter().map(|tool| tool.spec().name.to_string()).collect();
     assert_eq!(names, ["mcp_resources", "mcp_x_look", "mcp_x_push"]);
-    let call = async |name: &str, approval| {
+    let call = async |name: &str, approval: Option<Approval>| {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
-        let call = ToolCall { arguments: &arguments, who: "test", session: None, approval };
-        tools.find(name).unwrap().call(call).await.details.failure
+        let approver = Answers(approval.map_or(Answer::Nobody, Answer::Yes));
+        let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
+        let context = CallContext { consent, ..CallContext::by_hand("test") };
+        let call = Call::new(name, &*arguments);
+        fleet.pipeline().call(&tools, call, &context).await.details.failure
     };
     assert_eq!(call("mcp_x_look", None).await, None);
     assert_eq!(call("mcp_x_push", None).await, Some(Failure::Denied));
     assert_eq!(call("mcp_x_push", Some(Approval::Once)).await, None);
-    let push = || tools.find("mcp_x_push").unwrap().standing();
+    let nothing = RawValue::from_string("{}".to_owned()).unwrap();
+    let nothing = Arguments::new(&nothing);
+    let push = || pipeline::standing(&*tools.find("mcp_x_push").unwrap(), &nothing);
     assert_eq!(push(), Standing::Ask(Why::MayChange), "that was for one call");
     assert_eq!(call("mcp_x_push", Some(Approval::Always)).await, None);
     assert_eq!(push(), Standing::Free);

@@ -11,7 +11,9 @@ use openclaw_testkit::{FastMcp, Peers, RunningPeer, processes};
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
-use crate::support::{Expected, assert_result, call, cancel, ready, servers, setup, until, within};
+use crate::support::{
+    Expected, assert_result, by_hand, call, cancel, ready, servers, setup, until, within,
+};
 
 /// Starts servers side by side, off the thread that runs the test.
 async fn start<const N: usize>(starts: [fn(&Peers) -> RunningPeer; N]) -> Vec<RunningPeer> {
@@ -106,7 +108,7 @@ async fn servers_for_node_are_reached_over_every_transport_and_had_back() {
         expected.assert_answers(&tools).await;
         let document = tools.resources().into_iter().find(|of| of.server == expected.name).unwrap();
         assert_result(
-            &tools.read(expected.name, &document.entry.uri, "test").await,
+            &tools.read(expected.name, &document.entry.uri, &by_hand()).await,
             expected.name,
             "",
         );
@@ -152,7 +154,7 @@ async fn servers_for_python_are_reached_over_every_transport_and_had_back() {
         expected.assert_met(&tools).await;
         cancel(&tools, expected.name, "slow", json!({ "steps": 600, "milliseconds": 1_000 })).await;
         expected.assert_answers(&tools).await;
-        let read = tools.read(expected.name, "test://greeting", "test").await;
+        let read = tools.read(expected.name, "test://greeting", &by_hand()).await;
         assert_result(&read, expected.name, "Hello from FastMCP");
     }
     let peers = kill_all(&tools, &expected, peers).await;

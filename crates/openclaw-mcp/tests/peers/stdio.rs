@@ -13,7 +13,9 @@ use openclaw_mcp::supervisor::State;
 use openclaw_testkit::Peers;
 use serde_json::json;
 
-use crate::support::{Expected, Yard, assert_result, cancel, ready, servers, setup, until, within};
+use crate::support::{
+    Expected, Yard, assert_result, by_hand, cancel, ready, servers, setup, until, within,
+};
 
 /// Kills every server, and waits until all are back.
 async fn kill_all(tools: &AgentTools, expected: &[Expected]) {
@@ -76,14 +78,18 @@ async fn servers_for_node_are_used_cancelled_killed_and_had_back() {
     }
 
     let document = tools.resources().into_iter().find(|of| of.server == "everything").unwrap();
-    assert_result(&tools.read("everything", &document.entry.uri, "test").await, "everything", "");
+    assert_result(
+        &tools.read("everything", &document.entry.uri, &by_hand()).await,
+        "everything",
+        "",
+    );
     let pages = tools.resources().iter().filter(|of| of.server == "old").count();
     assert_eq!(pages, 100, "of ten pages");
-    let read = tools.read("old", "test://static/resource/99", "test").await;
+    let read = tools.read("old", "test://static/resource/99", &by_hand()).await;
     assert_result(&read, "old", "This is a plaintext resource");
     assert!(tools.templates().iter().any(|of| of.server == "everything"));
     let arguments = BTreeMap::from([("city".to_owned(), "Oslo".to_owned())]);
-    let prompt = tools.prompt("everything", "args-prompt", &arguments, "test").await;
+    let prompt = tools.prompt("everything", "args-prompt", &arguments, &by_hand()).await;
     assert_result(&prompt, "everything", "weather in Oslo");
     let prompts = tools.prompts();
     assert!(prompts.iter().any(|prompt| prompt.command.as_str() == "mcp__old__simple_prompt"));
@@ -150,12 +156,16 @@ async fn servers_for_python_are_used_cancelled_killed_and_had_back_and_their_era
         let starts = yard.started(expected.name).len();
         assert!(starts <= 2, "{} started {starts} times", expected.name);
     }
-    let read = tools.read("fast", "test://greeting", "test").await;
+    let read = tools.read("fast", "test://greeting", &by_hand()).await;
     assert_result(&read, "fast", "Hello from FastMCP");
     assert!(tools.templates().iter().any(|of| of.entry.uri_template == "test://square/{number}"));
-    assert_result(&tools.read("fast", "test://square/12", "test").await, "fast", "144");
+    assert_result(&tools.read("fast", "test://square/12", &by_hand()).await, "fast", "144");
     let arguments = BTreeMap::from([("code".to_owned(), "let x = 1;".to_owned())]);
-    assert_result(&tools.prompt("fast", "review", &arguments, "test").await, "fast", "let x = 1;");
+    assert_result(
+        &tools.prompt("fast", "review", &arguments, &by_hand()).await,
+        "fast",
+        "let x = 1;",
+    );
 
     let long = json!({ "steps": 600, "milliseconds": 1_000 });
     cancel(&tools, "fast", "slow", long).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::attached::Attached;
-use openclaw_mcp::bridge::{Call, Office};
+use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
 use openclaw_mcp::fleet::{Fleet, Setup};
@@ -18,7 +18,7 @@ use openclaw_mcp::status::ServerState;
 use openclaw_mcp::supervisor::{Snapshot, State};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Peer, processes};
-use openclaw_tools::ToolOutcome;
+use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -128,8 +128,11 @@ pub(crate) async fn ready(config: &Config, setup: Setup) -> (Arc<Fleet>, Arc<Age
 
 pub(crate) async fn call(tools: &AgentTools, name: &str, arguments: Value) -> ToolOutcome {
     let arguments = RawValue::from_string(arguments.to_string()).unwrap();
-    let call = Call { name, arguments: &arguments, who: "test", session: None, approved: None };
-    within(Box::pin(tools.call(call))).await
+    within(Box::pin(tools.call(name, &arguments, &by_hand()))).await
+}
+
+pub(crate) fn by_hand() -> CallContext<'static> {
+    CallContext::by_hand("test")
 }
 
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {

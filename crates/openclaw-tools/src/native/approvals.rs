@@ -1,22 +1,9 @@
-//! What somebody must agree to, and what somebody has agreed to for good (B9).
+//! Which of the program's own tools were approved for good (B9).
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::approval::{Standing, Why};
-use crate::spec::{Effect, ToolSpec};
-
-/// What somebody must agree to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ApprovalRule {
-    /// To what may change something, unless it was allowed for good.
-    #[default]
-    Auto,
-    /// To every call.
-    Always,
-    /// To nothing.
-    Never,
-}
+use crate::approval::Pin;
 
 /// The tools that somebody has allowed for good, for as long as this program runs. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -38,13 +25,8 @@ impl Approvals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
     }
 
-    pub(super) fn standing(&self, rule: ApprovalRule, tool: &ToolSpec) -> Standing {
-        match rule {
-            ApprovalRule::Never => Standing::Free,
-            ApprovalRule::Always => Standing::Ask(Why::EachTime),
-            ApprovalRule::Auto if tool.effect == Effect::ReadOnly => Standing::Free,
-            ApprovalRule::Auto if self.contains(tool.name.as_str()) => Standing::Free,
-            ApprovalRule::Auto => Standing::Ask(Why::MayChange),
-        }
+    /// What was approved of a tool.
+    pub fn pin(&self, tool: &str) -> Pin {
+        if self.contains(tool) { Pin::Same { for_good: true } } else { Pin::New }
     }
 }

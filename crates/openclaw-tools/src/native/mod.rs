@@ -1,6 +1,6 @@
 //! The tools of the program itself (G6): files in the workspace, commands, pages from the web.
 //!
-//! They stand under the same rules as all others: arguments are checked, policy and approval hold, and
+//! They are called through the pipeline like all others, and
 //! what they bring from outside (files, output and pages alike) reaches a model inside a boundary.
 
 mod approvals;
@@ -12,7 +12,7 @@ mod tool;
 mod web;
 mod workspace;
 
-pub use approvals::{ApprovalRule, Approvals};
+pub use approvals::Approvals;
 pub use exec::{ExecSettings, Watch};
 pub use kind::Native;
 pub use web::{BadProxy, GuardedResolver, NotPublic, ProxyAddress, WebSettings};
@@ -22,8 +22,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::approval::ApprovalRule;
 use crate::policy::{Decision, Policy};
-use crate::set::{Tool, ToolSet};
+use crate::source::{Tool, ToolSource};
 use exec::Exec;
 use tool::NativeTool;
 use web::Web;
@@ -83,7 +84,7 @@ struct Shared {
 /// The tools of the program itself.
 ///
 /// ```
-/// use openclaw_tools::ToolSet as _;
+/// use openclaw_tools::ToolSource as _;
 /// use openclaw_tools::native::{Native, NativeTools, Setup};
 ///
 /// let folder = std::env::temp_dir();
@@ -119,17 +120,17 @@ impl NativeTools {
             max_chars,
             web: Web::new(web),
         });
-        let tools = enabled.into_iter().filter_map(|kind| NativeTool::new(kind, &shared));
-        let is_allowed = |tool: &NativeTool| policy.decide(&tool.spec().name) == Decision::Allowed;
-        let mut tools: Vec<_> = tools.filter(is_allowed).map(Arc::new).collect();
+        let tools = enabled.into_iter().filter_map(|kind| NativeTool::new(kind, &policy, &shared));
+        let mut tools: Vec<_> = tools.map(Arc::new).collect();
         tools.sort_by(|one, other| one.spec().name.cmp(&other.spec().name));
         Ok(Self(tools))
     }
 }
 
-impl ToolSet for NativeTools {
+impl ToolSource for NativeTools {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.0.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
+        let allowed = self.0.iter().filter(|tool| *tool.decision() == Decision::Allowed);
+        allowed.map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {

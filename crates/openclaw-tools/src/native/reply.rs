@@ -1,7 +1,5 @@
 //! What a native tool answers, on its way to an outcome: our words, text from outside, pictures.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
@@ -81,11 +79,10 @@ impl Reply {
     }
 
     /// The outcome of a call.
-    pub(super) fn into_outcome(self, tool: Native, duration: Duration) -> ToolOutcome {
+    pub(super) fn into_outcome(self, tool: Native) -> ToolOutcome {
         let Self { content, is_error, mut details } = self;
         details.source = Some(tool.source());
         details.tool = Some(tool.name().to_owned());
-        details.duration = duration;
         ToolOutcome { content, is_error, details: *details }
     }
 }

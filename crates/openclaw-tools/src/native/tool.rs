@@ -1,7 +1,7 @@
-//! One native tool: what is checked before it runs, and where each kind is carried out.
+//! One native tool, and where each kind is carried out.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -11,11 +11,13 @@ use super::kind::Native;
 use super::reply::Reply;
 use super::workspace::Workspace;
 use super::{Shared, files};
-use crate::approval::{Approval, Standing};
+use crate::approval::{Approval, ApprovalRule, Pin};
 use crate::name::ToolName;
-use crate::outcome::{Failure, ToolOutcome};
+use crate::outcome::Failure;
+use crate::pipeline::Arguments;
+use crate::policy::{Decision, Policy};
 use crate::schema::LazyValidator;
-use crate::set::{Tool, ToolCall};
+use crate::source::{Executed, Origin, Tool, ToolCall};
 use crate::spec::ToolSpec;
 
 /// How long a disk is waited for.
@@ -26,12 +28,13 @@ const DISK: Duration = Duration::from_secs(60);
 pub(super) struct NativeTool {
     kind: Native,
     spec: ToolSpec,
+    decision: Decision,
     validator: LazyValidator,
     shared: Arc<Shared>,
 }
 
 impl NativeTool {
-    pub(super) fn new(kind: Native, shared: &Arc<Shared>) -> Option<Self> {
+    pub(super) fn new(kind: Native, policy: &Policy, shared: &Arc<Shared>) -> Option<Self> {
         let schema = ToolSpec::schema(kind.schema());
         let validator = LazyValidator::new(Arc::clone(&schema));
         let spec = ToolSpec {
@@ -41,12 +44,12 @@ impl NativeTool {
             input_schema: schema,
             effect: kind.effect(),
         };
-        Some(Self { kind, spec, validator, shared: Arc::clone(shared) })
+        let decision = policy.decide(&spec.name);
+        Some(Self { kind, spec, decision, validator, shared: Arc::clone(shared) })
     }
 
     async fn run(&self, call: ToolCall<'_>) -> Result<Reply, Reply> {
-        let arguments = self.checked(call)?;
-        self.may_run(call)?;
+        let arguments = call.arguments.members();
         match self.kind {
             Native::Read => self.on_disk(arguments, files::read).await,
             Native::Write => self.on_disk(arguments, files::write).await,
@@ -57,45 +60,6 @@ impl NativeTool {
                 Ok(self.shared.exec.run(command, self.shared.max_chars).await)
             }
             Native::WebFetch => Ok(self.shared.web.fetch(decoded(arguments)?).await),
-        }
-    }
-
-    /// The arguments, if they fit. Models send `null` for what they leave out.
-    fn checked(&self, call: ToolCall<'_>) -> Result<Map<String, Value>, Reply> {
-        let not_fitting = |why: &dyn std::fmt::Display| {
-            let words = format!("The arguments do not fit this tool. Nothing was done.\n{why}");
-            Reply::failed(Failure::InvalidArguments, words)
-        };
-        let validator = self.validator.get().map_err(|unusable| not_fitting(unusable))?;
-        let Ok(Value::Object(mut members)) = serde_json::from_str(call.arguments.get()) else {
-            let outcome = validator.check_raw(call.arguments);
-            return Err(match outcome {
-                Err(violations) => not_fitting(&violations),
-                Ok(()) => not_fitting(&"the arguments must be an object"),
-            });
-        };
-        members.retain(|_, value| !value.is_null());
-        let value = Value::Object(members);
-        validator.check(&value).map_err(|violations| not_fitting(&violations))?;
-        match value {
-            Value::Object(members) => Ok(members),
-            _ => Err(not_fitting(&"the arguments must be an object")),
-        }
-    }
-
-    fn may_run(&self, call: ToolCall<'_>) -> Result<(), Reply> {
-        let Standing::Ask(why) = self.standing() else { return Ok(()) };
-        match call.approval {
-            None => {
-                let words = "This call is not allowed: somebody must agree to it first, and nobody \
-                             has. Nothing was done.";
-                Err(Reply::failed(Failure::Denied, words))
-            }
-            Some(Approval::Always) if why.can_last() => {
-                self.shared.approvals.remember(self.kind.name());
-                Ok(())
-            }
-            Some(Approval::Once | Approval::Always) => Ok(()),
         }
     }
 
@@ -131,15 +95,36 @@ impl Tool for NativeTool {
         &self.spec
     }
 
-    fn standing(&self) -> Standing {
-        self.shared.approvals.standing(self.shared.approval, &self.spec)
+    fn origin(&self) -> Origin<'_> {
+        Origin { name: self.spec.name.as_str(), source: "native", ..Origin::default() }
     }
 
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, ToolOutcome> {
+    fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    fn pin(&self) -> Pin {
+        self.shared.approvals.pin(self.kind.name())
+    }
+
+    fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
+        self.shared.approval
+    }
+
+    fn keep(&self, approval: Approval, _: Pin) {
+        if approval == Approval::Always {
+            self.shared.approvals.remember(self.kind.name());
+        }
+    }
+
+    fn validator(&self) -> &LazyValidator {
+        &self.validator
+    }
+
+    fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
         Box::pin(async move {
-            let started = Instant::now();
             let (Ok(reply) | Err(reply)) = Box::pin(self.run(call)).await;
-            reply.into_outcome(self.kind, started.elapsed())
+            Executed::Done(reply.into_outcome(self.kind))
         })
     }
 }

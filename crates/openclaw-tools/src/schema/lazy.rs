@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::plain::Plain;
-use super::{Unusable, Validator, Violations};
+use super::{Unusable, Validator};
 
 /// A schema, and its validator once it was needed.
 #[derive(Debug)]
@@ -58,21 +58,4 @@ impl LazyValidator {
     pub fn get(&self) -> Result<&Validator, &Unusable> {
         self.validator.get_or_init(|| Validator::compile(&self.schema)).as_ref()
     }
-}
-
-/// What is plainly wrong with arguments, before anybody is asked about a call. Where the schema cannot be
-/// used, that is for the call to say. Models like to send `null` for what they leave out: that is no
-/// mistake.
-pub fn misfit(schema: &Arc<Map<String, Value>>, arguments: &RawValue) -> Option<Violations> {
-    let lazy = LazyValidator::new(Arc::clone(schema));
-    if lazy.plainly_fits(arguments) {
-        return None;
-    }
-    let validator = lazy.get().ok()?;
-    let violations = validator.check_raw(arguments).err()?;
-    let Ok(mut members) = serde_json::from_str::<Map<String, Value>>(arguments.get()) else {
-        return Some(violations);
-    };
-    members.retain(|_, value| !value.is_null());
-    validator.check(&Value::Object(members)).err().map(|_| violations)
 }

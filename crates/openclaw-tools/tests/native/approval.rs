@@ -1,13 +1,18 @@
 //! Who must agree to what, and what is checked before a tool runs.
 
-use openclaw_tools::native::{ApprovalRule, Approvals, Native, NativeTools, Setup};
-use openclaw_tools::{Approval, Failure, Policy, Rules, Standing, ToolSet as _, Why};
+use openclaw_tools::native::{Approvals, Native, NativeTools, Setup};
+use openclaw_tools::{
+    Approval, ApprovalRule, Arguments, Decision, Failure, Policy, Refused, Rules, Standing,
+    ToolSource as _, Why, pipeline,
+};
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use crate::Bench;
 
 fn standing(bench: &Bench, tool: &str) -> Standing {
-    bench.tools.find(tool).unwrap().standing()
+    let nothing = RawValue::from_string("{}".to_owned()).unwrap();
+    pipeline::standing(&*bench.tools.find(tool).unwrap(), &Arguments::new(&nothing))
 }
 
 #[tokio::test]
@@ -22,7 +27,8 @@ async fn what_only_looks_is_free_and_the_rest_is_asked_about() {
     let asked = json!({"path": "a.txt", "content": "x"});
     let outcome = bench.call_as("write", asked, None).await;
     assert_eq!(outcome.details.failure, Some(Failure::Denied));
-    assert!(outcome.is_error && outcome.rendered().contains("somebody must agree"));
+    assert_eq!(outcome.details.refused, Some(Refused::NobodyToAsk));
+    assert!(outcome.is_error && outcome.text().contains("needs the approval of a person"));
     assert!(!bench.path("a.txt").exists());
     let outcome = bench.call_as("exec", json!({"command": "echo x > b.txt"}), None).await;
     assert_eq!(outcome.details.failure, Some(Failure::Denied));
@@ -58,7 +64,7 @@ async fn the_rule_may_be_to_ask_each_time_or_never() {
 }
 
 #[test]
-fn a_tool_that_is_denied_or_not_enabled_is_not_there() {
+fn a_tool_that_is_denied_is_not_offered_and_one_that_is_not_enabled_is_not_there() {
     let deny = ["e*".to_owned()];
     let policy = Policy::new([Rules { place: "tools", allow: None, deny: &deny }]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -67,7 +73,11 @@ fn a_tool_that_is_denied_or_not_enabled_is_not_there() {
     let tools = NativeTools::new(setup).unwrap();
     let names: Vec<_> = tools.tools().iter().map(|it| it.spec().name.to_string()).collect();
     assert_eq!(names, ["list", "read", "web_fetch"]);
-    assert!(["edit", "exec", "write"].iter().all(|name| tools.find(name).is_none()));
+    assert!(tools.find("write").is_none());
+    for name in ["edit", "exec"] {
+        let denied = Decision::Denied { by: "tools.deny".to_owned() };
+        assert_eq!(*tools.find(name).unwrap().decision(), denied);
+    }
 }
 
 #[test]

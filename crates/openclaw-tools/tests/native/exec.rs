@@ -4,10 +4,9 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Command;
 use std::time::Duration;
 
+use openclaw_tools::Failure;
 use openclaw_tools::native::{ExecSettings, Setup};
-use openclaw_tools::{Approval, Failure, ToolCall, ToolSet as _};
 use serde_json::json;
-use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
 use crate::{Bench, in_time};
@@ -132,12 +131,8 @@ async fn dropping_the_call_ends_the_command() {
     let bench = bench();
     let (started, ended) = pipe(&bench);
     let arguments = json!({"command": "sh -c '(echo started; exec sleep 1000) > pipe & wait'"});
-    let arguments = RawValue::from_string(arguments.to_string()).unwrap();
-    let approval = Some(Approval::Once);
-    let call = ToolCall { arguments: &arguments, who: "test", session: None, approval };
-    let tool = bench.tools.find("exec").unwrap();
     tokio::select! {
-        outcome = tool.call(call) => panic!("{}", outcome.rendered()),
+        outcome = bench.call("exec", arguments) => panic!("{}", outcome.text()),
         started = in_time(started) => started.unwrap(),
     }
     in_time(ended).await.unwrap();

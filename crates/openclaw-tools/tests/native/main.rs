@@ -13,8 +13,13 @@ mod web;
 use std::future::Future;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use openclaw_tools::audit::Audit;
 use openclaw_tools::native::{NativeTools, Setup};
-use openclaw_tools::{Approval, ToolCall, ToolOutcome, ToolSet as _};
+use openclaw_tools::{
+    Answer, Approval, Approver, Call, CallContext, Consent, Fallback, Pipeline, Question,
+    ToolOutcome,
+};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
@@ -70,9 +75,21 @@ impl Bench {
         approval: Option<Approval>,
     ) -> ToolOutcome {
         let arguments = RawValue::from_string(arguments.to_string()).unwrap();
-        let call = ToolCall { arguments: &arguments, who: "test", session: None, approval };
-        let tool = self.tools.find(name).unwrap();
-        in_time(tool.call(call)).await
+        let approver = Answers(approval.map_or(Answer::Nobody, Answer::Yes));
+        let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
+        let context = CallContext { consent, ..CallContext::by_hand("test") };
+        let pipeline = Pipeline::new(Audit::none());
+        in_time(pipeline.call(&self.tools, Call::new(name, &*arguments), &context)).await
+    }
+}
+
+/// Answers every question in the same way.
+#[derive(Debug)]
+struct Answers(Answer);
+
+impl Approver for Answers {
+    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::ready(self.0))
     }
 }
 

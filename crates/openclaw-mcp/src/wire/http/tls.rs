@@ -5,8 +5,8 @@ use std::time::UNIX_EPOCH;
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error, OtherError};
 
-use crate::clock::Rfc3339;
 use crate::wire::call_error::ReachProblem;
+use openclaw_tools::clock::Rfc3339;
 
 /// How many of the names in a certificate are shown.
 const MAX_NAMES: usize = 5;

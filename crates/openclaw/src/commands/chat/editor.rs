@@ -9,7 +9,7 @@ use std::sync::mpsc as blocking;
 use std::time::Duration;
 
 use crossterm::event;
-use openclaw_mcp::private;
+use openclaw_tools::private;
 use reedline::{
     ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, KeyCode,
     KeyModifiers, MenuBuilder as _, Prompt, PromptEditMode, PromptHistorySearch, Reedline,

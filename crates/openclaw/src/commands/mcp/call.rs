@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_gateway::mcp::{self, Problem, ProblemKind, ToolsWanted};
-use openclaw_mcp::bridge::{Approved, Call, Wishes};
+use openclaw_gateway::mcp::{self, Hand, Problem, ProblemKind, ToolsWanted};
 use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_protocol::mcp::{CallParams, ListParams, Outcome, Tool, ToolsResult};
 use openclaw_protocol::rpc;
-use openclaw_tools::{Approval, Failure};
+use openclaw_tools::pipeline::{NotMade, One, Refusal};
+use openclaw_tools::{Call, CallContext, CallOptions, Consent, Failure};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
@@ -25,7 +25,9 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 /// Who calls, in the audit log.
-pub(super) const WHO: &str = "shell";
+const WHO: &str = "shell";
+/// Who types a command decides about it.
+pub(super) const HAND: Hand<'static> = Hand { who: WHO, decides: true, watcher: None };
 /// How much of a tool's name is shown.
 const NAME_CHARS: usize = 100;
 /// How much of a description is shown to somebody who decides about it.
@@ -137,24 +139,37 @@ async fn carry_out(
         },
         None => find(args, session, output).await,
     };
-    let (tool, words) = found.inspect_err(|exit| write_down(*exit, args, stdin, session))?;
-    // How long somebody thinks about an approval does not count.
-    let within = all.map(|all| all.saturating_sub(started.elapsed()));
+    let (tool, words) = match found {
+        Ok(found) => found,
+        Err(exit) => {
+            write_down(exit, args, stdin, session).await;
+            return Err(exit);
+        }
+    };
+    let left = all.map(|all| all.saturating_sub(started.elapsed()));
     let server = tool.server().name().as_str();
     let arguments = match tool.is_allowed() {
         true => read_arguments(&tool.listed().input_schema, server, words, stdin, output)?,
         false => denied_arguments(&tool.listed().input_schema, words, stdin),
     };
-    let approved = Some(Approved { fingerprint: *tool.fingerprint(), how: Approval::Once });
-    let name = tool.spec.name.as_str();
-    let call = Call { name, arguments: &arguments, who: WHO, session: None, approved };
-    let approving = approve(&tool, args.approve, session, output).await;
-    let is_asked_for = approving.inspect_err(|_| {
-        session.tools.record_refusal(call, server, &tool.listed().name, Failure::Denied);
-    })?;
-    let wishes = Wishes { within, everything: true, ..Wishes::default() };
+    let call = Call::new(tool.spec.name.as_str(), &*arguments);
+    let agent = Some(session.tools.id().as_str());
+    let mut context = CallContext { agent, ..CallContext::by_hand(WHO) };
+    let is_asked_for = match approve(&tool, args.approve, session, output).await {
+        Ok(is_asked_for) => is_asked_for,
+        Err(exit) => {
+            // It is logged as what it is: a call of a tool that has changed, and was not approved.
+            session.tools.pipeline().call(&One(Arc::clone(&tool) as _), call, &context).await;
+            return Err(exit);
+        }
+    };
+    let seen = Some(*tool.fingerprint());
+    context.consent = Consent::Caller { seen, approves_change: is_asked_for };
+    // How long somebody thinks about an approval does not count.
+    let deadline = left.map(|left| Instant::now() + left);
+    context.options = CallOptions { deadline, everything: true, ..CallOptions::default() };
     let what = format!("{server}/{}", outside(&tool.listed().name));
-    let outcome = session.call(call, wishes, &what).await;
+    let outcome = session.call(Arc::clone(&tool), call, context, &what).await;
     let exit = answer::show(&mcp::outcome(outcome, args.show.raw), &what, &args.show, output);
     // Whoever only calls a new tool is asked about it neither now nor next time.
     if is_asked_for && let Err(unsaved) = session.tools.approvals_saved().await {
@@ -164,11 +179,11 @@ async fn carry_out(
 }
 
 /// Writes down a call whose tool was not found because its server is not there, or not in time.
-fn write_down(exit: Exit, args: &CallArgs, stdin: &str, session: &Session) {
-    let kind = match exit {
-        Exit::Unavailable => ProblemKind::Unavailable,
-        Exit::TimedOut => ProblemKind::TimedOut,
-        _ => return,
+async fn write_down(exit: Exit, args: &CallArgs, stdin: &str, session: &Session) {
+    let failure = match exit {
+        Exit::Unavailable => Failure::Unavailable,
+        Exit::TimedOut => Failure::TimedOut,
+        _ => Failure::Denied,
     };
     let target = args.target.as_str();
     let (server, name, words) = match args.rest.split_first() {
@@ -179,8 +194,19 @@ fn write_down(exit: Exit, args: &CallArgs, stdin: &str, session: &Session) {
     let nothing = Map::new();
     let schema = known.as_ref().map_or(&nothing, |tool| &*tool.listed().input_schema);
     let arguments = denied_arguments(schema, words, stdin);
-    let call = Call { name, arguments: &arguments, who: WHO, session: None, approved: None };
-    mcp::write_down(&session.tools, server, call, kind);
+    let refusal = || {
+        let refusal = Refusal::new(failure, "not called");
+        match &known {
+            Some(tool) => refusal
+                .at(tool.server().name().as_str(), &tool.listed().name)
+                .called(tool.spec.name.as_str()),
+            None => refusal.at(server.unwrap_or_default(), server.map_or("", |_| name)),
+        }
+    };
+    let agent = Some(session.tools.id().as_str());
+    let context = CallContext { agent, ..CallContext::by_hand(WHO) };
+    let call = Call::new(name, &*arguments);
+    session.tools.pipeline().call(&NotMade(refusal), call, &context).await;
 }
 
 fn outside(name: &str) -> String {
@@ -287,13 +313,13 @@ async fn approve(
     output: &mut Output,
 ) -> Result<bool, Exit> {
     // What is denied is denied by the call itself.
-    if flag || !tool.is_allowed() || !session.tools.is_changed(tool) {
+    if flag || !tool.is_allowed() || !tool.is_changed() {
         return Ok(flag);
     }
     let problem = mcp::changed(tool);
     let Some(terminal) = &session.terminal else { return Err(tell(&problem, output)) };
     let wanted = ToolsWanted { schema: true, raw: false };
-    let shown = mcp::one_tool(&session.tools, tool, wanted);
+    let shown = mcp::one_tool(tool, wanted);
     match shown.tools.first() {
         Some(shown) => confirm(&problem, shown, terminal, output).await.map(|()| true),
         None => Err(tell(&problem, output)),

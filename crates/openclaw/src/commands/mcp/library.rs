@@ -15,7 +15,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::beside::{beside, tell};
-use super::call::{WHO, ready_in_time};
+use super::call::{HAND, ready_in_time};
 use super::host::{Need, Session, with_servers, with_session};
 use super::tools::tell_missing;
 use super::{answer, arguments};
@@ -216,7 +216,7 @@ pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &m
                 Err(exit) => return exit,
             };
             let params = ReadParams { timeout_ms: left.map(in_ms), ..params };
-            match mcp::read(&session.tools, &params, WHO).await {
+            match mcp::read(&session.tools, &params, HAND).await {
                 Ok(outcome) => answer::show(&outcome, &args.uri, &args.show, output),
                 Err(problem) => tell(&problem, output),
             }
@@ -261,7 +261,7 @@ pub(super) fn prompt(
                 Err(exit) => return exit,
             };
             let params = PromptParams { timeout_ms: left.map(in_ms), ..params };
-            match mcp::prompt(&session.tools, &params, WHO).await {
+            match mcp::prompt(&session.tools, &params, HAND).await {
                 Ok(outcome) => answer::show(&outcome, &args.name, &args.show, output),
                 Err(problem) => tell(&problem, output),
             }

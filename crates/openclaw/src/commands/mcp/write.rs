@@ -2,7 +2,7 @@
 //! and a file that would have errors is not written (C10).
 
 use openclaw_config::{Config, Document, EditError, Paths, Report, ServerConfig, ServerName};
-use openclaw_mcp::private;
+use openclaw_tools::private;
 use serde_json::Value;
 
 use super::find;

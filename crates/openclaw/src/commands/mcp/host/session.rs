@@ -7,13 +7,14 @@ use std::sync::Arc;
 use openclaw_config::{AgentConfig, ServerName};
 use openclaw_gateway::mcp::{self, Gathered, Patience, Problem};
 use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::bridge::{Call, Wishes};
+use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_mcp::fleet::Tried;
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::memory::Memory;
 use openclaw_mcp::server::{Server, Unavailable};
 use openclaw_secrets::Resolver;
-use openclaw_tools::ToolOutcome;
+use openclaw_tools::pipeline::One;
+use openclaw_tools::{Call, CallContext, CallOptions, ToolOutcome};
 use tokio::sync::watch;
 
 use super::progress::Screen;
@@ -98,16 +99,19 @@ impl Session {
     /// Calls a tool, and shows how far it has got.
     pub(in crate::commands::mcp) async fn call(
         &self,
+        tool: Arc<CatalogueTool>,
         call: Call<'_>,
-        wishes: Wishes<'_>,
+        context: CallContext<'_>,
         what: &str,
     ) -> ToolOutcome {
+        let (pipeline, tool) = (self.tools.pipeline(), One(tool));
         if !self.screen.can_draw() {
-            return Box::pin(self.tools.call_with(call, wishes)).await;
+            return Box::pin(pipeline.call(&tool, call, &context)).await;
         }
         let (watcher, progress) = watch::channel(None);
-        let wishes = Wishes { watcher: Some(&watcher), ..wishes };
-        let called = Box::pin(self.tools.call_with(call, wishes));
+        let options = CallOptions { watcher: Some(&watcher), ..context.options };
+        let context = CallContext { options, ..context };
+        let called = Box::pin(pipeline.call(&tool, call, &context));
         self.screen.show_call(what, &progress, called).await
     }
 

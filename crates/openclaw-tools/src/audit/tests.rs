@@ -3,11 +3,11 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use openclaw_secrets::SecretString;
-use openclaw_tools::Failure;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::outcome::{Failure, Refused};
 
 fn call(arguments: &RawValue) -> CallRecord<'_> {
     CallRecord {
@@ -15,11 +15,13 @@ fn call(arguments: &RawValue) -> CallRecord<'_> {
         who: "cli",
         agent: Some("main"),
         session: None,
+        source: "mcp",
         server: "files",
         tool: "mcp_files_read",
         raw_tool: "read",
-        arguments,
+        arguments: arguments.get(),
         outcome: AuditOutcome::Ok,
+        refused: None,
         duration: Duration::from_micros(1_500),
         result_chars: 12,
     }
@@ -42,19 +44,21 @@ async fn a_call_is_a_line_with_its_arguments_as_a_hash() {
     let arguments = raw(r#"{"path": "secret plans"}"#);
     audit.record(&call(&arguments));
     let denied = AuditOutcome::Failed(Failure::Denied);
-    audit.record(&CallRecord { outcome: denied, session: Some("s1"), ..call(&arguments) });
+    let refused = Some(Refused::Policy);
+    audit.record(&CallRecord { outcome: denied, refused, session: Some("s1"), ..call(&arguments) });
     assert!(audit.flush().await);
     let lines = lines(&path);
     assert_eq!(
         lines[0],
         json!({
             "time": "1970-01-01T00:00:00.000Z", "who": "cli", "agent": "main",
-            "server": "files", "tool": "mcp_files_read", "rawTool": "read", "outcome": "ok",
+            "source": "mcp", "server": "files", "tool": "mcp_files_read", "rawTool": "read", "outcome": "ok",
             "durationMs": 1.5, "resultChars": 12,
             "argumentsSha256": "459daad3abec4eb96a326885ae36638b68251a0e086568138b14a3f261387d02",
         }),
     );
     assert_eq!((&lines[1]["outcome"], &lines[1]["session"]), (&json!("denied"), &json!("s1")));
+    assert_eq!(lines[1]["refusedBy"], "policy");
     assert_eq!(lines.len(), 2);
 }
 

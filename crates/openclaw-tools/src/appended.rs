@@ -18,7 +18,7 @@ const MAX_TURNS: usize = 100;
 
 /// The file at a path, and where it goes when it is full.
 #[derive(Debug)]
-pub(crate) struct Appended {
+pub struct Appended {
     path: PathBuf,
     older: PathBuf,
     max_bytes: u64,
@@ -36,7 +36,7 @@ impl Appended {
     ///
     /// # Errors
     /// If it cannot be opened, or is nothing that lines can be added to.
-    pub(crate) fn open(
+    pub fn open(
         path: PathBuf,
         older: PathBuf,
         max_bytes: u64,
@@ -46,12 +46,13 @@ impl Appended {
         Ok(Self { path, older, max_bytes, patience, file, size, is_stuck: false })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether the file has no room for so many bytes more, as far as is known.
-    pub(crate) fn is_full_with(&self, length: u64) -> bool {
+    pub fn is_full_with(&self, length: u64) -> bool {
         self.size + length > self.max_bytes
     }
 
@@ -59,7 +60,7 @@ impl Appended {
     ///
     /// # Errors
     /// If they cannot be written.
-    pub(crate) fn add(&mut self, lines: &[u8]) -> io::Result<()> {
+    pub fn add(&mut self, lines: &[u8]) -> io::Result<()> {
         for _ in 0..MAX_TURNS {
             let is_locked = self.lock();
             let written = self.add_or_put_aside(lines, is_locked);

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use openclaw_secrets::Redactor;
-use openclaw_tools::{Failure, ToolOutcome};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::Rfc3339;
 use crate::decimal::Decimal;
+use crate::outcome::{Failure, Refused, ToolOutcome};
 
 /// Longer arguments are written down only in part.
 const MAX_ARGUMENTS: usize = 16 * 1024;
@@ -64,16 +64,20 @@ pub struct CallRecord<'a> {
     pub agent: Option<&'a str>,
     /// The session.
     pub session: Option<&'a str>,
+    /// The kind of source: `mcp`, `native`, `client`, `openclaw`; empty if the tool is unknown.
+    pub source: &'a str,
     /// The server.
     pub server: &'a str,
     /// The tool's name as the model knows it.
     pub tool: &'a str,
     /// The tool's name as its server knows it.
     pub raw_tool: &'a str,
-    /// The arguments.
-    pub arguments: &'a RawValue,
+    /// The arguments, as they were given.
+    pub arguments: &'a str,
     /// How it ended.
     pub outcome: AuditOutcome,
+    /// Which check refused it, if one did.
+    pub refused: Option<Refused>,
     /// How long it took.
     pub duration: Duration,
     /// How many characters of text came back.
@@ -93,17 +97,19 @@ impl CallRecord<'_> {
     /// The line, with its end. With a redactor the arguments are in it. It is put together by hand:
     /// every call waits for it.
     pub(super) fn line(&self, redactor: Option<&Redactor>) -> String {
-        let arguments = self.arguments.get();
+        let arguments = self.arguments;
         let mut line = String::with_capacity(ROOM);
         // What is written to a string is never refused.
         let _ = write!(line, "{{\"time\":\"{}\"", Rfc3339(self.at));
         member(&mut line, "who", Some(self.who));
         member(&mut line, "agent", self.agent);
         member(&mut line, "session", self.session);
+        member(&mut line, "source", Some(self.source).filter(|source| !source.is_empty()));
         member(&mut line, "server", Some(self.server));
         member(&mut line, "tool", Some(self.tool));
         member(&mut line, "rawTool", Some(self.raw_tool));
         member(&mut line, "outcome", Some(self.outcome.name()));
+        member(&mut line, "refusedBy", self.refused.map(Refused::name));
         line.push_str(",\"durationMs\":");
         milliseconds(&mut line, self.duration);
         line.push_str(",\"argumentsSha256\":\"");

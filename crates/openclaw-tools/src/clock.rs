@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 /// A time as RFC 3339 has it, in UTC, to the millisecond.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rfc3339(pub(crate) SystemTime);
+pub struct Rfc3339(pub SystemTime);
 
 impl fmt::Display for Rfc3339 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

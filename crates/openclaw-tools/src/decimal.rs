@@ -2,11 +2,11 @@
 
 /// Room for the digits of one number.
 #[derive(Debug, Default)]
-pub(crate) struct Decimal([u8; 20]);
+pub struct Decimal([u8; 20]);
 
 impl Decimal {
     /// The number in decimal.
-    pub(crate) fn of(&mut self, number: u64) -> &str {
+    pub fn of(&mut self, number: u64) -> &str {
         let (mut rest, mut first) = (number, self.0.len());
         for digit in self.0.iter_mut().rev() {
             // The remainder is one digit.

@@ -134,5 +134,4 @@ impl Audit {
 }
 
 #[cfg(test)]
-#[path = "audit_tests.rs"]
 mod tests;

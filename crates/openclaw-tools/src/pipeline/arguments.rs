@@ -1,0 +1,104 @@
+//! The arguments of a call: raw JSON, parsed at most once.
+
+use std::sync::OnceLock;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::refusal::Refusal;
+
+/// Arguments as a caller gives them.
+#[derive(Debug, Clone, Copy)]
+pub enum Given<'a> {
+    /// JSON.
+    Json(&'a RawValue),
+    /// What a model has written: it may be anything. Models like to send nothing, or `null`, for no arguments.
+    Text(&'a str),
+}
+
+impl<'a> Given<'a> {
+    /// The text as it was given.
+    pub fn text(&self) -> &'a str {
+        match self {
+            Self::Json(json) => json.get(),
+            Self::Text(text) => text,
+        }
+    }
+
+    /// The arguments, if they are JSON.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub(super) fn read(self) -> Result<Arguments<'a>, Refusal> {
+        let text = match self {
+            Self::Json(json) => return Ok(Arguments::new(json)),
+            Self::Text(text) => match text.trim() {
+                "" | "null" => "{}",
+                text => text,
+            },
+        };
+        let json = serde_json::from_str(text).map_err(|error| Refusal::not_json(&error))?;
+        Ok(Arguments::new(json))
+    }
+}
+
+impl<'a> From<&'a RawValue> for Given<'a> {
+    fn from(json: &'a RawValue) -> Self {
+        Self::Json(json)
+    }
+}
+
+/// The arguments of a call. They stay raw until a check or a tool must look inside; all share what was parsed then.
+#[derive(Debug)]
+pub struct Arguments<'a> {
+    raw: &'a RawValue,
+    parsed: OnceLock<Option<Value>>,
+}
+
+impl<'a> Arguments<'a> {
+    /// These arguments.
+    pub fn new(raw: &'a RawValue) -> Self {
+        Self { raw, parsed: OnceLock::new() }
+    }
+
+    /// The JSON as it was given.
+    pub fn raw(&self) -> &'a RawValue {
+        self.raw
+    }
+
+    /// The value; none if it cannot be parsed (it is nested too deeply).
+    pub fn value(&self) -> Option<&Value> {
+        self.parsed.get_or_init(|| serde_json::from_str(self.raw.get()).ok()).as_ref()
+    }
+
+    /// The members that are not `null`: models send that for what they leave out.
+    pub fn members(&self) -> Map<String, Value> {
+        let Some(Value::Object(members)) = self.value() else { return Map::new() };
+        let given = members.iter().filter(|(_, value)| !value.is_null());
+        given.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_leaves_out_is_an_empty_object_and_what_is_no_json_is_refused() {
+        for nothing in ["", "  ", "null", "{}"] {
+            assert_eq!(Given::Text(nothing).read().unwrap().raw().get(), "{}");
+        }
+        assert_eq!(Given::Text(" {\"a\": 1}\n").read().unwrap().raw().get(), "{\"a\": 1}");
+        for bad in ["{", "{} {}", "a"] {
+            assert!(Given::Text(bad).read().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_parsed_once() {
+        let arguments = Given::Text(r#"{"a":null,"b":2}"#).read().unwrap();
+        let first: *const Value = arguments.value().unwrap();
+        assert!(std::ptr::eq(first, arguments.value().unwrap()));
+        assert_eq!(Value::Object(arguments.members()), serde_json::json!({"b": 2}));
+    }
+}

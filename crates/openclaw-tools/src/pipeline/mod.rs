@@ -1,0 +1,116 @@
+//! The way of every call, whatever the source of its tool and whoever makes it.
+//!
+//! [`Pipeline::call`] is the only way to execute a tool: resolve → policy → pin → approval → schema → limits →
+//! execute → provenance → audit. Every call and every refusal writes exactly one line to the audit log, also a
+//! call whose caller goes away.
+
+mod arguments;
+mod context;
+mod record;
+mod refusal;
+mod resolve;
+mod steps;
+
+pub use arguments::{Arguments, Given};
+pub use context::{Call, CallContext, CallOptions, Consent};
+pub use refusal::Refusal;
+pub use resolve::{Lookup, NotMade, One, Resolve, Resolving, unknown};
+
+use std::time::Instant;
+
+use crate::approval::Standing;
+use crate::audit::Audit;
+use crate::outcome::ToolOutcome;
+use crate::source::{Executed, Tool, ToolCall};
+use record::Recorder;
+
+/// Carries out calls. Clones share the audit log.
+#[derive(Debug, Clone)]
+pub struct Pipeline {
+    audit: Audit,
+}
+
+/// Whether a call of a tool would need an approval.
+pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>) -> Standing {
+    Standing::of(tool.rule(arguments), tool.spec().effect, tool.pin())
+}
+
+impl Pipeline {
+    /// A pipeline whose calls are logged there.
+    pub fn new(audit: Audit) -> Self {
+        Self { audit }
+    }
+
+    /// The audit log.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// Calls a tool of a source. Whatever goes wrong is an outcome. Dropping the future cancels the call, and logs it
+    /// as cancelled.
+    pub async fn call<S: Resolve + ?Sized>(
+        &self,
+        source: &S,
+        call: Call<'_>,
+        context: &CallContext<'_>,
+    ) -> ToolOutcome {
+        let mut record = Recorder::new(&self.audit, call, context);
+        match run(source, call, context, &mut record).await {
+            Ok(outcome) => record.done(outcome),
+            Err(refusal) => record.refused(refusal),
+        }
+    }
+}
+
+async fn run<S: Resolve + ?Sized>(
+    source: &S,
+    call: Call<'_>,
+    context: &CallContext<'_>,
+    record: &mut Recorder<'_>,
+) -> Result<ToolOutcome, Refusal> {
+    let mut first = None;
+    loop {
+        let tool = match source.resolve(call.name) {
+            Resolving::Now(found) => found?,
+            Resolving::Later(finding) => finding.await?,
+        };
+        record.found(&tool);
+        let tool = &*tool;
+        let arguments = match &first {
+            Some(arguments) => arguments,
+            None => first.insert(call.arguments.read()?),
+        };
+        steps::policy(tool)?;
+        let pin = tool.pin();
+        let approval = steps::approval(tool, pin, arguments, context).await?;
+        if !approval.is_schema_checked {
+            steps::schema(tool, arguments)?;
+        }
+        steps::limit(tool)?;
+        if let Some(approved) = approval.given {
+            tool.keep(approved, pin);
+        }
+        if approval.has_waited {
+            record.begin_anew();
+        }
+        if let Some(begun) = context.begun {
+            begun.get_or_init(Instant::now);
+        }
+        let call = ToolCall {
+            arguments,
+            agent: context.agent.unwrap_or_default(),
+            who: context.who,
+            session: context.session,
+            approval: approval.given,
+            options: context.options,
+        };
+        match tool.execute(call).await {
+            Executed::Done(outcome) => return Ok(outcome),
+            Executed::Stale(outcome) if record.is_second_try() => return Ok(outcome),
+            Executed::Stale(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! The last steps of a call: its provenance, and its line in the audit log (N3).
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use super::context::{Call, CallContext};
+use super::refusal::Refusal;
+use crate::audit::{Audit, AuditOutcome, CallRecord};
+use crate::outcome::{Details, ToolOutcome};
+use crate::source::{Origin, Tool};
+
+/// A call that is being recorded: when it is dropped before its end, it was cancelled.
+pub(super) struct Recorder<'a> {
+    audit: &'a Audit,
+    call: Call<'a>,
+    context: &'a CallContext<'a>,
+    tool: Option<Arc<dyn Tool>>,
+    started: Instant,
+    tries: u32,
+    is_written: bool,
+}
+
+impl<'a> Recorder<'a> {
+    pub(super) fn new(audit: &'a Audit, call: Call<'a>, context: &'a CallContext<'a>) -> Self {
+        let started = Instant::now();
+        Self { audit, call, context, tool: None, started, tries: 0, is_written: false }
+    }
+
+    /// The tool was looked up.
+    pub(super) fn found(&mut self, tool: &Arc<dyn Tool>) {
+        self.tool = Some(Arc::clone(tool));
+        self.tries += 1;
+    }
+
+    /// Whether the tool was looked up before.
+    pub(super) fn is_second_try(&self) -> bool {
+        self.tries > 1
+    }
+
+    /// How long somebody thought about an approval does not count.
+    pub(super) fn begin_anew(&mut self) {
+        self.started = Instant::now();
+    }
+
+    /// The call was executed.
+    pub(super) fn done(mut self, mut outcome: ToolOutcome) -> ToolOutcome {
+        self.is_written = true;
+        outcome.details.duration = self.started.elapsed();
+        label(&mut outcome.details, self.origin());
+        self.write(AuditOutcome::of(&outcome), &outcome, self.call.name);
+        outcome
+    }
+
+    /// The call was refused.
+    pub(super) fn refused(mut self, refusal: Refusal) -> ToolOutcome {
+        self.is_written = true;
+        let Refusal { mut outcome, ended, name } = refusal;
+        label(&mut outcome.details, self.origin());
+        self.write(ended, &outcome, name.as_deref().unwrap_or(self.call.name));
+        *outcome
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.tool.as_ref().map(|tool| tool.origin()).unwrap_or_default()
+    }
+
+    fn write(&self, ended: AuditOutcome, outcome: &ToolOutcome, name: &str) {
+        let details = &outcome.details;
+        let chars = if self.audit.is_on() { outcome.content_chars() } else { 0 };
+        self.record(ended, details, chars, name);
+    }
+
+    fn record(&self, ended: AuditOutcome, details: &Details, result_chars: usize, name: &str) {
+        // A tool for many servers says only afterwards which one it was.
+        let origin = self.origin();
+        let server = match origin.server {
+            "" => details.server.as_deref().unwrap_or_default(),
+            server => server,
+        };
+        let raw_tool = match origin.raw_tool {
+            "" => details.tool.as_deref().unwrap_or_default(),
+            tool => tool,
+        };
+        let name = if origin.name.is_empty() { name } else { origin.name };
+        tracing::debug!(
+            server,
+            tool = name,
+            outcome = ended.name(),
+            duration_ms = details.duration.as_secs_f64() * 1_000.0,
+            "call"
+        );
+        if !self.audit.is_on() {
+            return;
+        }
+        self.audit.record(&CallRecord {
+            at: SystemTime::now(),
+            who: self.context.who,
+            agent: self.context.agent,
+            session: self.context.session,
+            source: origin.source,
+            server,
+            tool: name,
+            raw_tool,
+            arguments: self.call.arguments.text(),
+            outcome: ended,
+            refused: details.refused,
+            duration: details.duration,
+            result_chars,
+        });
+    }
+}
+
+/// Where an outcome comes from, where its source does not say.
+fn label(details: &mut Details, origin: Origin<'_>) {
+    if details.server.is_none() && !origin.server.is_empty() {
+        details.server = Some(origin.server.to_owned());
+    }
+    if details.tool.is_none() && !origin.raw_tool.is_empty() {
+        details.tool = Some(origin.raw_tool.to_owned());
+    }
+}
+
+impl Drop for Recorder<'_> {
+    fn drop(&mut self) {
+        if !self.is_written {
+            let details = Details { duration: self.started.elapsed(), ..Details::default() };
+            self.record(AuditOutcome::Cancelled, &details, 0, self.call.name);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A call that is refused before it is executed.
+
+use std::fmt::Display;
+
+use crate::audit::AuditOutcome;
+use crate::outcome::{Failure, Refused, ToolOutcome};
+
+/// A call that is refused before it is executed.
+#[derive(Debug)]
+pub struct Refusal {
+    pub(super) outcome: Box<ToolOutcome>,
+    /// How it is logged.
+    pub(super) ended: AuditOutcome,
+    /// The final name of the tool, where it was asked for by another.
+    pub(super) name: Option<String>,
+}
+
+impl Refusal {
+    /// A call that fails in this way, in plain words of our own.
+    pub fn new(failure: Failure, words: impl Into<String>) -> Self {
+        let mut outcome = ToolOutcome::failure(words);
+        outcome.details.failure = Some(failure);
+        Self { outcome: Box::new(outcome), ended: AuditOutcome::Failed(failure), name: None }
+    }
+
+    /// A call that its caller has cancelled before it was made.
+    pub fn cancelled(words: impl Into<String>) -> Self {
+        let outcome = Box::new(ToolOutcome::failure(words));
+        Self { outcome, ended: AuditOutcome::Cancelled, name: None }
+    }
+
+    /// Says which check has refused it.
+    #[must_use]
+    pub fn by(mut self, check: Refused) -> Self {
+        self.outcome.details.refused = Some(check);
+        self
+    }
+
+    /// Says which server was meant, and what the tool is called there.
+    #[must_use]
+    pub fn at(mut self, server: &str, tool: &str) -> Self {
+        let details = &mut self.outcome.details;
+        details.server = (!server.is_empty()).then(|| server.to_owned());
+        details.tool = (!tool.is_empty()).then(|| tool.to_owned());
+        self
+    }
+
+    /// Says what the tool is called here, where it was asked for by another name.
+    #[must_use]
+    pub fn called(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    pub(super) fn policy(by: &str) -> Self {
+        let words = format!("This call is not allowed: the configuration says so (`{by}`).");
+        Self::new(Failure::Denied, words).by(Refused::Policy)
+    }
+
+    pub(super) fn unusable(flaw: &dyn Display) -> Self {
+        let words = format!("This tool cannot be called: {flaw}.");
+        Self::new(Failure::Protocol, words).by(Refused::Unusable)
+    }
+
+    pub(super) fn changed() -> Self {
+        let words = "This call is not allowed: the tool says something else about itself than when it was \
+                     approved, and somebody must look at it and approve it again.";
+        Self::new(Failure::Denied, words).by(Refused::Changed)
+    }
+
+    pub(super) fn declined() -> Self {
+        let words = "The user does not allow this call.";
+        Self::new(Failure::Denied, words).by(Refused::Declined)
+    }
+
+    pub(super) fn nobody() -> Self {
+        let words = "This call needs the approval of a person, and nobody answered. It was not made. \
+                     (The setting `approval` of its server, or `approval.fallback` of the agent, decides \
+                     that.)";
+        Self::new(Failure::Denied, words).by(Refused::NobodyToAsk)
+    }
+
+    pub(super) fn misfit(violations: &dyn Display) -> Self {
+        let words =
+            format!("The arguments do not fit this tool. Nothing was called.\n{violations}");
+        Self::new(Failure::InvalidArguments, words).by(Refused::Schema)
+    }
+
+    pub(super) fn not_json(error: &dyn Display) -> Self {
+        let words = format!("The arguments are no JSON: {error}. Nothing was called.");
+        Self::new(Failure::InvalidArguments, words).by(Refused::Schema)
+    }
+
+    pub(super) fn limit(words: String) -> Self {
+        Self::new(Failure::RateLimited, words).by(Refused::Limit)
+    }
+}

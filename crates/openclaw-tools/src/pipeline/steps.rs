@@ -1,0 +1,108 @@
+//! What is checked before a call is executed: each check by itself.
+
+use serde_json::Value;
+
+use super::arguments::Arguments;
+use super::context::{CallContext, Consent};
+use super::refusal::Refusal;
+use crate::approval::{Answer, Approval, Fallback, Pin, Question, Standing, Why};
+use crate::policy::Decision;
+use crate::schema::Validator;
+use crate::source::Tool;
+
+/// Whether the policy allows the tool, and anybody can call it: decided when it was listed.
+pub(super) fn policy(tool: &dyn Tool) -> Result<(), Refusal> {
+    if let Decision::Denied { by } = tool.decision() {
+        return Err(Refusal::policy(by));
+    }
+    match tool.flaw() {
+        Some(flaw) => Err(Refusal::unusable(&flaw)),
+        None => Ok(()),
+    }
+}
+
+/// How a call was approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Approved {
+    /// None if it needs no approval.
+    pub(super) given: Option<Approval>,
+    /// Whether the arguments were checked, because nobody is asked about a call that will not be made.
+    pub(super) is_schema_checked: bool,
+    /// Whether it took somebody's time.
+    pub(super) has_waited: bool,
+}
+
+/// Whether a call is approved, as far as it must be.
+pub(super) async fn approval(
+    tool: &dyn Tool,
+    pin: Pin,
+    arguments: &Arguments<'_>,
+    context: &CallContext<'_>,
+) -> Result<Approved, Refusal> {
+    let (approver, fallback) = match context.consent {
+        Consent::Caller { seen, approves_change } => {
+            let is_seen = seen.map(|seen| tool.fingerprint() == Some(seen));
+            let is_approved = approves_change && is_seen == Some(true);
+            if is_seen == Some(false) || (pin == Pin::Changed && !is_approved) {
+                return Err(Refusal::changed());
+            }
+            return Ok(Approved { given: Some(Approval::Once), ..Approved::default() });
+        }
+        Consent::Ask { approver, fallback } => (approver, fallback),
+    };
+    let Standing::Ask(why) = Standing::of(tool.rule(arguments), tool.spec().effect, pin) else {
+        return Ok(Approved::default());
+    };
+    schema(tool, arguments)?;
+    let (spec, arguments) = (tool.spec(), arguments.raw());
+    let question = Question { tool: spec, arguments, why, session: context.session };
+    let given = match (approver.ask(question).await, fallback) {
+        (Answer::Yes(Approval::Always), _) if !why.can_last() => Approval::Once,
+        (Answer::Yes(approval), _) => approval,
+        (Answer::No, _) => return Err(Refusal::declined()),
+        (Answer::Nobody, Fallback::Allow) if why != Why::Changed => {
+            let name = spec.name.as_str();
+            tracing::warn!(
+                tool = name,
+                "nobody was there to approve; allowed by the configuration"
+            );
+            Approval::Once
+        }
+        (Answer::Nobody, _) if why == Why::Changed => return Err(Refusal::changed()),
+        (Answer::Nobody, _) => return Err(Refusal::nobody()),
+    };
+    // Whoever was asked has decided about what was shown then.
+    if !tool.is_current() {
+        return Err(Refusal::changed());
+    }
+    Ok(Approved { given: Some(given), is_schema_checked: true, has_waited: true })
+}
+
+/// Whether the arguments fit the schema.
+pub(super) fn schema(tool: &dyn Tool, arguments: &Arguments<'_>) -> Result<(), Refusal> {
+    let validator = tool.validator();
+    if validator.plainly_fits(arguments.raw()) {
+        return Ok(());
+    }
+    let validator = validator.get().map_err(|unusable| Refusal::unusable(unusable))?;
+    fits(validator, arguments)
+}
+
+/// Models like to send `null` for what they leave out: where nothing is required, that is no mistake.
+fn fits(validator: &Validator, arguments: &Arguments<'_>) -> Result<(), Refusal> {
+    let Some(value) = arguments.value() else {
+        return validator.check_raw(arguments.raw()).map_err(|it| Refusal::misfit(&it));
+    };
+    let Err(violations) = validator.check(value) else { return Ok(()) };
+    let members = arguments.members();
+    let has_nulls = value.as_object().is_some_and(|all| members.len() < all.len());
+    if has_nulls && validator.check(&Value::Object(members)).is_ok() {
+        return Ok(());
+    }
+    Err(Refusal::misfit(&violations))
+}
+
+/// Whether the tool may be called so often.
+pub(super) fn limit(tool: &dyn Tool) -> Result<(), Refusal> {
+    tool.limit().map_err(Refusal::limit)
+}

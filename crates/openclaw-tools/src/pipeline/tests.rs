@@ -1,0 +1,328 @@
+//! Every step of a call, and the line that each leaves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::BoxFuture;
+use openclaw_content::Text;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::approval::{
+    Answer, Approval, ApprovalRule, Approver, Fallback, Fingerprint, Pin, Question,
+};
+use crate::audit::AuditOptions;
+use crate::name::ToolName;
+use crate::outcome::{Content, Details, Failure, Refused};
+use crate::policy::Decision;
+use crate::schema::LazyValidator;
+use crate::source::{Origin, ToolSource};
+use crate::spec::{Effect, ToolSpec};
+
+/// A tool that does as it is told, and counts what it is asked.
+#[derive(Debug)]
+struct Told {
+    spec: ToolSpec,
+    validator: LazyValidator,
+    decision: Decision,
+    flaw: Option<String>,
+    pin: Pin,
+    rule: ApprovalRule,
+    is_current: bool,
+    limit: Result<(), String>,
+    failure: Option<Failure>,
+    /// How often it says that it is stale.
+    stale: AtomicUsize,
+    hangs: bool,
+    pinned: AtomicUsize,
+    executed: AtomicUsize,
+    kept: AtomicUsize,
+}
+
+impl Told {
+    fn new() -> Self {
+        let schema = json!({"type": "object", "properties": {"to": {"type": "string"}},
+                            "additionalProperties": false});
+        let spec = ToolSpec {
+            name: ToolName::new("push").unwrap(),
+            label: "Push".to_owned(),
+            description: "Pushes.".to_owned(),
+            input_schema: ToolSpec::schema(schema),
+            effect: Effect::ReadOnly,
+        };
+        Self {
+            validator: LazyValidator::new(Arc::clone(&spec.input_schema)),
+            spec,
+            decision: Decision::Allowed,
+            flaw: None,
+            pin: Pin::New,
+            rule: ApprovalRule::Auto,
+            is_current: true,
+            limit: Ok(()),
+            failure: None,
+            stale: AtomicUsize::new(0),
+            hangs: false,
+            pinned: AtomicUsize::new(0),
+            executed: AtomicUsize::new(0),
+            kept: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Tool for Told {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        Origin { name: "push", source: "mcp", server: "shop", raw_tool: "push it" }
+    }
+
+    fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    fn flaw(&self) -> Option<String> {
+        self.flaw.clone()
+    }
+
+    fn pin(&self) -> Pin {
+        self.pinned.fetch_add(1, Ordering::Relaxed);
+        self.pin
+    }
+
+    fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
+        self.rule
+    }
+
+    fn keep(&self, _: Approval, _: Pin) {
+        self.kept.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        Some(Fingerprint::new([7; 32]))
+    }
+
+    fn is_current(&self) -> bool {
+        self.is_current
+    }
+
+    fn validator(&self) -> &LazyValidator {
+        &self.validator
+    }
+
+    fn limit(&self) -> Result<(), String> {
+        self.limit.clone()
+    }
+
+    fn execute<'a>(&'a self, _: ToolCall<'a>) -> BoxFuture<'a, Executed> {
+        self.executed.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async {
+            if self.hangs {
+                std::future::pending::<()>().await;
+            }
+            let left = self.stale.load(Ordering::Relaxed);
+            let details = Details { failure: self.failure, ..Details::default() };
+            let content = vec![Content::Text(Text::ours("pushed"))];
+            let outcome = ToolOutcome { content, is_error: self.failure.is_some(), details };
+            if left > 0 {
+                self.stale.store(left - 1, Ordering::Relaxed);
+                return Executed::Stale(outcome);
+            }
+            Executed::Done(outcome)
+        })
+    }
+}
+
+/// The one tool, and how often it was looked up.
+#[derive(Debug)]
+struct Shop(Arc<Told>, AtomicUsize);
+
+impl Shop {
+    fn with(change: impl FnOnce(&mut Told)) -> Self {
+        let mut tool = Told::new();
+        change(&mut tool);
+        Self(Arc::new(tool), AtomicUsize::new(0))
+    }
+}
+
+impl ToolSource for Shop {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        vec![Arc::clone(&self.0) as Arc<dyn Tool>]
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        (name == "push").then(|| Arc::clone(&self.0) as Arc<dyn Tool>)
+    }
+}
+
+#[derive(Debug)]
+struct Answers(Answer);
+
+impl Approver for Answers {
+    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::ready(self.0))
+    }
+}
+
+const YES: Answer = Answer::Yes(Approval::Once);
+
+/// What a call came to, and the lines that it left.
+async fn lines_of(
+    shop: &Shop,
+    name: &str,
+    arguments: &str,
+    answer: Answer,
+) -> (ToolOutcome, Vec<Value>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let pipeline = Pipeline::new(Audit::to_file(&file, AuditOptions::default()).unwrap());
+    let approver = Answers(answer);
+    let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
+    let context = CallContext {
+        agent: Some("main"),
+        session: Some("s"),
+        consent,
+        ..CallContext::by_hand("test")
+    };
+    let call = Call { name, arguments: Given::Text(arguments) };
+    let outcome = pipeline.call(shop, call, &context).await;
+    assert!(pipeline.audit().flush().await);
+    let text = std::fs::read_to_string(&file).unwrap();
+    (outcome, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+#[tokio::test]
+async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
+    type Change = fn(&mut Told);
+    let denied: Change = |tool| tool.decision = Decision::Denied { by: "tools.deny".to_owned() };
+    let each_time: Change = |tool| tool.rule = ApprovalRule::Always;
+    let nothing: Change = |_| {};
+    let fails: [(Change, &str); 4] = [
+        (|tool| tool.failure = Some(Failure::TimedOut), "timed-out"),
+        (|tool| tool.failure = Some(Failure::Unavailable), "unavailable"),
+        (|tool| tool.failure = Some(Failure::Protocol), "protocol-error"),
+        (|tool| tool.failure = Some(Failure::InvalidResponse), "invalid-response"),
+    ];
+    let mut table: Vec<(Change, &str, &str, Answer, &str, Option<Refused>)> = vec![
+        (nothing, "push", "{}", YES, "ok", None),
+        (nothing, "pull", "{}", YES, "denied", Some(Refused::UnknownTool)),
+        (denied, "push", "{}", YES, "denied", Some(Refused::Policy)),
+        (
+            |tool| tool.flaw = Some("x".to_owned()),
+            "push",
+            "{}",
+            YES,
+            "protocol-error",
+            Some(Refused::Unusable),
+        ),
+        (each_time, "push", "{}", YES, "ok", None),
+        (each_time, "push", "{}", Answer::No, "denied", Some(Refused::Declined)),
+        (each_time, "push", "{}", Answer::Nobody, "denied", Some(Refused::NobodyToAsk)),
+        (
+            |tool| tool.pin = Pin::Changed,
+            "push",
+            "{}",
+            Answer::Nobody,
+            "denied",
+            Some(Refused::Changed),
+        ),
+        (|tool| tool.pin = Pin::Changed, "push", "{}", YES, "ok", None),
+        (nothing, "push", r#"{"to":5}"#, YES, "invalid-arguments", Some(Refused::Schema)),
+        (each_time, "push", r#"{"to":5}"#, Answer::No, "invalid-arguments", Some(Refused::Schema)),
+        (nothing, "push", "{no", YES, "invalid-arguments", Some(Refused::Schema)),
+        (nothing, "push", "[]", YES, "invalid-arguments", Some(Refused::Schema)),
+        (nothing, "push", r#"{"to":null}"#, YES, "ok", None),
+        (
+            |tool| tool.limit = Err("later".to_owned()),
+            "push",
+            "{}",
+            YES,
+            "rate-limited",
+            Some(Refused::Limit),
+        ),
+    ];
+    table.extend(fails.map(|(change, outcome)| (change, "push", "{}", YES, outcome, None)));
+    for (change, name, arguments, answer, expected, refused) in table {
+        let shop = Shop::with(change);
+        let (outcome, lines) = lines_of(&shop, name, arguments, answer).await;
+        assert_eq!(lines.len(), 1, "{expected}: {lines:?}");
+        let line = &lines[0];
+        assert_eq!(line["outcome"], expected, "{line}");
+        assert_eq!(outcome.details.refused, refused, "{line}");
+        assert_eq!(line["refusedBy"].as_str(), refused.map(Refused::name), "{line}");
+        assert_eq!((&line["tool"], &line["agent"]), (&json!(name), &json!("main")));
+        if name == "push" {
+            assert_eq!((&line["server"], &line["rawTool"]), (&json!("shop"), &json!("push it")));
+            assert_eq!(outcome.details.server.as_deref(), Some("shop"));
+        }
+        let executed = shop.0.executed.load(Ordering::Relaxed);
+        assert_eq!(executed, usize::from(refused.is_none()), "{line}");
+        assert_eq!(shop.1.load(Ordering::Relaxed), 1, "it is looked up once");
+        assert!(shop.0.pinned.load(Ordering::Relaxed) <= 1, "its pin is checked once");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_leaves_a_line_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let pipeline = Pipeline::new(Audit::to_file(&file, AuditOptions::default()).unwrap());
+    let shop = Shop::with(|tool| tool.hangs = true);
+    let call = Call { name: "push", arguments: Given::Text("") };
+    let context = CallContext::by_hand("test");
+    let calling = pipeline.call(&shop, call, &context);
+    assert!(futures_util::FutureExt::now_or_never(calling).is_none());
+    assert!(pipeline.audit().flush().await);
+    let line: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!((&line["outcome"], &line["server"]), (&json!("cancelled"), &json!("shop")));
+}
+
+#[tokio::test]
+async fn a_stale_tool_is_looked_up_once_more_and_logged_once() {
+    for (stale, executed) in [(1, 2), (5, 2)] {
+        let shop = Shop::with(|tool| tool.stale = AtomicUsize::new(stale));
+        let (_, lines) = lines_of(&shop, "push", "", YES).await;
+        assert_eq!(lines.len(), 1);
+        assert_eq!(shop.0.executed.load(Ordering::Relaxed), executed);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_changes_while_somebody_decides_is_not_called() {
+    let shop = Shop::with(|tool| {
+        tool.rule = ApprovalRule::Always;
+        tool.is_current = false;
+    });
+    let (outcome, _) = lines_of(&shop, "push", "", YES).await;
+    assert_eq!(outcome.details.refused, Some(Refused::Changed));
+    assert_eq!(shop.0.executed.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_caller_who_decides_approves_by_calling_but_not_what_has_changed() {
+    let pipeline = Pipeline::new(Audit::none());
+    let (same, other) = (Fingerprint::new([7; 32]), Fingerprint::new([8; 32]));
+    for (pin, seen, approves_change, expected) in [
+        (Pin::New, None, false, None),
+        (Pin::New, Some(same), false, None),
+        (Pin::New, Some(other), true, Some(Refused::Changed)),
+        (Pin::Changed, None, false, Some(Refused::Changed)),
+        (Pin::Changed, None, true, Some(Refused::Changed)),
+        (Pin::Changed, Some(same), false, Some(Refused::Changed)),
+        (Pin::Changed, Some(same), true, None),
+    ] {
+        let shop = Shop::with(|tool| {
+            tool.pin = pin;
+            tool.rule = ApprovalRule::Always;
+        });
+        let consent = Consent::Caller { seen, approves_change };
+        let context = CallContext { consent, ..CallContext::by_hand("test") };
+        let call = Call { name: "push", arguments: Given::Text("{}") };
+        let outcome = pipeline.call(&shop, call, &context).await;
+        assert_eq!(outcome.details.refused, expected, "{pin:?} {seen:?} {approves_change}");
+        let kept = shop.0.kept.load(Ordering::Relaxed);
+        assert_eq!(kept, usize::from(expected.is_none()), "an approval is kept");
+    }
+}
