@@ -10,7 +10,7 @@ use openclaw_protocol::agents::{
     Command, CommandArg, CommandArgKind, CommandCategory, CommandChoice, CommandScope,
     CommandSource,
 };
-use openclaw_tools::{CallContext, Content, ToolSource as _};
+use openclaw_tools::{CallContext, Content, Decision, ToolSource as _};
 
 use crate::agents::InService;
 use crate::gateway::Gateway;
@@ -70,7 +70,7 @@ pub(crate) async fn interpret(
 
 /// `/mcp …`: what the tool `mcp_manage` does, without a model. Where that is not allowed, this is not.
 async fn manage(gateway: &Gateway, service: &InService, rest: &str) -> String {
-    if service.tools.find(manage::NAME).is_none() {
+    if !may_manage(service) {
         let name = manage::NAME;
         return format!(
             "That is not allowed here: the configuration denies `{name}`, or MCP is off."
@@ -168,7 +168,7 @@ pub(crate) fn list(gateway: &Gateway, service: &InService) -> Vec<Command> {
         args: None,
     };
     let mut all = vec![native("help", "Lists the commands", false)];
-    if service.tools.find(manage::NAME).is_some() {
+    if may_manage(service) {
         let args = Some(manage_args(gateway, service));
         all.push(Command { args, ..native("mcp", "Looks at MCP servers and manages them", true) });
     }
@@ -209,4 +209,10 @@ fn help(commands: &[Command]) -> String {
     let lines =
         commands.iter().map(|command| format!("/{}  {}", command.name, command.description));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether the agent may use the tool that does the same.
+fn may_manage(service: &InService) -> bool {
+    let tool = service.tools.find(manage::NAME);
+    tool.is_some_and(|tool| *tool.decision() == Decision::Allowed)
 }

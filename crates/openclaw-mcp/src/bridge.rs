@@ -74,7 +74,8 @@ pub(crate) fn limits(options: CallOptions<'_>, server: &Server) -> Limits {
 
 /// How much of a result is read.
 pub(crate) fn result_limits(options: CallOptions<'_>, server: &Server) -> ResultLimits {
-    let usual = if options.everything { usize::MAX } else { server.config().treatment.max_result_chars };
+    let usual =
+        if options.everything { usize::MAX } else { server.config().treatment.max_result_chars };
     let max_chars = options.max_chars.map_or(usual, |most| most.min(usual));
     ResultLimits { max_chars, everything: options.everything }
 }

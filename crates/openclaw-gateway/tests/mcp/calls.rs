@@ -113,7 +113,7 @@ async fn a_tool_that_has_changed_since_it_was_approved_is_called_only_when_someb
 }
 
 #[tokio::test]
-async fn calls_that_are_refused_are_written_down_once_and_nonsense_is_not() {
+async fn calls_that_are_refused_are_written_down_once() {
     let script = Script::new()
         .tools([Tool::new("count")])
         .changed_tools([Tool::new("count").description("Something else.")])
@@ -149,6 +149,7 @@ async fn calls_that_are_refused_are_written_down_once_and_nonsense_is_not() {
         ["mcp_a_count", "count", "ok"],
         ["mcp_a_count", "count", "denied"],
         ["x", "x", "unavailable"],
+        ["x", "x", "denied"],
     ];
     assert_eq!(lines, expected);
 }

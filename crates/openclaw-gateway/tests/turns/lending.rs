@@ -135,7 +135,9 @@ async fn a_lent_tool_takes_no_name_of_another_and_obeys_the_policy() {
     assert_eq!(lent["tools"], json!(["fine"]));
     person.send(KEY, "r", "/call secret_door {}").await;
     let data = result(&mut person, "r").await;
-    assert!(data["text"].as_str().unwrap().contains("There is no tool"), "{data}");
+    assert_eq!(data["failure"], "denied", "{data}");
+    assert!(data["text"].as_str().unwrap().contains("`tools.deny`"), "{data}");
+    assert!(!person.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
     gateway.stop(Duration::ZERO).await;
 }
 

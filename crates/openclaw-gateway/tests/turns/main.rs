@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod approvals;
+mod audit;
 mod bad_input;
 mod chatting;
 mod crowd;

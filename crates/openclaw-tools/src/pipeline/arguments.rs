@@ -37,8 +37,12 @@ impl<'a> Given<'a> {
                 text => text,
             },
         };
-        let json = serde_json::from_str(text).map_err(|error| Refusal::not_json(&error))?;
-        Ok(Arguments::new(json))
+        let json: &RawValue =
+            serde_json::from_str(text).map_err(|error| Refusal::not_json(&error))?;
+        match json.get().starts_with('{') {
+            true => Ok(Arguments::new(json)),
+            false => Err(Refusal::no_object()),
+        }
     }
 }
 

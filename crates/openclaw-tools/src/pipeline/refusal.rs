@@ -91,6 +91,11 @@ impl Refusal {
         Self::new(Failure::InvalidArguments, words).by(Refused::Schema)
     }
 
+    pub(super) fn no_object() -> Self {
+        let words = "The arguments must be a JSON object. Nothing was called.";
+        Self::new(Failure::InvalidArguments, words).by(Refused::Schema)
+    }
+
     pub(super) fn limit(words: String) -> Self {
         Self::new(Failure::RateLimited, words).by(Refused::Limit)
     }

@@ -6,6 +6,7 @@ use super::arguments::Arguments;
 use super::context::{CallContext, Consent};
 use super::refusal::Refusal;
 use crate::approval::{Answer, Approval, Fallback, Pin, Question, Standing, Why};
+use crate::outcome::Refused;
 use crate::policy::Decision;
 use crate::schema::Validator;
 use crate::source::Tool;
@@ -68,7 +69,9 @@ pub(super) async fn approval(
             );
             Approval::Once
         }
-        (Answer::Nobody, _) if why == Why::Changed => return Err(Refusal::changed()),
+        (Answer::Nobody, _) if why == Why::Changed => {
+            return Err(Refusal::nobody().by(Refused::Changed));
+        }
         (Answer::Nobody, _) => return Err(Refusal::nobody()),
     };
     // Whoever was asked has decided about what was shown then.

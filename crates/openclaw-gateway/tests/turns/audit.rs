@@ -1,0 +1,331 @@
+//! Every call and every refusal leaves exactly one line in the audit log, whatever the source of the tool, whoever
+//! calls it, and however it ends (N3).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_gateway::Gateway;
+use openclaw_testkit::Script;
+use openclaw_tools::audit::{Audit, AuditOptions};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::support::{KEY, LONG, Place, Someone, config, entry, entry_with};
+
+/// A gateway, and what its audit log says.
+struct Audited {
+    gateway: Arc<Gateway>,
+    audit: Audit,
+    file: PathBuf,
+    read: usize,
+    runs: usize,
+    _place: Place,
+}
+
+impl Audited {
+    async fn start(config: &Value) -> Self {
+        let place = Place::new(config);
+        let file = place.path().join("audit.jsonl");
+        let mut setup = place.setup();
+        let audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
+        setup.fleet.office.audit = audit.clone();
+        let gateway = Gateway::start(setup).await.unwrap();
+        timeout(LONG, gateway.fleet().tried()).await.unwrap();
+        Self { gateway, audit, file, read: 0, runs: 0, _place: place }
+    }
+
+    /// The one line that was written since the last look.
+    async fn line(&mut self, of: &str) -> Value {
+        assert!(self.audit.flush().await);
+        let text = std::fs::read_to_string(&self.file).unwrap();
+        let new: Vec<&str> = text.lines().skip(self.read).collect();
+        assert_eq!(new.len(), 1, "{of}: {new:#?}");
+        self.read += 1;
+        serde_json::from_str(new[0]).unwrap()
+    }
+
+    async fn expect(&mut self, of: &str, expected: [&str; 4]) {
+        let line = self.line(of).await;
+        let found = ["source", "tool", "outcome", "refusedBy"];
+        let found = found.map(|key| line[key].as_str().unwrap_or_default().to_owned());
+        assert_eq!(found, expected, "{of}: {line}");
+        assert!(line["who"].is_string() && line["argumentsSha256"].is_string(), "{line}");
+    }
+
+    /// A call that a model makes, to the end of its turn; a question on the way is answered.
+    async fn turn(&mut self, person: &mut Someone, call: &str, decision: Option<&str>) {
+        self.runs += 1;
+        let run = format!("r{}", self.runs);
+        person.send(KEY, &run, call).await;
+        if let Some(decision) = decision {
+            let asked = person.hear_of("approval.requested").await;
+            let answer = json!({ "id": asked["id"], "decision": decision });
+            person.ask("approvals.respond", answer).await.unwrap();
+        }
+        person.end_of(&run).await;
+    }
+
+    /// A call that a model makes, and that is cancelled.
+    async fn cancelled_turn(&mut self, person: &mut Someone, call: &str, until: &str) {
+        self.runs += 1;
+        let run = format!("r{}", self.runs);
+        person.send(KEY, &run, call).await;
+        match until {
+            "" => drop(person.until_called(&run).await),
+            event => drop(person.hear_of(event).await),
+        }
+        person.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
+        person.end_of(&run).await;
+    }
+}
+
+async fn lend(lender: &Someone) {
+    let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let tool = |name: &str, read_only: bool| {
+        json!({ "name": name, "description": "", "readOnly": read_only, "parameters": schema,
+                "timeoutMs": 500 })
+    };
+    let tools = [tool("open_file", true), tool("close_file", false)];
+    let params = json!({ "sessionKey": KEY, "tools": tools });
+    lender.ask("sessions.setExtraTools", params).await.unwrap();
+}
+
+fn servers() -> Value {
+    let usual = Script::new();
+    json!({
+        "x": entry(&usual),
+        "asks": entry_with(&usual, &json!({ "approval": "always" })),
+        "few": entry_with(&usual, &json!({ "rateLimit": 1 })),
+        "slow": entry_with(&usual, &json!({ "toolTimeout": 300 })),
+        "gone": { "command": "/nowhere/at/all", "maxRestarts": 0 },
+    })
+}
+
+#[tokio::test]
+async fn calls_of_a_model_leave_one_line_each() {
+    let mut config = config(&servers());
+    config["tools"] = json!({ "deny": ["mcp_x_image", "edit"] });
+    // It tells of progress all the time: that helps up to the cap.
+    config["mcp"]["callTimeoutCapMs"] = json!(1_000);
+    let mut audited = Audited::start(&config).await;
+    let mut person = Someone::new(&audited.gateway);
+    lend(&person).await;
+    let denied = |by| ["denied", by];
+    let misfit = ["invalid-arguments", "schema"];
+    // What the model calls, what a person answers if asked; the source, the outcome, and the check that refused.
+    for (call, decision, source, ended) in [
+        // Native tools.
+        ("list {}", None, "native", ["ok", ""]),
+        ("list {\"depth\":\"x\"}", None, "native", misfit),
+        ("read {\"path\":\"nowhere\"}", None, "native", ["error", ""]),
+        ("edit {\"path\":\"a\",\"old\":\"b\",\"new\":\"c\"}", None, "native", denied("policy")),
+        ("exec {\"command\":\"true\"}", Some("deny"), "native", denied("declined")),
+        ("exec {\"command\":\"true\"}", Some("allow-once"), "native", ["ok", ""]),
+        (
+            "exec {\"command\":\"sleep 60\",\"timeout_ms\":200}",
+            Some("allow-once"),
+            "native",
+            ["timed-out", ""],
+        ),
+        // Tools of MCP servers.
+        ("mcp_x_echo {\"text\":\"a\"}", None, "mcp", ["ok", ""]),
+        ("mcp_x_fail {}", None, "mcp", ["error", ""]),
+        ("mcp_x_add {\"a\":\"one\"}", None, "mcp", misfit),
+        ("mcp_x_image {}", None, "mcp", denied("policy")),
+        ("mcp_asks_echo {\"text\":\"a\"}", Some("deny"), "mcp", denied("declined")),
+        ("mcp_asks_echo {\"text\":\"a\"}", Some("allow-once"), "mcp", ["ok", ""]),
+        ("mcp_few_echo {\"text\":\"a\"}", None, "mcp", ["ok", ""]),
+        ("mcp_few_echo {\"text\":\"b\"}", None, "mcp", ["rate-limited", "limit"]),
+        ("mcp_slow_sleep {\"ms\":60000}", None, "mcp", ["timed-out", ""]),
+        // Resources, by their tool.
+        ("mcp_resources {}", None, "mcp", ["ok", ""]),
+        ("mcp_resources {\"server\":7}", None, "mcp", misfit),
+        (
+            "mcp_resources {\"server\":\"nowhere\",\"uri\":\"a:b\"}",
+            None,
+            "mcp",
+            ["unavailable", ""],
+        ),
+        // The tool that manages servers.
+        ("mcp_manage {\"action\":\"servers\"}", None, "openclaw", ["ok", ""]),
+        ("mcp_manage {\"action\":\"dance\"}", None, "openclaw", misfit),
+        (
+            "mcp_manage {\"action\":\"refresh\",\"server\":\"x\"}",
+            Some("deny"),
+            "openclaw",
+            denied("declined"),
+        ),
+        // Tools that a client lends: nobody answers.
+        ("open_file {\"name\":7}", None, "client", misfit),
+        ("open_file {}", None, "client", ["timed-out", ""]),
+        ("close_file {}", Some("deny"), "client", denied("declined")),
+        // What there is not.
+        ("mcp_gone_echo {}", None, "", denied("unknown-tool")),
+    ] {
+        audited.turn(&mut person, &format!("/call {call}"), decision).await;
+        let name = call.split(' ').next().unwrap();
+        audited.expect(call, [source, name, ended[0], ended[1]]).await;
+    }
+    for (call, until, source) in [
+        ("mcp_x_sleep {\"ms\":60000}", "", "mcp"),
+        ("mcp_asks_echo {\"text\":\"a\"}", "approval.requested", "mcp"),
+        ("exec {\"command\":\"sleep 60\"}", "approval.requested", "native"),
+        ("open_file {}", "node.invoke.request", "client"),
+    ] {
+        audited.cancelled_turn(&mut person, &format!("/call {call}"), until).await;
+        let name = call.split(' ').next().unwrap();
+        audited.expect(call, [source, name, "cancelled", ""]).await;
+    }
+    audited.gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn calls_that_nobody_can_be_asked_about_leave_one_line_each() {
+    let mut audited = Audited::start(&config(&servers())).await;
+    let mut writer = Someone::with(&audited.gateway, &["read", "write"]);
+    lend(&writer).await;
+    for (call, source) in [
+        ("exec {\"command\":\"true\"}", "native"),
+        ("mcp_asks_echo {\"text\":\"a\"}", "mcp"),
+        ("mcp_manage {\"action\":\"refresh\"}", "openclaw"),
+        ("close_file {}", "client"),
+    ] {
+        audited.turn(&mut writer, &format!("/call {call}"), None).await;
+        let name = call.split(' ').next().unwrap();
+        audited.expect(call, [source, name, "denied", "nobody-to-ask"]).await;
+    }
+    audited.gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn tools_that_are_denied_leave_one_line_each() {
+    let mut config = config(&json!({ "x": entry(&Script::new()) }));
+    let tools = ["list", "mcp_manage", "mcp_resources", "mcp_x_echo", "open_file"];
+    config["tools"] = json!({ "deny": tools });
+    let mut audited = Audited::start(&config).await;
+    let mut person = Someone::new(&audited.gateway);
+    lend(&person).await;
+    for (tool, source) in tools.into_iter().zip(["native", "openclaw", "mcp", "mcp", "client"]) {
+        audited.turn(&mut person, &format!("/call {tool} {{}}"), None).await;
+        audited.expect(tool, [source, tool, "denied", "policy"]).await;
+    }
+    audited.gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_search_for_tools_leaves_one_line() {
+    let mut config = config(&json!({ "x": entry(&Script::new()) }));
+    config["agents"]["defaults"]["toolSearchThreshold"] = json!(1);
+    let mut audited = Audited::start(&config).await;
+    let mut person = Someone::new(&audited.gateway);
+    for (call, ended) in [
+        ("tool_search {\"query\":\"echo\"}", ["ok", ""]),
+        ("tool_search {}", ["invalid-arguments", "schema"]),
+    ] {
+        audited.turn(&mut person, &format!("/call {call}"), None).await;
+        audited.expect(call, ["openclaw", "tool_search", ended[0], ended[1]]).await;
+    }
+    audited.gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn calls_by_hand_leave_one_line_each() {
+    let mut config = config(&servers());
+    config["tools"] = json!({ "deny": ["mcp_x_image"] });
+    let mut audited = Audited::start(&config).await;
+    let me = Someone::new(&audited.gateway);
+    let writer = Someone::with(&audited.gateway, &["read", "write"]);
+    let uri = me.ask("mcp.resources", json!({ "server": "x" })).await.unwrap();
+    let uri = uri["resources"][0]["uri"].clone();
+    let prompt = me.ask("mcp.prompts", json!({ "server": "x" })).await.unwrap();
+    let prompt = prompt["prompts"][0]["name"].clone();
+    let echo = json!({ "text": "a" });
+    for (who, method, params, expected) in [
+        (&me, "tools.invoke", json!({ "name": "list" }), ["native", "list", "ok", ""]),
+        (
+            &me,
+            "tools.invoke",
+            json!({ "name": "exec", "args": { "command": "true" } }),
+            ["native", "exec", "denied", "nobody-to-ask"],
+        ),
+        (
+            &me,
+            "tools.invoke",
+            json!({ "name": "exec", "args": { "command": "true" }, "confirm": true }),
+            ["native", "exec", "ok", ""],
+        ),
+        (
+            &me,
+            "tools.invoke",
+            json!({ "name": "nothing" }),
+            ["", "nothing", "denied", "unknown-tool"],
+        ),
+        (
+            &me,
+            "mcp.call",
+            json!({ "server": "asks", "tool": "echo", "args": echo }),
+            ["mcp", "mcp_asks_echo", "ok", ""],
+        ),
+        (
+            &writer,
+            "mcp.call",
+            json!({ "server": "asks", "tool": "echo", "args": echo }),
+            ["mcp", "mcp_asks_echo", "denied", "nobody-to-ask"],
+        ),
+        (
+            &me,
+            "mcp.call",
+            json!({ "server": "x", "tool": "add", "args": { "a": "b" } }),
+            ["mcp", "mcp_x_add", "invalid-arguments", "schema"],
+        ),
+        (
+            &me,
+            "mcp.call",
+            json!({ "server": "x", "tool": "image" }),
+            ["mcp", "mcp_x_image", "denied", "policy"],
+        ),
+        (
+            &me,
+            "mcp.call",
+            json!({ "server": "x", "tool": "no" }),
+            ["", "no", "denied", "unknown-tool"],
+        ),
+        (&me, "mcp.call", json!({ "server": "gone", "tool": "no" }), ["", "no", "unavailable", ""]),
+        (
+            &me,
+            "mcp.call",
+            json!({ "server": "x", "tool": "sleep", "args": { "ms": 60_000 }, "timeoutMs": 300 }),
+            ["mcp", "mcp_x_sleep", "timed-out", ""],
+        ),
+        (
+            &me,
+            "mcp.read",
+            json!({ "server": "x", "uri": uri }),
+            ["mcp", "resources/read", "ok", ""],
+        ),
+        (
+            &me,
+            "mcp.read",
+            json!({ "server": "gone", "uri": uri }),
+            ["", "resources/read", "unavailable", ""],
+        ),
+        (
+            &me,
+            "mcp.prompt",
+            json!({ "server": "x", "name": "nothing" }),
+            ["", "prompts/get", "denied", "unknown-tool"],
+        ),
+        (
+            &me,
+            "mcp.prompt",
+            json!({ "server": "x", "name": prompt, "args": { "no": "such" } }),
+            ["", "prompts/get", "invalid-arguments", "schema"],
+        ),
+    ] {
+        // Some are errors, some are outcomes: what is asserted is the log.
+        let _ = who.ask(method, params.clone()).await;
+        audited.expect(&format!("{method} {params}"), expected).await;
+    }
+    audited.gateway.stop(Duration::ZERO).await;
+}
