@@ -67,6 +67,7 @@ pub(super) struct Stretch<'a> {
 
 impl<'a> Answer<'a> {
     /// The answer by itself, if nothing of it is borrowed from the raw JSON any more.
+    #[allow(clippy::result_large_err, reason = "it is handed back as it was")]
     pub(super) fn detached(self) -> Result<Answer<'static>, Self> {
         if self.stretches.iter().any(|stretch| matches!(stretch.text, Cow::Borrowed(_))) {
             return Err(self);
