@@ -20,8 +20,8 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_config::SamplingRule;
-use openclaw_tools::audit::Audit;
 use openclaw_mcp::client::{Sampler, SamplingRequest};
+use openclaw_tools::audit::Audit;
 use serde_json::Value;
 
 use crate::gateway::Gateway;

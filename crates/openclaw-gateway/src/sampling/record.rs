@@ -2,8 +2,8 @@
 
 use std::time::{Instant, SystemTime};
 
-use openclaw_tools::audit::{Audit, AuditOutcome, CallRecord};
 use openclaw_mcp::client::SamplingRequest;
+use openclaw_tools::audit::{Audit, AuditOutcome, CallRecord};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 

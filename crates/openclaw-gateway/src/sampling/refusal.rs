@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use openclaw_tools::audit::AuditOutcome;
 use openclaw_tools::Failure;
+use openclaw_tools::audit::AuditOutcome;
 
 /// Why a server gets no completion, in words for the server: nothing of the configuration, the model or
 /// its provider is in them.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_gateway::Gateway;
-use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_testkit::Script;
+use openclaw_tools::audit::{Audit, AuditOptions};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

@@ -196,16 +196,18 @@ async fn lines_of(
 #[tokio::test]
 async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
     type Change = fn(&mut Told);
+    /// The tool, its name, the arguments, what the user answers, the outcome, and the check that refused.
+    type Row = (Change, &'static str, &'static str, Answer, &'static str, Option<Refused>);
     let denied: Change = |tool| tool.decision = Decision::Denied { by: "tools.deny".to_owned() };
     let each_time: Change = |tool| tool.rule = ApprovalRule::Always;
     let nothing: Change = |_| {};
-    let fails: [(Change, &str); 4] = [
+    let fails: [(Change, &'static str); 4] = [
         (|tool| tool.failure = Some(Failure::TimedOut), "timed-out"),
         (|tool| tool.failure = Some(Failure::Unavailable), "unavailable"),
         (|tool| tool.failure = Some(Failure::Protocol), "protocol-error"),
         (|tool| tool.failure = Some(Failure::InvalidResponse), "invalid-response"),
     ];
-    let mut table: Vec<(Change, &str, &str, Answer, &str, Option<Refused>)> = vec![
+    let mut table: Vec<Row> = vec![
         (nothing, "push", "{}", YES, "ok", None),
         (nothing, "pull", "{}", YES, "denied", Some(Refused::UnknownTool)),
         (denied, "push", "{}", YES, "denied", Some(Refused::Policy)),
