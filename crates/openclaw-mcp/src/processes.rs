@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -82,29 +82,33 @@ impl Processes {
     }
 }
 
-/// Looks at all processes for many who ask.
+/// Looks at all processes for many who ask. Looks are counted and not timed: a clock may stand still for
+/// milliseconds.
 #[derive(Debug, Default)]
-pub(crate) struct Census(Mutex<Option<Taken>>);
+pub(crate) struct Census {
+    begun: AtomicU64,
+    last: Mutex<Option<Look>>,
+}
 
 #[derive(Debug)]
-struct Taken {
-    began: Instant,
+struct Look {
+    number: u64,
     processes: Arc<Processes>,
 }
 
 impl Census {
-    /// All processes that run now. Whoever asks while others wait shares their look.
+    /// All processes that run now. Callers that wait while another look is taken share the next one.
     pub(crate) async fn now(&self) -> Arc<Processes> {
-        let asked = Instant::now();
-        let mut last = self.0.lock().await;
-        if let Some(taken) = last.as_ref().filter(|taken| taken.began >= asked) {
-            return Arc::clone(&taken.processes);
+        let before = self.begun.load(Ordering::SeqCst);
+        let mut last = self.last.lock().await;
+        if let Some(look) = last.as_ref().filter(|look| look.number > before) {
+            return Arc::clone(&look.processes);
         }
-        let began = Instant::now();
+        let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
         // It takes a while: not on a thread that others wait for.
         let processes = tokio::task::spawn_blocking(Processes::all).await;
         let processes = Arc::new(processes.unwrap_or_default());
-        *last = Some(Taken { began, processes: Arc::clone(&processes) });
+        *last = Some(Look { number, processes: Arc::clone(&processes) });
         processes
     }
 }
@@ -169,10 +173,15 @@ mod tests {
     #[tokio::test]
     async fn a_look_is_shared_by_those_who_wait_for_one_and_by_nobody_who_asks_later() {
         let census = Census::default();
-        let (first, second, third) = tokio::join!(census.now(), census.now(), census.now());
-        // The first had begun when the others asked.
-        assert!(Arc::ptr_eq(&second, &third) && !Arc::ptr_eq(&first, &second));
-        assert!(!Arc::ptr_eq(&third, &census.now().await));
+        // A look has begun when the others ask, and ends while they wait.
+        let mut looking = census.last.lock().await;
+        let number = census.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        let before = Arc::new(Processes::default());
+        let look = Look { number, processes: Arc::clone(&before) };
+        let end = async move { *looking = Some(look) };
+        let (first, second, ()) = tokio::join!(census.now(), census.now(), end);
+        assert!(Arc::ptr_eq(&first, &second) && !Arc::ptr_eq(&first, &before));
+        assert!(!Arc::ptr_eq(&second, &census.now().await));
         assert!(first.get(std::process::id()).unwrap().found.lives());
     }
 
