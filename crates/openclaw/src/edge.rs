@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::import::{self, App, Findings, Machine, Platform};
-use openclaw_config::{Loaded, NoHome, PROGRAM_VARIABLE, Paths, Surroundings};
+use openclaw_config::{Config, Loaded, NoHome, PROGRAM_VARIABLE, Paths, Surroundings};
 use openclaw_mcp::guard::GuardCommand;
-use openclaw_secrets::{Environment, Redactor};
+use openclaw_secrets::{Environment, Redactor, Resolver};
 
 /// As the first argument, it makes the program a guard for the servers of another one.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
@@ -25,6 +25,11 @@ impl Edge {
 
     pub(crate) fn environment(&self) -> Environment {
         Environment::new(variable)
+    }
+
+    /// Resolves the secrets that a configuration refers to.
+    pub(crate) fn resolver(&self, config: &Config) -> Resolver {
+        Resolver::new(config.secrets.clone(), self.environment(), self.redactor.clone())
     }
 
     pub(crate) fn paths(&self, flag: Option<&Path>) -> Result<Paths, NoHome> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use comfy_table::{Cell, Color};
 use openclaw_config::Config;
-use openclaw_secrets::{Checked, Resolver, SecretRef};
+use openclaw_secrets::{Checked, SecretRef};
 use serde_json::json;
 
 use super::{block_on, load_config};
@@ -33,7 +33,7 @@ pub(crate) fn check(
     if asked.is_empty() {
         references = config.secret_references();
     }
-    let resolver = Resolver::new(config.secrets.clone(), edge.environment(), edge.redactor.clone());
+    let resolver = edge.resolver(&config);
     let checked = block_on(async { Ok(resolver.check_all(references.keys()).await) })?;
     Ok(report(&config, &references, &checked, output))
 }

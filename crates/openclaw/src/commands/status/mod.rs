@@ -38,7 +38,7 @@ pub(crate) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
 async fn look(paths: &Paths, loaded: &Loaded, standing: &Standing, edge: &Edge) -> Vec<Finding> {
     let mut findings = vec![configuration(paths, loaded), gateway(standing, paths)];
     if let Some(config) = &loaded.config {
-        let resolver = secrets::resolver(config, edge);
+        let resolver = edge.resolver(config);
         let checked = resolver.check_all(config.secret_references().keys()).await;
         findings.push(models(config, paths, standing, edge, &checked).await);
         let checks = servers::checks(config, standing);

@@ -2,23 +2,16 @@
 
 use std::time::Duration;
 
-use openclaw_config::Config;
 use openclaw_secrets::{Checked, ResolveErrorKind, Resolver, SecretRef};
 use tokio::time::timeout;
 
 use crate::commands::check::Check;
-use crate::edge::Edge;
 use crate::output::plural;
 
 /// How long a keychain may take to say that it is there.
 const KEYCHAIN: Duration = Duration::from_secs(3);
 /// An entry that nobody has: whether there is a keychain shows in what it answers.
 const PROBE: &str = "secret://keychain/openclaw-probe";
-
-/// What gets the secrets of a configuration.
-pub(super) fn resolver(config: &Config, edge: &Edge) -> Resolver {
-    Resolver::new(config.secrets.clone(), edge.environment(), edge.redactor.clone())
-}
 
 /// What came of all the references, and the keychain.
 pub(super) async fn checks(checked: &[Checked], resolver: &Resolver) -> Vec<Check> {
