@@ -33,13 +33,13 @@ fn in_a_chat_the_request_is_shown_and_the_answer_decides() {
     let call = "/call mcp_x_echo {\"text\":\"hi\"}\r";
     let steps = [
         ("› ", call),
-        (QUESTION, "n\r"),
-        ("rejected the sampling request", ""),
+        ("Enter) ", "n\r"),
+        ("rejected", ""),
         ("› ", call),
-        (QUESTION, "a\r"),
-        ("offline stand-in", ""),
+        ("Enter) ", "a\r"),
+        ("stand-in", ""),
         ("› ", call),
-        ("offline stand-in", ""),
+        ("stand-in", ""),
         ("› ", "/exit\r"),
     ];
     let (exit, shown) = conversation(&place, &steps, &["chat"]);
@@ -92,7 +92,7 @@ fn a_server_that_others_wrote_gets_its_answer_from_the_model_once_somebody_agree
     let (exit, shown) = at_a_terminal(&place, QUESTION, "y", &["agent", "--message", TRIGGER]);
     assert_eq!(exit, 0, "{shown}");
     for part in [
-        "Let the MCP server everything use offline, for at most 64 tokens?",
+        "use offline, for at most 64 tokens?",
         "systemPrompt=\"You are a helpful test server.\"",
         "Resource trigger-sampling-request context: Which tea?",
         "LLM sampling result",
