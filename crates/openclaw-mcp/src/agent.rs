@@ -40,6 +40,7 @@ pub struct AgentTools {
     /// One builds, the others wait.
     building: Mutex<()>,
     pub(crate) office: Arc<Office>,
+    pipeline: Pipeline,
     told: Told,
 }
 
@@ -80,6 +81,7 @@ impl AgentTools {
             revision,
             building: Mutex::new(()),
             office: Arc::clone(office),
+            pipeline: Pipeline::new(office.audit.clone()),
             told,
         }
     }
@@ -176,8 +178,8 @@ impl AgentTools {
     }
 
     /// How tools are called: every call is in the audit log.
-    pub fn pipeline(&self) -> Pipeline {
-        Pipeline::new(self.office.audit.clone())
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
     }
 
     /// Calls a tool, by way of the pipeline.

@@ -9,8 +9,18 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Copy)]
 pub struct Rfc3339(pub SystemTime);
 
-impl fmt::Display for Rfc3339 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Rfc3339 {
+    /// Adds it to a text.
+    pub fn push_to(self, text: &mut String) {
+        // Formatting machinery costs more than the digits; what is written to a string is never refused.
+        match self.digits() {
+            Ok(digits) => text.push_str(std::str::from_utf8(&digits).unwrap_or_default()),
+            Err(long) => text.push_str(&long),
+        }
+    }
+
+    /// The text as it nearly always is; longer after the year 9999.
+    fn digits(self) -> Result<[u8; 24], String> {
         let since = self.0.duration_since(UNIX_EPOCH).unwrap_or_default();
         let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
         let (year, month, day) = date(days);
@@ -30,9 +40,20 @@ impl fmt::Display for Rfc3339 {
             ] {
                 put(&mut text[places], number);
             }
-            return f.write_str(std::str::from_utf8(&text).unwrap_or_default());
+            return Ok(text);
         }
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+        Err(format!(
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z"
+        ))
+    }
+}
+
+impl fmt::Display for Rfc3339 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.digits() {
+            Ok(digits) => f.write_str(std::str::from_utf8(&digits).unwrap_or_default()),
+            Err(long) => f.write_str(&long),
+        }
     }
 }
 

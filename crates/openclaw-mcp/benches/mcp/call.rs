@@ -1,4 +1,5 @@
-//! A tool call over stdio: the whole bridge and the fast lane alone, beside a bare `rmcp` client.
+//! A tool call over stdio: the whole pipeline, audit line included, and the fast lane alone, beside a bare `rmcp`
+//! client.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -13,8 +14,9 @@ use crate::measure::{
 use crate::sides::{Arguments, Bare, Bridge, Lane, local_entry, usual};
 use crate::{runtime, syscalls};
 
-const P50: Budget = Budget::at_most(0.6);
-const CPU: Budget = Budget::at_most(0.4);
+const P50: Budget = Budget::at_most(0.5);
+const CPU: Budget = Budget::at_most(0.35);
+const CPU_OF_LARGE: Budget = Budget::at_most(0.55);
 
 /// A call, and how much of it is measured.
 struct Kind {
@@ -22,7 +24,8 @@ struct Kind {
     tool: &'static str,
     arguments: Value,
     calls: usize,
-    has_budget: bool,
+    p50: Budget,
+    cpu: Budget,
 }
 
 pub(crate) fn run() {
@@ -31,7 +34,7 @@ pub(crate) fn run() {
         "tool calls over stdio, best of {ROUNDS} rounds: p50 one after the other, CPU of this \
          process a call with {IN_FLIGHT} in flight"
     );
-    println!("the bridge speaks 2026-07-28, `rmcp` 2025-11-25: with less to send");
+    println!("the pipeline speaks 2026-07-28, `rmcp` 2025-11-25: with less to send");
     heading("rmcp");
     let kinds = [
         Kind {
@@ -39,21 +42,24 @@ pub(crate) fn run() {
             tool: "echo",
             arguments: json!({ "text": "x".repeat(16) }),
             calls: 3_000,
-            has_budget: true,
+            p50: P50,
+            cpu: CPU,
         },
         Kind {
             what: "4 KB result",
             tool: "big",
             arguments: json!({ "bytes": 4 * 1024 }),
             calls: 2_000,
-            has_budget: false,
+            p50: Budget::NONE,
+            cpu: Budget::NONE,
         },
         Kind {
             what: "64 KB result",
             tool: "big",
             arguments: json!({ "bytes": 64 * 1024 }),
             calls: 600,
-            has_budget: false,
+            p50: Budget::NONE,
+            cpu: CPU_OF_LARGE,
         },
     ];
     let runtime = runtime();
@@ -68,61 +74,44 @@ async fn compare(kind: &Kind) {
     let arguments = Arguments::new(&kind.arguments);
     let (raw, map, name) = (&*arguments.raw, &arguments.map, format!("mcp_x_{tool}"));
     let server = usual();
-    let bridge = Bridge::open(local_entry(&server), false).await;
-    let audited = Bridge::open(local_entry(&server), true).await;
+    let audited = Bridge::open(local_entry(&server)).await;
     let lane = Lane::open(&server).await;
     let bare = Bare::open(&server).await;
-    bridge.approve(&name, raw).await;
     audited.approve(&name, raw).await;
 
-    let mut best = [f64::MAX; 8];
+    let mut best = [f64::MAX; 6];
     for _ in 0..ROUNDS {
         let round = [
-            median(calls, || bridge.call(&name, raw)).await,
-            median(calls, || bare.call(tool, map)).await,
             median(calls, || audited.call(&name, raw)).await,
+            median(calls, || bare.call(tool, map)).await,
             median(calls, || lane.call(tool, raw)).await,
-            cpu(calls, || bridge.call(&name, raw)).await,
-            cpu(calls, || bare.call(tool, map)).await,
             cpu(calls, || audited.call(&name, raw)).await,
+            cpu(calls, || bare.call(tool, map)).await,
             cpu(calls, || lane.call(tool, raw)).await,
         ];
         keep_best(&mut best, round);
     }
-    let budget = |budget| if kind.has_budget { budget } else { Budget::NONE };
-    let [p50, rmcp_p50, audited_p50, lane_p50, used, rmcp_used, audited_used, lane_used] = best;
-    for (side, ours, of) in [
-        ("bridge", p50, rmcp_p50),
-        ("bridge, audited", audited_p50, rmcp_p50),
-        ("fast lane alone", lane_p50, rmcp_p50),
-    ] {
-        line(&format!("{what}, p50, {side}"), "µs", ours, of, budget(P50));
-    }
-    for (side, ours, of) in [
-        ("bridge", used, rmcp_used),
-        ("bridge, audited", audited_used, rmcp_used),
-        ("fast lane alone", lane_used, rmcp_used),
-    ] {
-        line(&format!("{what}, CPU, {side}"), "µs", ours, of, budget(CPU));
-    }
-    shares(what, wrapping(&lane.answer(tool, raw).await), lane_used, used, audited_used);
-    bridge.fleet.stop().await;
+    let [p50, rmcp_p50, lane_p50, used, rmcp_used, lane_used] = best;
+    line(&format!("{what}, p50, pipeline"), "µs", p50, rmcp_p50, kind.p50);
+    line(&format!("{what}, p50, fast lane alone"), "µs", lane_p50, rmcp_p50, Budget::NONE);
+    line(&format!("{what}, CPU, pipeline"), "µs", used, rmcp_used, kind.cpu);
+    line(&format!("{what}, CPU, fast lane alone"), "µs", lane_used, rmcp_used, Budget::NONE);
+    shares(what, reading(&lane.answer(tool, raw).await), lane_used, used);
     audited.fleet.stop().await;
 }
 
-/// Says what the CPU time of a call goes to, and to what most of it. Wrapping is measured by itself; what
-/// the lane, wrapping and the audit line leave over are the checks, with all that lies between.
-fn shares(what: &str, wrapping: f64, lane: f64, bridge: f64, audited: f64) {
-    let checks = (bridge - lane - wrapping).max(0.0);
-    let audit = (audited - bridge).max(0.0);
-    let shares = [("wire", lane), ("checks", checks), ("wrapping", wrapping), ("audit", audit)];
+/// Says what the CPU time of a call goes to, and to what most of it. Reading the result is measured by itself; what
+/// the lane and that leave over are the checks and the audit line, with all that lies between.
+fn shares(what: &str, reading: f64, lane: f64, pipeline: f64) {
+    let rest = (pipeline - lane - reading).max(0.0);
+    let shares = [("wire", lane), ("checks and audit", rest), ("reading the result", reading)];
     let listed = shares.map(|(part, micros)| format!("{part} {micros:.2}"));
     let most = shares.iter().max_by(|(_, a), (_, b)| a.total_cmp(b)).map_or("", |(part, _)| part);
     println!("{what}, CPU goes to (µs): {}; most to: {most}", listed.join(", "));
 }
 
 /// The CPU time to make an outcome of an answer, in microseconds.
-fn wrapping(answer: &RawValue) -> f64 {
+fn reading(answer: &RawValue) -> f64 {
     let repeats = (4 * 1024 * 1024 / answer.get().len()).clamp(50, 2_000);
     let origin = Origin { server: "x", tool: "echo" };
     let limits = ResultLimits { max_chars: 100_000_000, everything: false };

@@ -24,7 +24,7 @@ use crate::measure::{Budget, ROUNDS, cpu_used, heading, keep_best, line, median,
 use crate::runtime;
 use crate::sides::{Arguments, Bridge, client, entry, lane_call};
 
-const P50: Budget = Budget::at_most(2.0);
+const P50: Budget = Budget::at_most(1.5);
 const CALLS: usize = 2_000;
 const META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}"#;
 
@@ -106,7 +106,7 @@ async fn compare() {
     let server = TestServer::http(&Script::new());
     let hyper = Hyper::open(server.url(), &arguments).await;
     let opened: Opened<ClientConfig> = remote::open(plan(server.url()), client()).await.unwrap();
-    let bridge = Bridge::open(entry(json!({ "url": server.url() })), false).await;
+    let bridge = Bridge::open(entry(json!({ "url": server.url() }))).await;
     bridge.approve("mcp_x_echo", raw).await;
 
     let call = ToolCall { tool: "echo", arguments: raw, meta: META, more: "", headers: &[] };
@@ -126,9 +126,9 @@ async fn compare() {
         keep_best(&mut best, round);
     }
     let [p50, lane_p50, hyper_p50, used, lane_used, hyper_used] = best;
-    line("p50, bridge", "µs", p50, hyper_p50, P50);
+    line("p50, pipeline", "µs", p50, hyper_p50, P50);
     line("p50, fast lane alone", "µs", lane_p50, hyper_p50, P50);
-    line("CPU a call, bridge", "µs", used, hyper_used, Budget::NONE);
+    line("CPU a call, pipeline", "µs", used, hyper_used, Budget::NONE);
     line("CPU a call, fast lane alone", "µs", lane_used, hyper_used, Budget::NONE);
     bridge.fleet.stop().await;
     let _ = opened.rmcp.cancel().await;

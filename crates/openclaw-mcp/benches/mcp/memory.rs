@@ -96,7 +96,7 @@ pub(crate) async fn one_call(side: &str, script: &str) {
     let arguments = Arguments::new(&json!({}));
     match side {
         "bridge" => {
-            let bridge = Bridge::open(local_entry(&server), false).await;
+            let bridge = Bridge::open(local_entry(&server)).await;
             bridge.approve("mcp_x_small", &arguments.raw).await;
             Box::pin(watch(bridge.call("mcp_x_large", &arguments.raw))).await;
             bridge.fleet.stop().await;

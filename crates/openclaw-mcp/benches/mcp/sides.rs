@@ -88,7 +88,8 @@ pub(crate) fn setup(office: Office, folders: Folders) -> Setup {
     Setup { surroundings, folders, office, tries_again: true }
 }
 
-/// The whole bridge to one server, named `x`: policy, pins, schema, limiter, time-out, wrapping.
+/// The whole way to one server, named `x`, as the product runs it: policy, pins, schema, limiter, time-out, provenance,
+/// audit line.
 pub(crate) struct Bridge {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) tools: Arc<AgentTools>,
@@ -96,12 +97,10 @@ pub(crate) struct Bridge {
 }
 
 impl Bridge {
-    pub(crate) async fn open(entry: Value, is_audited: bool) -> Self {
+    pub(crate) async fn open(entry: Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let audit = match is_audited {
-            true => Audit::to_file(folder.path().join("audit"), AuditOptions::default()).unwrap(),
-            false => Audit::none(),
-        };
+        let audit = folder.path().join("audit");
+        let audit = Audit::to_file(audit, AuditOptions::default()).unwrap();
         let pins = Some(Arc::new(Pins::load(folder.path().join("pins")).unwrap()));
         let office = Office { audit, pins, ..Office::none() };
         let setup = setup(office, Folders::default());

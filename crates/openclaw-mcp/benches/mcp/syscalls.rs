@@ -21,7 +21,7 @@ pub(crate) async fn make_calls(side: &str, count: &str) {
     let server = usual();
     match side {
         "bridge" => {
-            let bridge = Bridge::open(local_entry(&server), false).await;
+            let bridge = Bridge::open(local_entry(&server)).await;
             bridge.approve("mcp_x_echo", &arguments.raw).await;
             for _ in 0..count {
                 bridge.call("mcp_x_echo", &arguments.raw).await;

@@ -1,6 +1,5 @@
 //! One line of the audit log.
 
-use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use openclaw_secrets::Redactor;
@@ -94,26 +93,27 @@ enum Arguments {
 }
 
 impl CallRecord<'_> {
-    /// The line, with its end. With a redactor the arguments are in it. It is put together by hand:
-    /// every call waits for it.
-    pub(super) fn line(&self, redactor: Option<&Redactor>) -> String {
+    /// Adds the line, with its end. With a redactor the arguments are in it. It is put together by hand: there may be
+    /// many.
+    pub(super) fn write_line(&self, line: &mut String, redactor: Option<&Redactor>) {
         let arguments = self.arguments;
-        let mut line = String::with_capacity(ROOM);
-        // What is written to a string is never refused.
-        let _ = write!(line, "{{\"time\":\"{}\"", Rfc3339(self.at));
-        member(&mut line, "who", Some(self.who));
-        member(&mut line, "agent", self.agent);
-        member(&mut line, "session", self.session);
-        member(&mut line, "source", Some(self.source).filter(|source| !source.is_empty()));
-        member(&mut line, "server", Some(self.server));
-        member(&mut line, "tool", Some(self.tool));
-        member(&mut line, "rawTool", Some(self.raw_tool));
-        member(&mut line, "outcome", Some(self.outcome.name()));
-        member(&mut line, "refusedBy", self.refused.map(Refused::name));
+        line.reserve(ROOM);
+        line.push_str("{\"time\":\"");
+        Rfc3339(self.at).push_to(line);
+        line.push('"');
+        member(line, "who", Some(self.who));
+        member(line, "agent", self.agent);
+        member(line, "session", self.session);
+        member(line, "source", Some(self.source).filter(|source| !source.is_empty()));
+        member(line, "server", Some(self.server));
+        member(line, "tool", Some(self.tool));
+        member(line, "rawTool", Some(self.raw_tool));
+        member(line, "outcome", Some(self.outcome.name()));
+        member(line, "refusedBy", self.refused.map(Refused::name));
         line.push_str(",\"durationMs\":");
-        milliseconds(&mut line, self.duration);
+        milliseconds(line, self.duration);
         line.push_str(",\"argumentsSha256\":\"");
-        hex(&mut line, &Sha256::digest(arguments));
+        hex(line, &Sha256::digest(arguments).into());
         line.push('"');
         if let Some(redactor) = redactor {
             line.push_str(",\"arguments\":");
@@ -124,7 +124,6 @@ impl CallRecord<'_> {
         line.push_str(",\"resultChars\":");
         line.push_str(Decimal::default().of(self.result_chars as u64));
         line.push_str("}\n");
-        line
     }
 }
 
@@ -179,12 +178,15 @@ fn cut(text: &str, max_bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(max_bytes)).unwrap_or(text)
 }
 
-fn hex(line: &mut String, bytes: &[u8]) {
-    let digit = |digit: u8| char::from(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 });
-    for byte in bytes {
-        line.push(digit(byte >> 4));
-        line.push(digit(byte & 0xf));
+fn hex(line: &mut String, bytes: &[u8; 32]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut digits = [0; 64];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 0xf)];
     }
+    // Digits are text.
+    line.push_str(std::str::from_utf8(&digits).unwrap_or_default());
 }
 
 #[cfg(test)]

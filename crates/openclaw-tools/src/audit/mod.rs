@@ -1,9 +1,10 @@
 //! The audit log (N3): one line of JSON for each call, in a private file.
 //!
-//! A line is made where the call is and written by a thread of its own. The queue between them is
-//! bounded; when it is full, lines are lost rather than calls held up, and the file says how many.
+//! A call only packs what is to be logged; a thread of its own makes the lines and writes them. The queue between
+//! them is bounded; when it is full, lines are lost rather than calls held up, and the file says how many.
 
 mod entry;
+mod packed;
 mod writer;
 
 pub use entry::{AuditOutcome, CallRecord};
@@ -18,10 +19,13 @@ use std::time::Duration;
 use openclaw_secrets::Redactor;
 use tokio::sync::{mpsc, oneshot};
 
+use packed::Packed;
 use writer::Writer;
 
 /// How many lines may wait to be written.
 const QUEUE: usize = 1_024;
+/// Longer arguments do not wait to be written.
+const MAX_PACKED: usize = 4 * 1024;
 /// How long to wait for the disk at the end.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -66,6 +70,8 @@ struct Tally {
 }
 
 enum Message {
+    Call(Packed),
+    /// A call with long arguments: they are not kept until there is time for them.
     Line(String),
     Flush(oneshot::Sender<()>),
 }
@@ -91,7 +97,8 @@ impl Audit {
     pub fn to_file(path: impl Into<PathBuf>, options: AuditOptions) -> io::Result<Self> {
         let (queue, messages) = mpsc::channel(QUEUE);
         let tally = Arc::new(Tally::default());
-        let writer = Writer::open(path.into(), options.max_bytes, Arc::clone(&tally))?;
+        let shown = options.with_arguments.then(|| options.redactor.clone());
+        let writer = Writer::open(path.into(), options.max_bytes, shown, Arc::clone(&tally))?;
         // It ends by itself when the last handle is gone and the queue is empty.
         let thread = std::thread::Builder::new().name("audit".to_owned());
         let writer = thread.spawn(move || writer.run(messages))?.thread().clone();
@@ -107,9 +114,16 @@ impl Audit {
     /// Logs a call. Never waits.
     pub fn record(&self, call: &CallRecord<'_>) {
         let Some(log) = &self.0 else { return };
-        let line = call.line(log.with_arguments.then_some(&log.redactor));
+        let message = match call.arguments.len() <= MAX_PACKED {
+            true => Message::Call(Packed::of(call)),
+            false => {
+                let mut line = String::new();
+                call.write_line(&mut line, log.with_arguments.then_some(&log.redactor));
+                Message::Line(line)
+            }
+        };
         log.tally.waiting.fetch_add(1, Ordering::Relaxed);
-        if log.queue.try_send(Message::Line(line)).is_err() {
+        if log.queue.try_send(message).is_err() {
             log.tally.lost.fetch_add(1, Ordering::Relaxed);
             log.tally.waiting.fetch_sub(1, Ordering::Release);
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
+use openclaw_secrets::Redactor;
 use tokio::sync::mpsc;
 
 use super::{Message, Tally};
@@ -27,17 +28,27 @@ pub(super) struct Writer {
     /// Lines that are not written yet, and how many.
     batch: String,
     lines: u64,
+    /// A line in the making.
+    line: String,
+    /// Takes secrets out of arguments, where those are logged.
+    shown: Option<Redactor>,
     /// Whether the last write failed: one message is enough.
     is_failing: bool,
 }
 
 impl Writer {
-    pub(super) fn open(path: PathBuf, max_bytes: u64, tally: Arc<Tally>) -> io::Result<Self> {
+    pub(super) fn open(
+        path: PathBuf,
+        max_bytes: u64,
+        shown: Option<Redactor>,
+        tally: Arc<Tally>,
+    ) -> io::Result<Self> {
         let mut older = path.clone().into_os_string();
         older.push(".1");
         let file = Appended::open(path, older.into(), max_bytes, PATIENCE)?;
         let batch = String::with_capacity(BATCH);
-        Ok(Self { file, tally, batch, lines: 0, is_failing: false })
+        let line = String::new();
+        Ok(Self { file, tally, batch, lines: 0, line, shown, is_failing: false })
     }
 
     /// Writes what comes until nobody can send any more.
@@ -56,14 +67,14 @@ impl Writer {
 
     fn take(&mut self, message: Message) {
         match message {
-            Message::Line(line) => {
-                let length = self.batch.len() + line.len();
-                if length > BATCH || self.file.is_full_with(length as u64) {
-                    self.write_batch();
-                }
-                self.batch.push_str(&line);
-                self.lines += 1;
+            Message::Call(call) => {
+                let mut line = std::mem::take(&mut self.line);
+                line.clear();
+                call.record().write_line(&mut line, self.shown.as_ref());
+                self.take_line(&line);
+                self.line = line;
             }
+            Message::Line(line) => self.take_line(&line),
             Message::Flush(done) => {
                 self.write_batch();
                 self.say_what_was_lost();
@@ -71,6 +82,15 @@ impl Writer {
                 let _ = done.send(());
             }
         }
+    }
+
+    fn take_line(&mut self, line: &str) {
+        let length = self.batch.len() + line.len();
+        if length > BATCH || self.file.is_full_with(length as u64) {
+            self.write_batch();
+        }
+        self.batch.push_str(line);
+        self.lines += 1;
     }
 
     fn write_batch(&mut self) {

@@ -1,0 +1,111 @@
+//! A call on its way to the thread that logs it: all texts in one piece of memory.
+
+use std::time::{Duration, SystemTime};
+
+use super::entry::{AuditOutcome, CallRecord};
+use crate::outcome::Refused;
+
+/// A call that is to be logged.
+#[derive(Debug)]
+pub(super) struct Packed {
+    at: SystemTime,
+    /// All texts, one behind the other.
+    texts: String,
+    /// Where each of them ends.
+    ends: [u32; TEXTS],
+    has_agent: bool,
+    has_session: bool,
+    outcome: AuditOutcome,
+    refused: Option<Refused>,
+    duration: Duration,
+    result_chars: usize,
+}
+
+/// Who, agent, session, source, server, tool, raw tool, arguments.
+const TEXTS: usize = 8;
+/// Names from outside may have any length; longer ones are cut in the log anyway.
+const MAX_TEXT: usize = 4 * 1024;
+
+impl Packed {
+    pub(super) fn of(call: &CallRecord<'_>) -> Self {
+        let all = [
+            call.who,
+            call.agent.unwrap_or_default(),
+            call.session.unwrap_or_default(),
+            call.source,
+            call.server,
+            call.tool,
+            call.raw_tool,
+            call.arguments,
+        ]
+        .map(|text| text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or(text));
+        let mut texts = String::with_capacity(all.iter().map(|text| text.len()).sum());
+        let ends = all.map(|text| {
+            texts.push_str(text);
+            // At most eight times the longest.
+            u32::try_from(texts.len()).unwrap_or(u32::MAX)
+        });
+        Self {
+            at: call.at,
+            texts,
+            ends,
+            has_agent: call.agent.is_some(),
+            has_session: call.session.is_some(),
+            outcome: call.outcome,
+            refused: call.refused,
+            duration: call.duration,
+            result_chars: call.result_chars,
+        }
+    }
+
+    pub(super) fn record(&self) -> CallRecord<'_> {
+        let mut start = 0;
+        let [who, agent, session, source, server, tool, raw_tool, arguments] =
+            self.ends.map(|end| {
+                let text = self.texts.get(start..end as usize).unwrap_or_default();
+                start = end as usize;
+                text
+            });
+        CallRecord {
+            at: self.at,
+            who,
+            agent: self.has_agent.then_some(agent),
+            session: self.has_session.then_some(session),
+            source,
+            server,
+            tool,
+            raw_tool,
+            arguments,
+            outcome: self.outcome,
+            refused: self.refused,
+            duration: self.duration,
+            result_chars: self.result_chars,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unpacked_is_what_was_packed() {
+        let call = CallRecord {
+            at: SystemTime::UNIX_EPOCH,
+            who: "wé",
+            agent: None,
+            session: Some(""),
+            source: "mcp",
+            server: "",
+            tool: "t",
+            raw_tool: "ü",
+            arguments: "{\"a\":1}",
+            outcome: AuditOutcome::Cancelled,
+            refused: Some(Refused::Limit),
+            duration: Duration::from_nanos(7),
+            result_chars: 9,
+        };
+        let packed = Packed::of(&call);
+        assert_eq!(format!("{:?}", packed.record()), format!("{call:?}"));
+    }
+}
