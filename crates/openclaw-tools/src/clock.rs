@@ -42,9 +42,7 @@ impl Rfc3339 {
             }
             return Ok(text);
         }
-        Err(format!(
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z"
-        ))
+        Err(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z"))
     }
 }
 
