@@ -150,6 +150,11 @@ impl Callers {
         asked
     }
 
+    /// Whether somebody who may decide about calls follows a session.
+    pub(crate) fn has_decider(&self, session: &str) -> bool {
+        self.lock().values().any(|caller| caller.decides() && caller.hears_of(session))
+    }
+
     /// Those who answer what servers ask for the sake of one of these sessions.
     pub(crate) fn who_answers_for(&self, sessions: &[String]) -> BTreeSet<u64> {
         let connected = self.lock();

@@ -16,8 +16,6 @@ pub(super) struct Applicant {
     pub(super) sampling: Sampling,
     /// What the server is: an answer for good holds for this and for no other of the same name.
     pub(super) identity: Transport,
-    /// Whether somebody waits for a call of the server.
-    pub(super) is_in_call: bool,
 }
 
 impl Applicant {
@@ -36,7 +34,7 @@ impl Applicant {
             let mut users = agents.filter(|id| request.agents.iter().any(|user| user == id));
             let (agent, sampling, identity) = users.find_map(of_agent)?;
             let (server, session) = (server.to_owned(), None);
-            return Some(Self { server, agent, session, sampling, identity, is_in_call: false });
+            return Some(Self { server, agent, session, sampling, identity });
         };
         let (agent, mut sampling, identity) = of_agent(&newest.agent)?;
         for call in &request.calls {
@@ -49,7 +47,6 @@ impl Applicant {
             session: newest.session.clone(),
             sampling,
             identity,
-            is_in_call: true,
         })
     }
 

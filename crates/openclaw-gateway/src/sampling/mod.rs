@@ -84,9 +84,10 @@ async fn answer(
     let params = Params::read(&request.params).map_err(Refusal::Invalid)?;
     gateway.sampling.limits.check(&applicant)?;
     if rule == SamplingRule::Ask {
-        // Without a call nobody expects the question.
-        if !applicant.is_in_call {
-            return Err(Refusal::Unasked);
+        // Outside of a conversation nobody expects the question.
+        let Some(session) = &applicant.session else { return Err(Refusal::Unasked) };
+        if !gateway.callers.has_decider(session) {
+            return Err(Refusal::Nobody);
         }
         permission::ask(gateway, &applicant, &params).await?;
     }

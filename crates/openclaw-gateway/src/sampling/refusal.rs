@@ -12,8 +12,8 @@ pub(super) enum Refusal {
     /// The rule says so.
     #[error("sampling is not allowed for this server")]
     NotAllowed,
-    /// The rule is to ask, and the server does not work for anybody now.
-    #[error("sampling needs a user's approval, and no call of this server is in progress")]
+    /// The rule is to ask, and the server does not work for a conversation now.
+    #[error("sampling needs a user's approval, and no conversation waits for this server")]
     Unasked,
     /// The rule is to ask, and nobody can be asked, or nobody answered.
     #[error("sampling needs a user's approval, and nobody answered")]

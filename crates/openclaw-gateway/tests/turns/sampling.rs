@@ -153,6 +153,24 @@ async fn never_is_the_default_and_nobody_to_ask_means_no() {
 }
 
 #[tokio::test]
+async fn nobody_is_asked_who_does_not_follow_the_conversation_nor_outside_of_one() {
+    let place = place(&Script::new().legacy(), &json!("ask"));
+    let (gateway, _) = start(&place).await;
+    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let mut elsewhere = Someone::new(&gateway);
+    writer.send(KEY, "r", &asking(&hello())).await;
+    let said = told(&mut writer, "r").await;
+    assert!(said.contains("nobody answered"), "{said}");
+    let args = json!({ "method": "sampling/createMessage", "params": hello() });
+    let params = json!({ "server": "x", "tool": "ask", "args": args });
+    let outcome = elsewhere.ask("mcp.call", params).await.unwrap();
+    assert!(outcome.to_string().contains("no conversation waits"), "{outcome}");
+    let heard = elsewhere.heard_so_far();
+    assert!(!heard.iter().any(|(name, _)| name == REQUESTED), "{heard:?}");
+    stop(&gateway).await;
+}
+
+#[tokio::test]
 async fn a_request_is_taken_back_when_its_turn_is_aborted() {
     for script in eras() {
         let place = place(&script, &json!("ask"));

@@ -144,3 +144,40 @@ fn calls(answer: &Answer) -> Vec<(&str, &str, &str)> {
     let calls = answer.tool_uses.iter();
     calls.map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_str())).collect()
 }
+
+#[tokio::test]
+async fn how_to_answer_is_said_in_the_words_of_each_provider() {
+    let stop = json!(["END"]);
+    for (kind, expected) in [
+        (ApiKind::Anthropic, vec![("/temperature", json!(0.5)), ("/stop_sequences", stop.clone())]),
+        (ApiKind::OpenAi, vec![("/temperature", json!(0.5)), ("/stop", stop.clone())]),
+        (ApiKind::OpenAi, vec![("/tool_choice", json!("required"))]),
+        (ApiKind::OpenAiResponses, vec![("/temperature", json!(0.5)), ("/stop", Value::Null)]),
+        (
+            ApiKind::Gemini,
+            vec![
+                ("/generationConfig/temperature", json!(0.5)),
+                ("/generationConfig/stopSequences", stop.clone()),
+            ],
+        ),
+        (
+            ApiKind::Ollama,
+            vec![("/options/temperature", json!(0.5)), ("/options/stop", stop.clone())],
+        ),
+    ] {
+        let refusal = json!({"error": {"message": "no"}});
+        let server = Server::start(vec![Reply::error(400, "", &refusal)]).await;
+        let request = Request {
+            temperature: Some(0.5),
+            stop_sequences: vec!["END".into()],
+            must_use_tool: true,
+            ..asking(vec![Message::user("hi")])
+        };
+        collect(&*model(&server, kind, "some"), request).await;
+        let body = server.sent().remove(0).body;
+        for (place, value) in expected {
+            let found = body.pointer(place).cloned().unwrap_or_default();
+            assert_eq!(found, value, "{kind:?} {place}: {body}");
+        }
+    }
+}
