@@ -15,7 +15,7 @@ use openclaw_config::{Surroundings as ConfigSurroundings, load_text};
 use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::server::Folders;
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
@@ -63,7 +63,8 @@ async fn run(url: &str) -> Result<(), Problem> {
     };
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
     let (folders, office) = (Folders::default(), Office::none());
-    let setup = Setup { surroundings, folders, office, tries_again: false };
+    let start = StartMode::Eager;
+    let setup = Setup { surroundings, folders, office, tries_again: false, start, agent: None };
     let fleet = Fleet::start(&config, setup);
     let tools = fleet.agent("main").ok_or("there is no agent")?;
     let outcome = match tools.server("suite") {

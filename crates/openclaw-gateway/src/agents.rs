@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use openclaw_agent::Limits;
-use openclaw_config::{AgentConfig, ApprovalFallback, Config, ToolPolicy};
+use openclaw_config::{AgentConfig, AgentId, ApprovalFallback, Config, ToolPolicy};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::toolset::ServerTools;
@@ -35,7 +35,11 @@ pub(crate) struct Ground {
 pub struct InForce {
     /// The configuration.
     pub config: Config,
-    pub(crate) agents: BTreeMap<String, Arc<InService>>,
+    /// Made when an agent is first needed.
+    agents: BTreeMap<String, OnceLock<Arc<InService>>>,
+    fleet: Arc<Fleet>,
+    ground: Ground,
+    gateway: Weak<Gateway>,
 }
 
 /// An agent as it serves now.
@@ -57,15 +61,24 @@ impl InForce {
         ground: &Ground,
         gateway: &Weak<Gateway>,
     ) -> Self {
-        let agents = config
-            .agents
-            .iter()
-            .map(|agent| {
-                let service = InService::new(agent, &config, fleet, ground, gateway);
-                (agent.id.to_string(), Arc::new(service))
-            })
-            .collect();
-        Self { config, agents }
+        let agents = config.agents.iter().map(|agent| (agent.id.to_string(), OnceLock::new()));
+        Self {
+            agents: agents.collect(),
+            fleet: Arc::clone(fleet),
+            ground: ground.clone(),
+            gateway: gateway.clone(),
+            config,
+        }
+    }
+
+    /// Sets up all agents now.
+    pub(crate) fn set_up(&self) {
+        self.agents().for_each(drop);
+    }
+
+    /// All agents, by their ids.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = (&str, &Arc<InService>)> {
+        self.agents.keys().filter_map(|id| Some((id.as_str(), self.agent(id)?)))
     }
 
     pub(crate) fn default_agent(&self) -> &str {
@@ -73,7 +86,15 @@ impl InForce {
     }
 
     pub(crate) fn agent(&self, id: &str) -> Option<&Arc<InService>> {
-        self.agents.get(id)
+        let service = self.agents.get(id)?;
+        let agent = self.config.agent(Some(id))?;
+        let new = || InService::new(agent, &self.config, &self.fleet, &self.ground, &self.gateway);
+        Some(service.get_or_init(|| Arc::new(new())))
+    }
+
+    /// The id of an agent, which is not set up for it; of the default one if none is named.
+    pub(crate) fn id(&self, id: Option<&str>) -> Option<&AgentId> {
+        self.config.agent(id).map(|agent| &agent.id)
     }
 }
 

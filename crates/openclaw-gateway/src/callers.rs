@@ -72,9 +72,25 @@ impl Connected {
 
     /// Whether somebody there answers what servers ask for the sake of one of these sessions.
     fn answers_for(&self, sessions: &[String]) -> bool {
-        self.decides()
-            && self.who.caps.iter().any(|cap| cap == caps::ELICITATION)
-            && sessions.iter().any(|session| self.hears_of(session))
+        self.can_be_asked() && sessions.iter().any(|session| self.hears_of(session))
+    }
+
+    /// Whether servers may ask it.
+    pub(crate) fn can_be_asked(&self) -> bool {
+        self.decides() && self.who.caps.iter().any(|cap| cap == caps::ELICITATION)
+    }
+
+    /// The key of a conversation that is this caller's alone, for calls that belong to no other.
+    pub(crate) fn own_session(&self) -> String {
+        format!("caller:{}", self.id)
+    }
+
+    /// Tells it something.
+    pub(crate) fn tell<T: Serialize>(&self, name: &'static str, payload: &T) {
+        match Event::new(name, payload) {
+            Ok(event) => self.events.tell(event),
+            Err(error) => tracing::error!(event = name, %error, "an event cannot be written"),
+        }
     }
 
     /// What to call it in the audit.

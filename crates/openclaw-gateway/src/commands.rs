@@ -80,7 +80,8 @@ async fn manage(gateway: &Gateway, service: &InService, rest: &str) -> String {
         Ok(order) => order,
         Err(words) => return words,
     };
-    match (Box::pin(manage::carry_out(gateway, service, &order.verb)).await, order.json) {
+    match (Box::pin(manage::carry_out(gateway, &service.config.id, &order.verb)).await, order.json)
+    {
         (Ok(done), false) => done.text(),
         (Ok(done), true) => done.json(),
         (Err(problem), false) => manage::problem_text(&problem),

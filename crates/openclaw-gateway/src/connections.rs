@@ -12,7 +12,6 @@ use openclaw_mcp::server::Server;
 use openclaw_mcp::status::{ServerState, ServerStatus};
 use serde_json::json;
 
-use crate::agents::InService;
 use crate::gateway::Gateway;
 use crate::mcp::{self, Problem, ProblemKind};
 
@@ -84,11 +83,10 @@ impl Gateway {
     /// wants a login is.
     pub(crate) async fn connect(
         &self,
-        service: &InService,
+        agent: &AgentId,
         url: &str,
         name: Option<&str>,
     ) -> Result<ServerStatus, Problem> {
-        let agent = &service.config.id;
         let (name, mut unsettled) = {
             let _changing = self.changing.lock().await;
             let in_force = self.in_force.load_full();
@@ -107,7 +105,7 @@ impl Gateway {
             Err(_) if server.status().state == ServerState::NeedsAuth => Ok(server.status()),
             Err(unavailable) => {
                 drop(server);
-                self.disconnect(service, name.as_str()).await?;
+                self.disconnect(agent, name.as_str()).await?;
                 let problem = Problem::from(unavailable);
                 let message = format!("{}; it is not kept", problem.message);
                 Err(Problem { message, ..problem })
@@ -167,10 +165,9 @@ impl Gateway {
     /// Ends a server of an agent, for as long as this program runs.
     pub(crate) async fn disconnect(
         &self,
-        service: &InService,
+        agent: &AgentId,
         name: &str,
     ) -> Result<ServerStatus, Problem> {
-        let agent = &service.config.id;
         let _changing = self.changing.lock().await;
         let mut status = self.server_of(agent, name)?.status();
         let in_force = self.in_force.load_full();
@@ -190,8 +187,7 @@ impl Gateway {
     }
 
     /// Connects again to a server that was disconnected from; whether it was.
-    pub(crate) async fn reconnect(&self, service: &InService, name: &str) -> bool {
-        let agent = &service.config.id;
+    pub(crate) async fn reconnect(&self, agent: &AgentId, name: &str) -> bool {
         let _changing = self.changing.lock().await;
         let off = self.connections.lock().get_mut(agent).and_then(|it| it.off.remove(name));
         if off.is_none() {
@@ -231,13 +227,10 @@ impl Drop for Unsettled<'_> {
     fn drop(&mut self) {
         let (name, gateway) = (self.name.take(), self.gateway.this.upgrade());
         let (Some(name), Some(gateway)) = (name, gateway) else { return };
-        let agent = self.agent.to_string();
+        let agent = self.agent.clone();
         self.gateway.tasks.spawn(async move {
-            let service = gateway.in_force.load().agent(&agent).map(Arc::clone);
-            if let Some(service) = service {
-                // That it is gone already is as good.
-                let _ = gateway.disconnect(&service, name.as_str()).await;
-            }
+            // That it is gone already is as good.
+            let _ = gateway.disconnect(&agent, name.as_str()).await;
         });
     }
 }

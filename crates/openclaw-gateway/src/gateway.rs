@@ -11,6 +11,7 @@ use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
 use openclaw_protocol::health::Health;
 use openclaw_protocol::mcp::ServerEvent;
 use openclaw_protocol::{ErrorShape, Method, Surface, keys, names};
+use openclaw_secrets::Resolver;
 use openclaw_sessions::{SessionStore, SqliteStore};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -27,8 +28,9 @@ use crate::lent::Lent;
 use crate::questions::Questions;
 use crate::runs::Runs;
 use crate::sampling::{AgentModels, Sampling};
-use crate::setup::{Setup, StartError};
+use crate::setup::{Prepare, Setup, StartError};
 use crate::socket::{Caller, Desk, Endpoint, Greeting};
+use crate::store::StoreOnUse;
 
 /// Configuration, servers, agents and sessions, behind the methods of the protocol.
 pub struct Gateway {
@@ -75,8 +77,25 @@ impl Gateway {
     /// # Errors
     /// If conversations cannot be kept.
     pub async fn start(setup: Setup) -> Result<Arc<Self>, StartError> {
-        let Setup { config, config_file, load, state, fleet, environment, version, people } = setup;
-        let opened = SqliteStore::open(state.join("sessions.db")).await?;
+        let Setup {
+            config,
+            config_file,
+            load,
+            state,
+            fleet,
+            environment,
+            version,
+            people,
+            prepare,
+        } = setup;
+        let sessions = state.join("sessions.db");
+        let (store, note): (Arc<dyn SessionStore>, _) = match prepare {
+            Prepare::AtStart => {
+                let opened = SqliteStore::open(sessions).await?;
+                (Arc::new(opened.store), opened.note)
+            }
+            Prepare::OnUse => (Arc::new(StoreOnUse::new(sessions)), None),
+        };
         let ground = Ground {
             resolver: fleet.surroundings.resolver.clone(),
             environment,
@@ -106,7 +125,7 @@ impl Gateway {
                 this: this.clone(),
                 ground,
                 fleet,
-                store: Arc::new(opened.store),
+                store,
                 callers,
                 runs: Runs::default(),
                 questions: Questions::default(),
@@ -119,10 +138,13 @@ impl Gateway {
                 logs,
                 tasks: TaskTracker::new(),
                 ending: CancellationToken::new(),
-                notes: opened.note.into_iter().collect(),
+                notes: note.into_iter().collect(),
             }
         });
         gateway.notes.iter().for_each(|note| tracing::warn!("{note}"));
+        if prepare == Prepare::AtStart {
+            gateway.in_force.load().set_up();
+        }
         gateway.watch_servers();
         Ok(gateway)
     }
@@ -164,6 +186,11 @@ impl Gateway {
     /// Where things are kept.
     pub fn state(&self) -> &Path {
         &self.state
+    }
+
+    /// What secrets are resolved with.
+    pub fn resolver(&self) -> &Resolver {
+        &self.ground.resolver
     }
 
     /// The MCP servers.

@@ -26,10 +26,11 @@ pub mod serve;
 mod setup;
 pub mod socket;
 pub mod state;
+mod store;
 mod teller;
 mod turns;
 mod waiting;
 
 pub use gateway::Gateway;
 pub use model_choice::{ModelInUse, ModelOrigin};
-pub use setup::{Setup, StartError};
+pub use setup::{Prepare, Setup, StartError};

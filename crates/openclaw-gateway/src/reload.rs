@@ -70,6 +70,7 @@ impl Gateway {
         self.fleet.learn();
         self.context.forget();
         let in_force = InForce::new(config, &self.fleet, &self.ground, &self.this);
+        in_force.set_up();
         self.in_force.store(Arc::new(in_force));
         let changed = changes.keys().join(", ");
         tracing::info!(changed, "a changed configuration is in force");

@@ -28,6 +28,17 @@ pub struct Setup {
     /// Whether servers may ask whoever is connected and can answer (T11). They are told so when they are
     /// connected to, before anybody is there.
     pub people: bool,
+    /// When conversations and agents are set up.
+    pub prepare: Prepare,
+}
+
+/// When a gateway sets up its conversations and its agents (their own tools, their models).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prepare {
+    /// At the start; what cannot be used is told then.
+    AtStart,
+    /// When a request needs them: for a single command, which mostly does not.
+    OnUse,
 }
 
 impl fmt::Debug for Setup {

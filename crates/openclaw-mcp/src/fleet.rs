@@ -24,6 +24,8 @@ use crate::supervisor::{Snapshot, State};
 pub struct Fleet {
     common: Common,
     office: Arc<Office>,
+    /// Only this agent's servers are there.
+    only: Option<String>,
     agents: ArcSwap<BTreeMap<AgentId, Arc<AgentTools>>>,
     /// One change at a time; none once it is closed.
     is_closed: Mutex<bool>,
@@ -40,6 +42,34 @@ pub struct Setup {
     pub office: Office,
     /// Whether servers that fail or are lost are tried again. Not so for a single command.
     pub tries_again: bool,
+    /// Which servers start at once.
+    pub start: StartMode,
+    /// Only the servers of this agent; of all agents, if none is named.
+    pub agent: Option<String>,
+}
+
+/// Which servers of a fleet start at once. The others start when they are used, and until then show the tools
+/// that they had when they last ran.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum StartMode {
+    /// All but those that are configured as lazy.
+    #[default]
+    Eager,
+    /// None.
+    OnUse,
+    /// The server of this name.
+    Only(String),
+}
+
+impl StartMode {
+    /// Whether a server of this name, which may be configured as lazy, waits for its first use.
+    pub(crate) fn waits(&self, name: &str, is_lazy: bool) -> bool {
+        match self {
+            Self::Eager => is_lazy,
+            Self::OnUse => true,
+            Self::Only(only) => only != name,
+        }
+    }
 }
 
 /// How a start went.
@@ -72,10 +102,11 @@ impl Fleet {
             folders: setup.folders,
             events: Events::default(),
             tries_again: setup.tries_again,
+            start: setup.start,
         };
         let agents = ArcSwap::default();
-        let (office, is_closed) = (Arc::new(setup.office), Mutex::new(false));
-        let fleet = Self { common, office, agents, is_closed };
+        let (office, only, is_closed) = (Arc::new(setup.office), setup.agent, Mutex::new(false));
+        let fleet = Self { common, office, only, agents, is_closed };
         fleet.agents.store(Arc::new(fleet.crew(config, &[])));
         let fleet = Arc::new(fleet);
         tokio::spawn(report(fleet.begun()));
@@ -105,7 +136,10 @@ impl Fleet {
         servers.iter().for_each(|server| server.users().clear());
         let before = self.agents.load();
         let mut crew = BTreeMap::new();
-        for agent in &config.agents {
+        let is_here = |agent: &&AgentConfig| {
+            self.only.as_deref().is_none_or(|only| agent.id.as_str() == only)
+        };
+        for agent in config.agents.iter().filter(is_here) {
             let own = self.servers_of(agent, &mut servers);
             own.iter().for_each(|server| server.users().add(&agent.id));
             let told = before.get(&agent.id).map(|tools| tools.told().clone());
@@ -142,6 +176,11 @@ impl Fleet {
     /// How tools are called: every call is in the audit log.
     pub fn pipeline(&self) -> Pipeline {
         Pipeline::new(self.office.audit.clone())
+    }
+
+    /// Whether servers start when they are used, as for a single command.
+    pub fn starts_on_use(&self) -> bool {
+        self.common.start == StartMode::OnUse
     }
 
     /// The changes of state of all servers, from now on (L6). Who does not take them for long misses the

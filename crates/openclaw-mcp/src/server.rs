@@ -12,6 +12,7 @@ use crate::attached::Attached;
 use crate::backoff::Backoff;
 use crate::dial::{ServerDial, Surroundings};
 use crate::events::{Events, Users};
+use crate::fleet::StartMode;
 use crate::inventory::EVERYTHING;
 use crate::latency::CallStats;
 use crate::limiter::Limiter;
@@ -55,6 +56,8 @@ pub(crate) struct Common {
     pub(crate) events: Events,
     /// Whether servers that fail or are lost are tried again.
     pub(crate) tries_again: bool,
+    /// Which servers start at once.
+    pub(crate) start: StartMode,
 }
 
 /// Where things are kept from one run to the next; nothing is kept where there is no folder.
@@ -133,8 +136,9 @@ impl Server {
             None => ServerLog::none(),
         };
         let log = log.without_secrets(common.surroundings.resolver.redactor().clone());
+        let lazy = common.start.waits(key, config.treatment.lazy);
         // Only the tools of a lazy one are shown before it runs.
-        let Remembered { manner, inventory } = match config.treatment.lazy {
+        let Remembered { manner, inventory } = match lazy {
             true => memory.recall(),
             false => Remembered { manner: memory.recall_manner(), ..Remembered::default() },
         };
@@ -164,8 +168,8 @@ impl Server {
             stays: common.tries_again,
         };
         let teller = common.events.teller(key, &users);
-        let (name_of, lazy) = (key.to_owned(), config.treatment.lazy);
-        let supervisor = Supervisor::start_observed(name_of, dial, backoff, lazy, log, teller);
+        let supervisor =
+            Supervisor::start_observed(key.to_owned(), dial, backoff, lazy, log, teller);
         let snapshots = supervisor.snapshots();
         let timeout = config.treatment.tool_timeout;
         Self {

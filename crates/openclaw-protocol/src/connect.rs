@@ -356,3 +356,20 @@ pub struct Policy {
     /// How often a `tick` comes.
     pub tick_interval_ms: u64,
 }
+
+/// `request.cancel` (ours): a request on the same connection needs no answer any more. What it asked for is
+/// cancelled, and it is not answered.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CancelParams {
+    /// The id of the request.
+    pub id: String,
+}
+
+/// What `request.cancel` answers.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelResult {
+    /// Whether it was under way.
+    pub cancelled: bool,
+}

@@ -22,6 +22,8 @@ pub mod names {
     pub const SHUTDOWN: &str = "shutdown";
     /// A [`ServerEvent`](crate::mcp::ServerEvent).
     pub const MCP_SERVER: &str = "mcp.server";
+    /// A [`ProgressEvent`](crate::mcp::ProgressEvent).
+    pub const MCP_PROGRESS: &str = "mcp.progress";
     /// An [`Elicitation`](crate::mcp::elicitation::Elicitation).
     pub const MCP_ELICITATION_REQUESTED: &str = "mcp.elicitation.requested";
     /// A [`ResolvedEvent`](crate::mcp::elicitation::ResolvedEvent).
@@ -33,13 +35,14 @@ pub mod names {
     /// An [`InvokeRequestEvent`](crate::tools::InvokeRequestEvent).
     pub const NODE_INVOKE_REQUEST: &str = "node.invoke.request";
     /// All of them.
-    pub const ALL: [&str; 11] = [
+    pub const ALL: [&str; 12] = [
         CONNECT_CHALLENGE,
         CHAT,
         AGENT,
         TICK,
         SHUTDOWN,
         MCP_SERVER,
+        MCP_PROGRESS,
         MCP_ELICITATION_REQUESTED,
         MCP_ELICITATION_RESOLVED,
         APPROVAL_REQUESTED,

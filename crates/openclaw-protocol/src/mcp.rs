@@ -166,6 +166,12 @@ pub struct Refreshed {
     /// Why they could not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// What the server wrote to stderr last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_lines: Vec<String>,
 }
 
 /// What `mcp.reload` answers: the servers' configuration was read again.
@@ -300,6 +306,9 @@ pub struct CallParams {
     /// Its arguments, an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Box<RawValue>>,
+    /// More arguments, as texts: each becomes what the tool's schema asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub texts: Option<BTreeMap<String, String>>,
     /// For which conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
@@ -316,6 +325,26 @@ pub struct CallParams {
     /// Whether texts are wanted as a model would see them, inside their boundaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
+    /// If given, the events `mcp.progress` with this token tell the caller how far the call has got.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress_token: Option<String>,
+}
+
+/// The event `mcp.progress`: how far a call has got, in the words of its server. Only the latest is told, a few
+/// times a second, to the caller that made the call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgressEvent {
+    /// The `progressToken` of the call.
+    pub token: String,
+    /// How much is done.
+    pub done: f64,
+    /// Of a hundred, where that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<f64>,
+    /// What it is doing, in one clean line. From outside: not for a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// What `mcp.resources` answers.

@@ -156,6 +156,7 @@ macro_rules! methods {
 
 methods! {
     Connect "connect" Any (connect::ConnectParams) -> connect::HelloOk,
+    RequestCancel "request.cancel" Any (connect::CancelParams) -> connect::CancelResult,
     Health "health" Read (health::HealthParams) -> health::Health,
     Status "status" Read (health::StatusParams) -> health::StatusResult,
     AgentsList "agents.list" Read (agents::ListParams) -> agents::ListResult,

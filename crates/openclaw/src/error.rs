@@ -20,8 +20,6 @@ pub(crate) enum CommandError {
     Failed(Box<Failure>),
     /// Ctrl-C or a signal: the user knows, so nothing is printed.
     Interrupted,
-    /// Printed already. Only for `commands/mcp`, until its commands return this type.
-    Shown(Exit),
 }
 
 /// What failed, for users and for programs.
@@ -77,7 +75,6 @@ impl CommandError {
         match self {
             Self::Failed(failure) => failure.exit,
             Self::Interrupted => Exit::Interrupted,
-            Self::Shown(exit) => *exit,
         }
     }
 
@@ -106,7 +103,7 @@ impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(failure) => f.write_str(&failure.line()),
-            Self::Interrupted | Self::Shown(_) => f.write_str("interrupted"),
+            Self::Interrupted => f.write_str("interrupted"),
         }
     }
 }
@@ -219,16 +216,6 @@ impl From<Problem> for CommandError {
     }
 }
 
-/// Only for `commands/mcp`, until its commands return this type.
-impl From<Exit> for CommandError {
-    fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Interrupted => Self::Interrupted,
-            exit => Self::Shown(exit),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use openclaw_gateway::mcp::ProblemKind;
@@ -238,7 +225,7 @@ mod tests {
     fn failure(error: impl Into<CommandError>) -> Failure {
         match error.into() {
             CommandError::Failed(failure) => *failure,
-            other => panic!("{other:?}"),
+            CommandError::Interrupted => panic!("interrupted"),
         }
     }
 

@@ -250,7 +250,7 @@ fn a_file_that_is_named_counts_also_beside_a_gateway() {
     std::fs::write(&other, "{ agents: { defaults: { model: \"offline\" } } }").unwrap();
     let answer = ask(&other);
     let words = String::from_utf8_lossy(&answer.stderr).into_owned();
-    assert!(words.contains("this goes on without it"), "{words}");
+    assert!(words.contains("is not used: it uses the configuration"), "{words}");
     assert!(!said(&answer).contains("mcp_demo_add"), "there is no demo there: {}", said(&answer));
     drop(gateway);
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load_text};
-use openclaw_gateway::Setup;
 use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::state;
+use openclaw_gateway::{Prepare, Setup};
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
-use openclaw_mcp::fleet;
+use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::Folders;
@@ -89,10 +89,18 @@ fn setup(folder: &Path) -> Setup {
             move || load(&folder)
         }),
         state: folder.to_owned(),
-        fleet: fleet::Setup { surroundings, folders, office, tries_again: true },
+        fleet: fleet::Setup {
+            surroundings,
+            folders,
+            office,
+            tries_again: true,
+            start: StartMode::Eager,
+            agent: None,
+        },
         environment,
         version: "bench".to_owned(),
         people: true,
+        prepare: Prepare::AtStart,
     }
 }
 

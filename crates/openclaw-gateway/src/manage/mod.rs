@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use openclaw_config::AgentId;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::server::Server;
@@ -19,7 +20,6 @@ use openclaw_mcp::status::{AuthKind, ServerState, ServerStatus, TransportKind};
 use openclaw_protocol::mcp::{AuthAction, AuthResult, RefreshResult, ServersResult, ToolsResult};
 use serde_json::{Value, json};
 
-use crate::agents::InService;
 use crate::gateway::Gateway;
 use crate::mcp::{self, Patience, Problem, ProblemKind, ToolsWanted};
 
@@ -40,39 +40,37 @@ pub(crate) enum Done {
 /// Carries out an order.
 pub(crate) async fn carry_out(
     gateway: &Gateway,
-    service: &InService,
+    id: &AgentId,
     verb: &Verb,
 ) -> Result<Done, Problem> {
-    let agent = tools_of(gateway, service)?;
+    let agent = tools_of(gateway, id)?;
     Ok(match verb {
         Verb::Servers => {
-            let statuses = statuses(gateway, service, &agent);
+            let statuses = statuses(gateway, id, &agent);
             Done::Servers(mcp::servers_as(&agent, &statuses), statuses)
         }
         Verb::Tools { server } => {
             if let Some(name) = server {
-                gateway.server_of(&service.config.id, name)?;
+                gateway.server_of(id, name)?;
             }
             let patience = Patience::AtMost(LISTS_WAIT);
             let is_lazy = |server: &Server| server.config().treatment.lazy;
             let gathered = mcp::gather(&agent, server.as_deref(), patience, is_lazy).await?;
             Done::Tools(mcp::tools(&agent, &gathered, ToolsWanted::default()))
         }
-        Verb::Status { server } => Done::Status(Box::new(status(gateway, service, server)?)),
-        Verb::Refresh { server } => {
-            Done::Refreshed(refresh(gateway, service, server.as_deref()).await?)
-        }
+        Verb::Status { server } => Done::Status(Box::new(status(gateway, id, server)?)),
+        Verb::Refresh { server } => Done::Refreshed(refresh(gateway, id, server.as_deref()).await?),
         Verb::Connect { url, name } => {
-            let status = gateway.connect(service, url, name.as_deref()).await?;
+            let status = gateway.connect(id, url, name.as_deref()).await?;
             Done::Connected(Box::new(status))
         }
         Verb::ConnectAgain { server } => {
-            Done::Connected(Box::new(connect_again(gateway, service, server).await?))
+            Done::Connected(Box::new(connect_again(gateway, id, server).await?))
         }
         Verb::Disconnect { server } => {
-            Done::Disconnected(Box::new(gateway.disconnect(service, server).await?))
+            Done::Disconnected(Box::new(gateway.disconnect(id, server).await?))
         }
-        Verb::Auth { server } => Done::Auth(server.clone(), auth(gateway, service, server, None)?),
+        Verb::Auth { server } => Done::Auth(server.clone(), auth(gateway, id, server, None)?),
     })
 }
 
@@ -106,32 +104,23 @@ pub(crate) fn problem_json(problem: &Problem) -> String {
     format!("{value:#}")
 }
 
-fn tools_of(gateway: &Gateway, service: &InService) -> Result<Arc<AgentTools>, Problem> {
-    let id = service.config.id.as_str();
+fn tools_of(gateway: &Gateway, id: &AgentId) -> Result<Arc<AgentTools>, Problem> {
     let gone = || Problem::new(ProblemKind::Invalid, format!("there is no agent `{id}` any more"));
-    gateway.fleet.agent(id).ok_or_else(gone)
+    gateway.fleet.agent(id.as_str()).ok_or_else(gone)
 }
 
 /// All that is to be known about a server, whatever its state.
-pub(crate) fn status(
-    gateway: &Gateway,
-    service: &InService,
-    name: &str,
-) -> Result<ServerStatus, Problem> {
-    let agent = tools_of(gateway, service)?;
-    let status = statuses(gateway, service, &agent).into_iter().find(|it| it.name == name);
+pub(crate) fn status(gateway: &Gateway, id: &AgentId, name: &str) -> Result<ServerStatus, Problem> {
+    let agent = tools_of(gateway, id)?;
+    let status = statuses(gateway, id, &agent).into_iter().find(|it| it.name == name);
     status.ok_or_else(|| mcp::unknown(name, &agent.statuses()))
 }
 
 /// All servers of an agent. One that was disconnected from is not one that is disabled.
-pub(crate) fn statuses(
-    gateway: &Gateway,
-    service: &InService,
-    agent: &AgentTools,
-) -> Vec<ServerStatus> {
+pub(crate) fn statuses(gateway: &Gateway, id: &AgentId, agent: &AgentTools) -> Vec<ServerStatus> {
     let mut statuses = agent.statuses();
     for status in &mut statuses {
-        if gateway.connections.is_off(&service.config.id, &status.name) {
+        if gateway.connections.is_off(id, &status.name) {
             status.state = ServerState::Closed;
         }
     }
@@ -141,11 +130,11 @@ pub(crate) fn statuses(
 /// Connects to a server that was disconnected from, or that failed.
 pub(crate) async fn connect_again(
     gateway: &Gateway,
-    service: &InService,
+    id: &AgentId,
     name: &str,
 ) -> Result<ServerStatus, Problem> {
-    let was_off = gateway.reconnect(service, name).await;
-    let server = gateway.server_of(&service.config.id, name)?;
+    let was_off = gateway.reconnect(id, name).await;
+    let server = gateway.server_of(id, name)?;
     if was_off || server.status().state == ServerState::Ready {
         server.ready().await.map(|_| ()).map_err(Problem::from)?;
     } else {
@@ -158,21 +147,21 @@ pub(crate) async fn connect_again(
 /// that is not ready is tried anew.
 pub(crate) async fn refresh(
     gateway: &Gateway,
-    service: &InService,
+    id: &AgentId,
     name: Option<&str>,
 ) -> Result<RefreshResult, Problem> {
     if let Some(name) = name {
-        gateway.reconnect(service, name).await;
+        gateway.reconnect(id, name).await;
     }
     let servers = match name {
-        Some(name) => vec![gateway.server_of(&service.config.id, name)?],
-        None => tools_of(gateway, service)?.servers().to_vec(),
+        Some(name) => vec![gateway.server_of(id, name)?],
+        None => tools_of(gateway, id)?.servers().to_vec(),
     };
     let each = servers.iter().map(|server| async {
         let before = server.shelf().inventory();
         match server.refresh().await {
             Ok(()) => mcp::refreshed(server, &before),
-            Err(unavailable) => mcp::not_refreshed(server, mcp::words(&unavailable)),
+            Err(unavailable) => mcp::not_refreshed(server, unavailable),
         }
     });
     let servers = join_all(each).await;
@@ -182,11 +171,11 @@ pub(crate) async fn refresh(
 /// How a server is logged in to. There is nothing to log in with yet but keys.
 pub(crate) fn auth(
     gateway: &Gateway,
-    service: &InService,
+    id: &AgentId,
     name: &str,
     action: Option<AuthAction>,
 ) -> Result<AuthResult, Problem> {
-    let status = status(gateway, service, name)?;
+    let status = status(gateway, id, name)?;
     let has_key = status.auth != AuthKind::None;
     let is_usable = matches!(status.state, ServerState::Ready | ServerState::Idle);
     let state = match status.state {

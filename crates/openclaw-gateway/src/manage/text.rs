@@ -230,6 +230,8 @@ mod tests {
             removed: names(0),
             changed: names(1),
             error: None,
+            hint: None,
+            last_lines: Vec::new(),
         };
         let told = refreshed_one(&of(names(95)));
         assert!(told.contains("\n  + t4\n  + 90 more\n  ~ t0"), "{told}");

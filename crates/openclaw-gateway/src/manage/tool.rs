@@ -125,7 +125,7 @@ impl ManageTool {
         let gone = || Problem::new(ProblemKind::Unavailable, "The gateway is stopping.");
         let gateway = self.gateway.upgrade().ok_or_else(gone)?;
         let service = gateway.config().agent(&self.agent).map(Arc::clone).ok_or_else(gone)?;
-        let done = Box::pin(carry_out(&gateway, &service, &arguments.verb()?)).await?;
+        let done = Box::pin(carry_out(&gateway, &service.config.id, &arguments.verb()?)).await?;
         Ok(done.text())
     }
 }

@@ -21,8 +21,10 @@ use openclaw_tools::{
     ToolOutcome, Watcher,
 };
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 
+use super::arguments::fit_texts;
 use super::gather::{Patience, gather, ready};
 use super::outcome::outcome;
 use super::problem::{Problem, ProblemKind};
@@ -75,20 +77,34 @@ pub async fn call(
         server,
         tool,
         args,
+        texts,
         session_key,
         approve,
         fingerprint,
         timeout_ms,
         raw,
+        progress_token: _,
     } = params;
     if *approve == Some(true) && !hand.decides {
         return Err(not_yours("`approve`"));
     }
     let time = Time::of(*timeout_ms);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap_or_default();
+    let given = args.as_deref().unwrap_or(&nothing);
+    // What they become depends on the tool. One that is not there, or not allowed, is refused below.
+    let fitted = match texts {
+        Some(texts) => match time.to_begin(find(agent, server.as_deref(), tool)).await {
+            Ok(tool) if tool.is_allowed() => with_texts(given, texts, &tool).map(Some),
+            _ => Ok(None),
+        },
+        None => Ok(None),
+    };
     let found = Found::default();
     let finding = Lookup(async || {
         let server = server.as_deref();
+        if let Err(unfit) = &fitted {
+            return Err(found.refuse(unfit.clone(), agent, server, tool));
+        }
         match time.to_begin(find(agent, server, tool)).await {
             Ok(tool) => Ok(found.keep(tool) as Arc<dyn Tool>),
             Err(problem) => Err(found.refuse(problem, agent, server, tool)),
@@ -101,10 +117,35 @@ pub async fn call(
         let seen = fingerprint.as_deref().map(|it| it.parse().unwrap_or(Fingerprint::new([0; 32])));
         context.consent = Consent::Caller { seen, approves_change: *approve == Some(true) };
     }
-    let call = Call::new(tool, args.as_deref().unwrap_or(&nothing));
+    let arguments = fitted.as_ref().ok().and_then(|it| it.as_deref()).unwrap_or(given);
+    let call = Call::new(tool, arguments);
     let answer = Box::pin(agent.pipeline().call(&finding, call, &context)).await;
     found.problem(&answer)?;
-    Ok(outcome(answer, raw.unwrap_or(false)))
+    let mut outcome = outcome(answer, raw.unwrap_or(false));
+    // Whoever only calls a new tool is asked about it neither now nor next time.
+    if *approve == Some(true)
+        && let Err(unsaved) = agent.approvals_saved().await
+    {
+        outcome.warnings.push(format!("approved for this call only: {unsaved}"));
+    }
+    Ok(outcome)
+}
+
+/// The arguments, with those that were given as texts.
+fn with_texts(
+    arguments: &RawValue,
+    texts: &BTreeMap<String, String>,
+    tool: &CatalogueTool,
+) -> Result<Box<RawValue>, Problem> {
+    let schema: &Map<String, Value> = &tool.listed().input_schema;
+    let given = serde_json::from_str(arguments.get()).map_err(|error| error.to_string());
+    let fitted = given.and_then(|given| fit_texts(given, texts, schema));
+    let fitted = fitted.and_then(|it| to_raw_value(&it).map_err(|error| error.to_string()));
+    fitted.map_err(|problem| {
+        let server = tool.server().name();
+        Problem::new(ProblemKind::Invalid, problem)
+            .hint(format!("`openclaw mcp tools {server} --schema` shows what tools take"))
+    })
 }
 
 /// What was found of a call, or why it was refused, for people: a hint goes with that.
@@ -200,7 +241,8 @@ impl Time {
         work: impl Future<Output = Result<T, Problem>>,
     ) -> Result<T, Problem> {
         let Some(all) = self.all else { return work.await };
-        timeout(all, work).await.unwrap_or_else(|_| {
+        let left = all.saturating_sub(self.started.elapsed());
+        timeout(left, work).await.unwrap_or_else(|_| {
             let after = all.as_millis();
             let message = format!("nothing was called: the server was not ready after {after} ms");
             Err(Problem::new(ProblemKind::TimedOut, message).hint("give it longer"))

@@ -1,6 +1,7 @@
 //! What is told about an agent's MCP servers, and what they answer: the same to callers, in commands, and
 //! in the shell.
 
+mod arguments;
 mod call;
 mod gather;
 mod lists;
@@ -9,6 +10,7 @@ mod problem;
 mod refresh;
 mod shown;
 
+pub use arguments::fit_texts;
 pub use call::{Hand, call, changed, find, known, prompt, read};
 pub(crate) use gather::unknown;
 pub use gather::{Gathered, Patience, gather, server, unknown_server, words};

@@ -53,6 +53,7 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
             kept_in: details.kept_in.map(|file| file.to_string_lossy().into_owned()),
             links: links.collect(),
         },
+        warnings: Vec::new(),
     }
 }
 

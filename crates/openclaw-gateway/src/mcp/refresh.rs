@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::listing::ListedTool;
-use openclaw_mcp::server::Server;
+use openclaw_mcp::server::{Server, Unavailable};
 use openclaw_protocol::mcp::Refreshed;
+
+use super::problem::Problem;
 
 /// What a server has, and what is new about its tools.
 pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
@@ -30,11 +32,14 @@ pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
         removed: Some(gone.map(|name| (*name).to_owned()).collect()),
         changed: Some(changed),
         error: None,
+        hint: None,
+        last_lines: Vec::new(),
     }
 }
 
 /// A server whose lists cannot be read.
-pub fn not_refreshed(server: &Server, reason: String) -> Refreshed {
+pub fn not_refreshed(server: &Server, why: Unavailable) -> Refreshed {
+    let Problem { message, hint, last_lines, .. } = Problem::from(why);
     Refreshed {
         name: server.name().to_string(),
         ok: false,
@@ -44,7 +49,9 @@ pub fn not_refreshed(server: &Server, reason: String) -> Refreshed {
         added: None,
         removed: None,
         changed: None,
-        error: Some(reason),
+        error: Some(message),
+        hint,
+        last_lines,
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) async fn status(
     let gateway = asked.gateway;
     let in_force = gateway.in_force.load_full();
     let mut agents = Vec::new();
-    for (id, service) in &in_force.agents {
+    for (id, service) in in_force.agents() {
         let model = service.models.in_use().await;
         let statuses = gateway.fleet.agent(id).map(|tools| tools.statuses()).unwrap_or_default();
         let ready = statuses.iter().filter(|status| status.state.name() == "ready").count();

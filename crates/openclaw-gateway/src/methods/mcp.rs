@@ -3,26 +3,36 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_config::AgentId;
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::server_log::ServerLog;
 use openclaw_mcp::status::{ServerState, ServerStatus};
-use openclaw_protocol::ErrorShape;
+use openclaw_mcp::wire::Progress;
 use openclaw_protocol::mcp::elicitation::{RespondParams, RespondResult};
 use openclaw_protocol::mcp::{
     AuthParams, AuthResult, CallParams, ConnectParams, ListParams, LogsParams, LogsResult, Outcome,
-    PromptParams, PromptsResult, ReadParams, RefreshParams, RefreshResult, ReloadResult,
-    ResourcesResult, ServerParams, ServerResult, ServersParams, ServersResult, ToolsResult,
+    ProgressEvent, PromptParams, PromptsResult, ReadParams, RefreshParams, RefreshResult,
+    ReloadResult, ResourcesResult, ServerParams, ServerResult, ServersParams, ServersResult,
+    ToolsResult,
 };
+use openclaw_protocol::{ErrorShape, names};
 use serde_json::value::{RawValue, to_raw_value};
 
+use tokio::sync::watch;
+use tokio::time::sleep;
+
 use super::Asked;
-use crate::agents::InService;
+use crate::callers::Connected;
 use crate::manage;
 use crate::mcp::{self, Gathered, Hand, Patience, ToolsWanted};
 
 /// So many lines of a log are told unless asked otherwise, and at most.
 const LINES: usize = 100;
 const MOST_LINES: usize = 10_000;
+/// How often progress is told at most.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// The longest token of a caller.
+const MAX_TOKEN: usize = 256;
 /// How long a list waits for servers that are on their way.
 const LISTS_WAIT: Duration = Duration::from_secs(10);
 
@@ -31,15 +41,12 @@ fn raw_status(status: &ServerStatus) -> Result<Box<RawValue>, ErrorShape> {
     to_raw_value(status).map_err(|error| ErrorShape::unavailable(error.to_string()))
 }
 
-/// The agent that is meant, and its servers.
-fn of(
-    asked: &Asked<'_>,
-    id: Option<&str>,
-) -> Result<(Arc<InService>, Arc<AgentTools>), ErrorShape> {
-    let service = asked.agent(id)?;
-    let tools = asked.gateway.fleet.agent(service.config.id.as_str());
+/// The agent that is meant, and its servers. Nothing else of the agent is needed here, and none of it is set up.
+fn of(asked: &Asked<'_>, id: Option<&str>) -> Result<(AgentId, Arc<AgentTools>), ErrorShape> {
+    let id = asked.agent_id(id)?;
+    let tools = asked.gateway.fleet.agent(id.as_str());
     let tools = tools.ok_or_else(|| ErrorShape::unavailable("the agent has just gone"))?;
-    Ok((service, tools))
+    Ok((id, tools))
 }
 
 /// The same, for somebody who wants to use a server: one that was disconnected from is told as such.
@@ -48,9 +55,9 @@ fn using(
     id: Option<&str>,
     server: Option<&str>,
 ) -> Result<Arc<AgentTools>, ErrorShape> {
-    let (service, agent) = of(asked, id)?;
+    let (id, agent) = of(asked, id)?;
     if let Some(name) = server {
-        asked.gateway.server_of(&service.config.id, name)?;
+        asked.gateway.server_of(&id, name)?;
     }
     Ok(agent)
 }
@@ -60,15 +67,15 @@ pub(super) fn servers(
     params: ServersParams,
 ) -> Result<ServersResult, ErrorShape> {
     let ServersParams { agent_id } = params;
-    let (service, agent) = of(asked, agent_id.as_deref())?;
-    let statuses = manage::statuses(asked.gateway, &service, &agent);
+    let (id, agent) = of(asked, agent_id.as_deref())?;
+    let statuses = manage::statuses(asked.gateway, &id, &agent);
     Ok(mcp::servers_as(&agent, &statuses))
 }
 
 pub(super) fn status(asked: &Asked<'_>, params: ServerParams) -> Result<Box<RawValue>, ErrorShape> {
     let ServerParams { agent_id, server } = params;
-    let (service, _) = of(asked, agent_id.as_deref())?;
-    raw_status(&manage::status(asked.gateway, &service, &server)?)
+    let (id, _) = of(asked, agent_id.as_deref())?;
+    raw_status(&manage::status(asked.gateway, &id, &server)?)
 }
 
 /// The servers that a list is wanted of.
@@ -77,7 +84,11 @@ async fn gathered(
     params: &ListParams,
 ) -> Result<(Arc<AgentTools>, Gathered), ErrorShape> {
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
-    let patience = Patience::AtMost(LISTS_WAIT);
+    // Servers that start on use are started for the list, and waited for.
+    let patience = match asked.gateway.fleet.starts_on_use() {
+        true => Patience::All,
+        false => Patience::AtMost(LISTS_WAIT),
+    };
     let gathered =
         mcp::gather(&agent, params.server.as_deref(), patience, |it| it.config().treatment.lazy)
             .await?;
@@ -124,9 +135,55 @@ pub(super) async fn call(asked: &Asked<'_>, mut params: CallParams) -> Result<Ou
     {
         return Err(ErrorShape::invalid("`args` is an object"));
     }
+    if params.progress_token.as_ref().is_some_and(|token| token.len() > MAX_TOKEN) {
+        return Err(ErrorShape::invalid("`progressToken` is too long"));
+    }
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
+    if params.session_key.is_none() && asked.caller.can_be_asked() {
+        // A conversation of its own, for as long as the call: what the server asks meanwhile goes to the caller.
+        let key = asked.caller.own_session();
+        asked.caller.follow(&key);
+        params.session_key = Some(key);
+    }
+    let (watcher, progress) = watch::channel(None);
     let who = asked.caller.name();
-    mcp::call(&agent, &params, hand(asked, &who)).await.map_err(ErrorShape::from)
+    let watcher = params.progress_token.as_ref().map(|_| &watcher);
+    let hand = Hand { watcher, ..hand(asked, &who) };
+    let calling = mcp::call(&agent, &params, hand);
+    let called = match &params.progress_token {
+        Some(token) => telling(asked.caller, token, progress, calling).await,
+        None => calling.await,
+    };
+    called.map_err(ErrorShape::from)
+}
+
+/// Waits for a call, and tells its caller how far it has got: the latest, a few times a second.
+async fn telling<T>(
+    caller: &Connected,
+    token: &str,
+    mut progress: watch::Receiver<Option<Progress>>,
+    calling: impl Future<Output = T>,
+) -> T {
+    let tell = async {
+        while progress.changed().await.is_ok() {
+            let event = progress.borrow_and_update().as_ref().map(|it| ProgressEvent {
+                token: token.to_owned(),
+                done: it.done,
+                percent: it.percent(),
+                message: it.message.clone(),
+            });
+            if let Some(event) = event {
+                caller.tell(names::MCP_PROGRESS, &event);
+            }
+            sleep(PROGRESS_EVERY).await;
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        biased;
+        called = calling => called,
+        never = tell => never,
+    }
 }
 
 pub(super) async fn read(asked: &Asked<'_>, params: ReadParams) -> Result<Outcome, ErrorShape> {
@@ -158,10 +215,10 @@ pub(super) async fn connect(
     params: ConnectParams,
 ) -> Result<ServerResult, ErrorShape> {
     let ConnectParams { agent_id, url, server } = params;
-    let (service, _) = of(asked, agent_id.as_deref())?;
+    let (id, _) = of(asked, agent_id.as_deref())?;
     let status = match (url, server) {
-        (Some(url), name) => asked.gateway.connect(&service, &url, name.as_deref()).await?,
-        (None, Some(name)) => manage::connect_again(asked.gateway, &service, &name).await?,
+        (Some(url), name) => asked.gateway.connect(&id, &url, name.as_deref()).await?,
+        (None, Some(name)) => manage::connect_again(asked.gateway, &id, &name).await?,
         (None, None) => return Err(ErrorShape::invalid("`url` or `server` must be given")),
     };
     let ok = status.state == ServerState::Ready;
@@ -173,15 +230,15 @@ pub(super) async fn disconnect(
     params: ServerParams,
 ) -> Result<ServerResult, ErrorShape> {
     let ServerParams { agent_id, server } = params;
-    let (service, _) = of(asked, agent_id.as_deref())?;
-    let status = asked.gateway.disconnect(&service, &server).await?;
+    let (id, _) = of(asked, agent_id.as_deref())?;
+    let status = asked.gateway.disconnect(&id, &server).await?;
     Ok(ServerResult { ok: true, server: raw_status(&status)? })
 }
 
 pub(super) fn auth(asked: &Asked<'_>, params: AuthParams) -> Result<AuthResult, ErrorShape> {
     let AuthParams { agent_id, server, action } = params;
-    let (service, _) = of(asked, agent_id.as_deref())?;
-    Ok(manage::auth(asked.gateway, &service, &server, action)?)
+    let (id, _) = of(asked, agent_id.as_deref())?;
+    Ok(manage::auth(asked.gateway, &id, &server, action)?)
 }
 
 pub(super) async fn refresh(
@@ -189,8 +246,8 @@ pub(super) async fn refresh(
     params: RefreshParams,
 ) -> Result<RefreshResult, ErrorShape> {
     let RefreshParams { agent_id, server } = params;
-    let (service, _) = of(asked, agent_id.as_deref())?;
-    Ok(manage::refresh(asked.gateway, &service, server.as_deref()).await?)
+    let (id, _) = of(asked, agent_id.as_deref())?;
+    Ok(manage::refresh(asked.gateway, &id, server.as_deref()).await?)
 }
 
 pub(super) async fn reload(
@@ -198,8 +255,8 @@ pub(super) async fn reload(
     params: ServersParams,
 ) -> Result<ReloadResult, ErrorShape> {
     let ServersParams { agent_id } = params;
-    let (service, _) = of(asked, agent_id.as_deref())?;
-    Ok(asked.gateway.reload_servers(&service.config.id).await)
+    let (id, _) = of(asked, agent_id.as_deref())?;
+    Ok(asked.gateway.reload_servers(&id).await)
 }
 
 pub(super) async fn logs(asked: &Asked<'_>, params: LogsParams) -> Result<LogsResult, ErrorShape> {

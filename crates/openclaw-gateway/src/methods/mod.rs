@@ -13,6 +13,7 @@ mod tools;
 
 use std::sync::Arc;
 
+use openclaw_config::AgentId;
 use openclaw_protocol::approvals::QuestionsResult;
 use openclaw_protocol::{ErrorCode, ErrorShape, Method, Request, Response, detail, keys};
 use openclaw_sessions::SessionKey;
@@ -34,6 +35,12 @@ impl Asked<'_> {
         let in_force = self.gateway.in_force.load();
         let id = id.unwrap_or_else(|| in_force.default_agent());
         in_force.agent(id).map(Arc::clone).ok_or_else(|| unknown_agent(id))
+    }
+
+    /// The id of the agent that is meant, which is not set up for it.
+    fn agent_id(&self, id: Option<&str>) -> Result<AgentId, ErrorShape> {
+        let in_force = self.gateway.in_force.load();
+        in_force.id(id).cloned().ok_or_else(|| unknown_agent(id.unwrap_or_default()))
     }
 
     /// The conversation that is meant, or what is wrong with its key. All keys of callers come by here:
@@ -97,6 +104,10 @@ async fn dispatch(asked: Asked<'_>, request: Request) -> Result<Response, ErrorS
 async fn handle(asked: &Asked<'_>, request: Request) -> Result<Response, ErrorShape> {
     Ok(match request {
         Request::Connect(_) => return Err(ErrorShape::invalid("this caller is connected")),
+        Request::RequestCancel(_) => {
+            // A connection does it by itself; in this process the future of a request is dropped.
+            return Err(ErrorShape::invalid("there are no requests with ids here"));
+        }
         Request::Health(_) => Response::Health(asked.gateway.health()),
         Request::Status(it) => Response::Status(health::status(asked, it).await?),
         Request::AgentsList(it) => Response::AgentsList(health::agents(asked, it).await?),

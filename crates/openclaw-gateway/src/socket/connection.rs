@@ -1,5 +1,6 @@
 //! One caller that was let in: its requests, its events, and its end.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,11 +8,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use openclaw_protocol::connect::{CancelParams, CancelResult};
 use openclaw_protocol::frame::{self, Frame};
 use openclaw_protocol::socket::{Broken, Socket};
-use openclaw_protocol::{ErrorShape, Event, EventReceiver, Heard, Method, Shutdown, Tick, names};
-use serde_json::value::RawValue;
-use tokio::task::{JoinSet, unconstrained};
+use openclaw_protocol::{
+    ErrorShape, Event, EventReceiver, Heard, Method, Shutdown, Tick, names, params_of,
+};
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::task::{AbortHandle, JoinSet, unconstrained};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
 use super::greeting::now_ms;
@@ -34,7 +38,8 @@ pub(super) async fn serve(
     // An answer is queued while less than `pause` waits: so much has room then.
     let most = limits.send.bytes - limits.send.pause.min(limits.send.bytes / 2);
     let answers = JoinSet::new();
-    let mut connection = Connection { socket, surface, events, seq: 0, most, answers };
+    let under_way = HashMap::new();
+    let mut connection = Connection { socket, surface, events, seq: 0, most, answers, under_way };
     let end = connection.run(limits, ending).await;
     let Connection { socket, answers, surface, events, .. } = connection;
     // What the caller asked for and cannot hear any more ends with it.
@@ -57,8 +62,10 @@ struct Connection {
     seq: u64,
     /// The longest response.
     most: usize,
-    /// Requests that take time; each gives the text of its response.
-    answers: JoinSet<String>,
+    /// Requests that take time; each gives its id and the text of its response.
+    answers: JoinSet<(String, String)>,
+    /// What ends those that take time, by their ids.
+    under_way: HashMap<String, AbortHandle>,
 }
 
 /// Why a connection ends.
@@ -97,7 +104,8 @@ impl Connection {
                 biased;
                 () = &mut stopping => return Ok(()),
                 Some(answer) = self.answers.join_next(), if !is_full => {
-                    if let Ok(text) = answer {
+                    if let Ok((id, text)) = answer {
+                        self.under_way.remove(&id);
                         self.socket.queue(text)?;
                     }
                 }
@@ -130,15 +138,32 @@ impl Connection {
         let Ok(Frame::Request { id, method, params }) = Frame::parse(text) else {
             return Err(End::NoFrame);
         };
+        if method == Method::RequestCancel.name() {
+            let text = self.cancel(&id, params.as_deref());
+            return Ok(self.socket.queue(text)?);
+        }
         let surface = Arc::clone(&self.surface);
-        let mut answer = Box::pin(answer(surface, id, method, params, self.most));
+        let mut answer = Box::pin(answer(surface, id.clone(), method, params, self.most));
         match std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
-            Poll::Ready(text) => self.socket.queue(text)?,
+            Poll::Ready((_, text)) => self.socket.queue(text)?,
             Poll::Pending => {
-                self.answers.spawn(answer);
+                let handle = self.answers.spawn(answer);
+                self.under_way.insert(id, handle);
             }
         }
         Ok(())
+    }
+
+    /// Ends a request that needs no answer any more: its future is dropped, and it is not answered.
+    fn cancel(&mut self, id: &str, params: Option<&RawValue>) -> String {
+        let method = Method::RequestCancel.name();
+        let outcome = params_of::<CancelParams>(method, params).and_then(|CancelParams { id }| {
+            let handle = self.under_way.remove(&id);
+            handle.iter().for_each(AbortHandle::abort);
+            let cancelled = CancelResult { cancelled: handle.is_some() };
+            to_raw_value(&cancelled).map_err(|error| ErrorShape::unavailable(error.to_string()))
+        });
+        response(id, method, outcome.as_ref().map(AsRef::as_ref))
     }
 
     fn tell(&mut self, heard: Heard) -> Result<(), Broken> {
@@ -190,7 +215,7 @@ impl Connection {
                 tokio::select! {
                     biased;
                     answer = self.answers.join_next(), if has_room => match answer {
-                        Some(Ok(text)) => self.socket.queue(text)?,
+                        Some(Ok((_, text))) => self.socket.queue(text)?,
                         Some(Err(_)) => {}
                         None => return self.socket.flush().await,
                     },
@@ -205,14 +230,14 @@ impl Connection {
     }
 }
 
-/// The text of the response. A method that panics fails, and nothing else does.
+/// The id of the request, and the text of the response. A method that panics fails, and nothing else does.
 async fn answer(
     surface: Arc<dyn Endpoint>,
     id: String,
     method: String,
     params: Option<Box<RawValue>>,
     most: usize,
-) -> String {
+) -> (String, String) {
     let outcome = if method == Method::Connect.name() {
         Err(ErrorShape::invalid("`connect` is only valid as the first request"))
     } else {
@@ -224,11 +249,12 @@ async fn answer(
     };
     let text = response(&id, &method, outcome.as_ref().map(AsRef::as_ref));
     if text.len() <= most {
-        return text;
+        return (id, text);
     }
     let (size, most) = (text.len() / 1024, most / 1024);
     let words = format!("the answer has {size} KB; at most {most} KB can be sent. Ask for less");
-    response(&id, &method, Err(&ErrorShape::unavailable(words)))
+    let text = response(&id, &method, Err(&ErrorShape::unavailable(words)));
+    (id, text)
 }
 
 fn response(id: &str, method: &str, outcome: Result<&RawValue, &ErrorShape>) -> String {

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use openclaw_gateway::Gateway;
 use openclaw_gateway::serve::serve;
 use openclaw_protocol::client::{Client, Options};
 use openclaw_protocol::mcp::{CallParams, Part};
-use openclaw_protocol::{ask as ask_typed, rpc};
+use openclaw_protocol::{EventReceiver, Heard, ask as ask_typed, rpc};
 use openclaw_testkit::{Script, Tool};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use serde_json::{Value, json};
@@ -217,4 +218,74 @@ async fn over_the_socket_a_call_gives_the_same() {
     assert_eq!(outcome.details.server.as_deref(), Some("a"));
     drop(client);
     served.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_over_the_socket_is_cancelled_at_its_server() {
+    let record = tempfile::NamedTempFile::new().unwrap();
+    let script = Script::new().record(record.path());
+    let place = Place::new(&config(&json!({ "a": entry(&script) })));
+    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    let running = openclaw_gateway::state::find(served.state()).unwrap();
+    let options = Options::new(running.url, running.token, "1");
+    let client = Client::connect(&Options { connect_timeout: LONG, ..options }).await.unwrap();
+    let args = serde_json::value::to_raw_value(&json!({ "ms": 600_000 })).unwrap();
+    let params =
+        CallParams { tool: "mcp_a_sleep".to_owned(), args: Some(args), ..CallParams::default() };
+    let has = async |word: &str| {
+        while !std::fs::read_to_string(record.path()).unwrap().contains(word) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        called = ask_typed::<rpc::McpCall>(&client, params) => panic!("{called:?}"),
+        () = has("tools/call") => {}
+    }
+    timeout(LONG, has("notifications/cancelled")).await.unwrap();
+    // The connection is as good as before.
+    let params = CallParams { tool: "mcp_a_count".to_owned(), ..CallParams::default() };
+    let again = timeout(LONG, ask_typed::<rpc::McpCall>(&client, params)).await.unwrap().unwrap();
+    assert!(!again.is_error);
+    drop(client);
+    served.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn progress_is_told_to_the_caller_alone_and_not_too_often() {
+    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let (me, other) = (anybody(&gateway), anybody(&gateway));
+    let (mut mine, mut theirs) = (me.events(), other.events());
+    let params = json!({
+        "tool": "mcp_a_sleep", "args": { "ms": 1_000, "every": 5 }, "progressToken": "mine",
+    });
+    assert_eq!(ask(&me, "mcp.call", params).await["isError"], false);
+    let told = |events: &mut EventReceiver| {
+        let mut told: Vec<Value> = Vec::new();
+        while let Some(Some(Heard::Event(event))) = events.next().now_or_never() {
+            if event.event == "mcp.progress" {
+                told.push(serde_json::from_str(event.payload.get()).unwrap());
+            }
+        }
+        told
+    };
+    let (mine, theirs) = (told(&mut mine), told(&mut theirs));
+    assert!(theirs.is_empty(), "{theirs:?}");
+    assert!((2..=15).contains(&mine.len()), "of two hundred: {}", mine.len());
+    assert!(mine.iter().all(|event| event["token"] == "mine" && event["percent"].is_number()));
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn arguments_that_are_texts_get_the_types_of_the_schema() {
+    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    let params = json!({ "tool": "mcp_a_add", "args": { "a": 2 }, "texts": { "b": "3" } });
+    assert_eq!(ask(&me, "mcp.call", params).await["structuredContent"], json!({ "sum": 5 }));
+    let wrong = json!({ "tool": "mcp_a_add", "args": { "a": 2 }, "texts": { "b": "many" } });
+    let (message, _, hint) = refused(&me, "mcp.call", wrong).await;
+    assert!(message.starts_with("`b` takes a number"), "{message}");
+    assert!(hint.contains("openclaw mcp tools a --schema"), "{hint}");
+    stop(gateway).await;
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
 use openclaw_gateway::socket::{Caller, Desk as _, Endpoint};
-use openclaw_gateway::{Gateway, Setup};
+use openclaw_gateway::{Gateway, Prepare, Setup};
 use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
-use openclaw_mcp::fleet;
+use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::Folders;
@@ -88,11 +88,14 @@ impl Place {
                 folders: Folders { catalogue: None, logs: Some(self.path().join("logs")) },
                 office: Office { audit: Audit::none(), spill: None, pins: Some(Arc::new(pins)) },
                 tries_again: true,
+                start: StartMode::Eager,
+                agent: None,
             },
             state,
             environment,
             version: "1.2.3".to_owned(),
             people: true,
+            prepare: Prepare::AtStart,
         }
     }
 

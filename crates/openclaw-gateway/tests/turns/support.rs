@@ -8,11 +8,11 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
 use openclaw_gateway::socket::{Caller, Desk as _, Endpoint};
-use openclaw_gateway::{Gateway, Setup};
+use openclaw_gateway::{Gateway, Prepare, Setup};
 use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
-use openclaw_mcp::fleet;
+use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::server::Folders;
@@ -85,10 +85,13 @@ impl Place {
                 folders: Folders::default(),
                 office: Office { pins, ..Office::none() },
                 tries_again: true,
+                start: StartMode::Eager,
+                agent: None,
             },
             environment,
             version: "1.2.3".to_owned(),
             people: true,
+            prepare: Prepare::AtStart,
         }
     }
 

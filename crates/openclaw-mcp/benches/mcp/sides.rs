@@ -11,7 +11,7 @@ use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::process::{Launch, Pipes, Process};
@@ -85,7 +85,7 @@ pub(crate) fn setup(office: Office, folders: Folders) -> Setup {
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let (guard, host) = (Guard::none(), Host::default());
     let surroundings = Surroundings { resolver, environment, guard, host };
-    Setup { surroundings, folders, office, tries_again: true }
+    Setup { surroundings, folders, office, tries_again: true, start: StartMode::Eager, agent: None }
 }
 
 /// The whole way to one server, named `x`, as the product runs it: policy, pins, schema, limiter, time-out, provenance,

@@ -9,7 +9,7 @@ use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::server::Folders;
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
@@ -54,7 +54,14 @@ pub(crate) fn setup() -> Setup {
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
-    Setup { surroundings, folders: Folders::default(), office: Office::none(), tries_again: true }
+    Setup {
+        surroundings,
+        folders: Folders::default(),
+        office: Office::none(),
+        tries_again: true,
+        start: StartMode::Eager,
+        agent: None,
+    }
 }
 
 pub(crate) fn start(config: &Config) -> Arc<Fleet> {

@@ -10,7 +10,7 @@ use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::{Client, Host};
 use openclaw_mcp::connection::Connection;
 use openclaw_mcp::dial::Surroundings;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::local::{self, Plan};
 use openclaw_mcp::process::Launch;
@@ -77,7 +77,14 @@ pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
     let host = Host::default();
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
     let (folders, office) = (Folders::default(), Office::none());
-    let setup = Setup { surroundings, folders, office, tries_again: true };
+    let setup = Setup {
+        surroundings,
+        folders,
+        office,
+        tries_again: true,
+        start: StartMode::Eager,
+        agent: None,
+    };
     Fleet::start(&load(&config), setup)
 }
 

@@ -11,7 +11,7 @@ use openclaw_mcp::attached::Attached;
 use openclaw_mcp::bridge::Office;
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::guard::Guard;
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::status::ServerState;
@@ -112,7 +112,7 @@ pub(crate) fn setup(host: Host) -> Setup {
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
     let (folders, office) = (Folders::default(), Office::none());
-    Setup { surroundings, folders, office, tries_again: true }
+    Setup { surroundings, folders, office, tries_again: true, start: StartMode::Eager, agent: None }
 }
 
 /// A fleet whose servers are all ready.

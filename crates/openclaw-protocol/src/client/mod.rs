@@ -14,14 +14,16 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use self::pending::Pending;
-use crate::connect::{ClientInfo, HelloOk, caps};
+use crate::connect::{CancelParams, ClientInfo, HelloOk, caps};
 use crate::error::{ErrorShape, detail};
 use crate::event::{EventReceiver, EventSender, EventSource};
 use crate::frame;
-use crate::method::{Request, Response};
+use crate::method::{Method, Request, Response};
 use crate::surface::{AskError, Surface};
 use crate::token::SecretToken;
 
+/// The id of requests to cancel another one: their answers are not waited for.
+const CANCEL_ID: &str = "cancel";
 /// How many requests wait to be written.
 const OUTBOX: usize = 64;
 /// How many events are kept for a listener that is slow.
@@ -169,6 +171,7 @@ impl Client {
         params: Option<Box<RawValue>>,
     ) -> Result<Box<RawValue>, ErrorShape> {
         let waiting = self.pending.open()?;
+        let cancel = OnDrop::new(self, waiting.id());
         let text = frame::request(waiting.id(), method, params.as_deref())
             .map_err(|error| ErrorShape::invalid(error.to_string()))?;
         let limit = self.hello.policy.max_payload;
@@ -181,10 +184,45 @@ impl Client {
             let _ = self.outbox.send(text).await;
             waiting.answer().await
         });
-        answered.await.unwrap_or_else(|_| {
+        let answered = answered.await;
+        if answered.is_ok() {
+            cancel.is_needless();
+        }
+        answered.unwrap_or_else(|_| {
             let message = format!("the gateway did not answer `{method}` in time");
             Err(ErrorShape::unavailable(message).with_detail(detail::TIMED_OUT))
         })
+    }
+}
+
+/// Tells the gateway that a request needs no answer any more, if this is dropped before there is one.
+struct OnDrop<'a> {
+    client: &'a Client,
+    id: Option<String>,
+}
+
+impl<'a> OnDrop<'a> {
+    fn new(client: &'a Client, id: &str) -> Self {
+        let can_cancel = client.has_method(Method::RequestCancel.name());
+        Self { client, id: can_cancel.then(|| id.to_owned()) }
+    }
+
+    fn is_needless(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for OnDrop<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let params = serde_json::value::to_raw_value(&CancelParams { id });
+        let text = params.and_then(|params| {
+            frame::request(CANCEL_ID, Method::RequestCancel.name(), Some(&params))
+        });
+        if let Ok(text) = text {
+            // Where there is no room the gateway does not read either: the request ends with the connection.
+            let _ = self.client.outbox.try_send(text);
+        }
     }
 }
 

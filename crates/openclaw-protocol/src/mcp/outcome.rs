@@ -19,6 +19,9 @@ pub struct Outcome {
     pub is_error: bool,
     /// Who answered, how long it took, what was suspicious.
     pub details: Details,
+    /// What the caller should know besides, such as an approval that could not be saved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A part of an answer.

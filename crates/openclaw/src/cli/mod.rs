@@ -16,8 +16,7 @@ pub(crate) use front::{
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 pub(crate) use servers::{
     AgentArgs, BesideArgs, CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs,
-    ReadArgs, RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, TimeArgs,
-    ToolsArgs,
+    ReadArgs, RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, ToolsArgs,
 };
 
 const STYLES: Styles = Styles::styled()

@@ -2,12 +2,11 @@
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 
 /// Whose servers.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct AgentArgs {
     /// The agent whose servers and rules count [default: the first]
     #[arg(long, value_name = "ID")]
@@ -120,10 +119,6 @@ pub(crate) struct TimeArgs {
 }
 
 impl TimeArgs {
-    pub(crate) fn all(&self) -> Option<Duration> {
-        self.timeout.map(|ms| Duration::from_millis(ms.get()))
-    }
-
     pub(crate) fn in_ms(&self) -> Option<u64> {
         self.timeout.map(NonZeroU64::get)
     }

@@ -135,22 +135,3 @@ fn warn_if_missing(paths: &Paths, config: &Config, output: &mut Output) {
         output.warning(&format!("{file} does not exist; the built-in default is used"));
     }
 }
-
-// For `commands/mcp`, until its commands return `CommandError`.
-
-fn with_report(
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-    run: impl FnOnce(&Config, &Report, &Paths, &mut Output) -> Exit,
-) -> Exit {
-    match load_config(flag, edge, output) {
-        Ok(LoadedConfig { config, report, paths }) => run(&config, &report, &paths, output),
-        Err(error) => shown(&error, output),
-    }
-}
-
-fn shown(error: &CommandError, output: &mut Output) -> Exit {
-    output.error(error);
-    error.exit()
-}

@@ -2,9 +2,11 @@
 
 use std::process::{Child, Stdio};
 
-use openclaw_testkit::{Script, Tool, processes};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use openclaw_testkit::{Ask, Script, Tool, processes};
 
-use crate::support::{LONG, Place};
+use crate::support::{LONG, Place, at_a_terminal};
 
 /// A gateway that is killed when the test is over; its servers go with it.
 pub(crate) struct Running(Child);
@@ -41,6 +43,8 @@ fn calls_reach_the_servers_of_the_gateway_unless_somebody_wants_others() {
     let (alone, _, without) = place.said(&["mcp", "call", "--no-gateway", "a", "ecko", "text=x"]);
     assert_eq!((code, alone), (0, 2), "{stderr}{without}");
     let (_, _, there) = place.said(&["mcp", "call", "a", "ecko", "text=x"]);
+    let (note, without) = without.split_once('\n').unwrap();
+    assert!(note.ends_with("is not used: `--no-gateway` is set"), "{note}");
     assert_eq!(there, without, "the same words");
     let (code, stdout, _) = place.said(&["mcp", "reload"]);
     assert_eq!((code, stdout.trim()), (0, "no server has changed"));
@@ -77,4 +81,77 @@ fn a_configuration_that_is_gone_changes_nothing_and_that_is_told() {
     assert!(stderr.contains("openclaw.json is gone") && !stderr.contains(": :"), "{stderr}");
     let (code, _, stderr) = place.said(&["mcp", "call", "a", "count"]);
     assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn through_a_gateway_a_question_of_a_server_is_asked_at_the_terminal() {
+    let place = Place::new(&[("test", &Script::new().ask(Ask::Elicitation))]);
+    let _running = gateway(&place);
+    let call = ["mcp", "call", "test", "echo", "text=hi"];
+    let (exit, shown) = at_a_terminal(&place, "name: ", "Ada", &call);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("asks: What is your name?"), "{shown}");
+    assert!(shown.contains(r#""action":"accept","content":{"name":"Ada"}"#), "{shown}");
+    let (_, stdout, stderr) = place.said(&call);
+    let said = format!("{stdout}{stderr}");
+    assert!(!said.contains("What is your name?"), "where nobody is there nobody is asked: {said}");
+}
+
+#[test]
+fn through_a_gateway_the_progress_of_a_call_is_shown_at_the_terminal() {
+    let place = Place::new(&[("test", &Script::new())]);
+    let _running = gateway(&place);
+    let args = ["mcp", "call", "test", "sleep", "ms=3000", "every=100"];
+    let (exit, shown) = at_a_terminal(&place, "never asked", "", &args);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("test/sleep") && shown.contains('%'), "{shown:?}");
+    let last = shown.rfind("\u{1b}[J").unwrap();
+    assert!(shown[last..].contains("slept") && !shown[last..].contains('%'), "{shown:?}");
+}
+
+#[test]
+fn an_interrupted_call_is_cancelled_at_the_server_of_the_gateway() {
+    let place = Place::new(&[]);
+    let record = place.path("record");
+    place.configure(&[("test", &Script::new().record(&record))]);
+    let _running = gateway(&place);
+    let mut command = place.command(&["mcp", "call", "test", "sleep", "ms=600000"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let is_missing = |word: &'static str| {
+        let record = record.clone();
+        move || {
+            let text = std::fs::read_to_string(&record).unwrap_or_default();
+            if text.contains(word) { Vec::new() } else { vec![0] }
+        }
+    };
+    assert!(processes::wait_until_none(LONG, is_missing("tools/call")).is_empty(), "never called");
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let cancelled = is_missing("notifications/cancelled");
+    assert!(processes::wait_until_none(LONG, cancelled).is_empty(), "never cancelled");
+}
+
+/// One rule for all front ends.
+#[test]
+fn with_another_configuration_every_front_end_works_alone_and_says_so() {
+    let place = Place::new(&[("a", &Script::new())]);
+    let _running = gateway(&place);
+    let other = place.path("other.json");
+    std::fs::copy(place.path("openclaw.json"), &other).unwrap();
+    let other = other.to_str().unwrap();
+    for verb in [
+        &["mcp", "call", "a", "count"][..],
+        &["mcp", "servers"],
+        &["agent", "--message", "hello"],
+        &["sessions", "list"],
+    ] {
+        let args = [&["--config", other], verb].concat();
+        let (code, stdout, stderr) = place.said(&args);
+        assert_eq!(code, 0, "{verb:?}: {stdout}{stderr}");
+        assert!(stderr.contains("is not used: it uses the configuration "), "{verb:?}: {stderr}");
+        let (_, _, stderr) = place.said(verb);
+        assert!(!stderr.contains("is not used"), "{verb:?}: {stderr}");
+    }
+    let (_, stdout, _) = place.said(&["mcp", "call", "a", "count"]);
+    assert_eq!(stdout.trim(), "2", "servers of the gateway: {stdout}");
 }

@@ -1,14 +1,11 @@
 //! A server wants to know something in the middle of a turn or a call: somebody is led through it (T11).
 
-use openclaw_mcp::client::{Answer, Wanted};
-use openclaw_protocol::mcp::elicitation::{
-    Action, Elicitation, RespondParams, RespondResult, Wanted as Shown,
-};
-use openclaw_protocol::{AskError, ErrorCode, Surface, rpc};
+use openclaw_mcp::client::Answer;
+use openclaw_protocol::Surface;
+use openclaw_protocol::mcp::elicitation::Elicitation;
 
 use super::editor::{Ask, Editor, Typed};
-use crate::commands::inquiry::{Inquiry, Next};
-use crate::commands::link::look;
+use crate::commands::inquiry::{Inquiry, Next, Responded, respond};
 use crate::commands::talk::View;
 use crate::output::{FAINT, Output};
 use crate::signals::{Signals, Wish};
@@ -53,12 +50,8 @@ impl Desk<'_> {
         settled: impl Future<Output = ()>,
     ) -> Led {
         let mut settled = std::pin::pin!(settled);
-        let wanted = match &elicitation.wanted {
-            Shown::Form { requested_schema } => Wanted::Form(requested_schema.clone()),
-            Shown::Url { url } => Wanted::Visit(url.clone()),
-        };
         for _ in 0..MAX_FORMS {
-            let inquiry = Inquiry::new(&elicitation.server, &elicitation.message, &wanted);
+            let inquiry = Inquiry::of(elicitation);
             let (answer, then) = match self.fill_in(inquiry, settled.as_mut()).await {
                 Ok(answer) => (answer, Led::On),
                 Err(Heard::Interrupt) => (Answer::Cancel, Led::Wish(Wish::Interrupt)),
@@ -123,20 +116,16 @@ impl Desk<'_> {
 
     /// Tells the gateway; whether that was all. What does not fit is told, and can be filled in anew.
     async fn respond(&mut self, id: &str, answer: Answer) -> bool {
-        let (action, content) = match answer {
-            Answer::Accept(content) => (Action::Accept, content),
-            Answer::Decline => (Action::Decline, None),
-            Answer::Cancel => (Action::Cancel, None),
-        };
-        let params = RespondParams { id: id.to_owned(), action, content };
-        let told: Result<RespondResult, AskError> =
-            look::<rpc::McpElicitationRespond>(self.surface, params).await;
-        let Err(error) = told else { return true };
-        match &error {
-            // Nobody waits for it any more: that is no fault.
-            AskError::Refused(shape) if shape.code == ErrorCode::ApprovalNotFound => return true,
-            _ => self.view.notice(&error.to_string(), self.output),
+        match respond(self.surface, id, answer).await {
+            Responded::Done => true,
+            Responded::Unfit(why) => {
+                self.view.notice(&why, self.output);
+                false
+            }
+            Responded::Failed(why) => {
+                self.view.notice(&why, self.output);
+                true
+            }
         }
-        !matches!(&error, AskError::Refused(shape) if shape.code == ErrorCode::InvalidRequest)
     }
 }

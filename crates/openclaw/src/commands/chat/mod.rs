@@ -50,7 +50,7 @@ pub(crate) fn chat(
         let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
         let whom = Whom::find(surface, agent, session).await?;
         let session = whom.session(session.unwrap_or(MAIN));
-        let mut chat = Chat { surface, is_remote: link.is_remote, whom, session };
+        let mut chat = Chat { surface, is_remote: link.is_remote(), whom, session };
         if can_edit {
             Box::pin(interactive::run(&mut chat, &history, signals, output)).await
         } else {

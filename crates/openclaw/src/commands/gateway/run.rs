@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{Bind, Config, Paths};
-use openclaw_gateway::Setup;
 use openclaw_gateway::serve::{ServeError, Served, serve};
 use openclaw_gateway::socket::ListenError;
 use openclaw_gateway::state::ClaimError;
@@ -14,7 +13,7 @@ use openclaw_protocol::{AskError, rpc};
 use serde_json::json;
 
 use crate::cli::RunArgs;
-use crate::commands::link::{cannot_start, look, missing_servers, ourselves, setup};
+use crate::commands::link::{Need, Role, cannot_start, look, missing_servers, ourselves, setup};
 use crate::commands::{LoadedConfig, load_config, log_warnings};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
@@ -46,7 +45,8 @@ async fn attend(
     output: &mut Output,
 ) -> CommandResult {
     let mut signals = Signals::listen().context("cannot start")?;
-    let setup = Setup { people: true, ..setup(config, paths, edge, output)? };
+    // Callers may come who can be asked.
+    let setup = setup(config, &Need::Agents(Role::Chatting), paths, edge, output)?;
     let served = serve(setup, args.bind.map(Bind::ip), args.port).await?;
     tell(&served, paths, output);
     let result = tokio::select! {

@@ -5,9 +5,12 @@ mod form;
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::client::{Answer, Wanted};
+use openclaw_protocol::mcp::elicitation::{Action, Elicitation, RespondParams, Wanted as Shown};
+use openclaw_protocol::{AskError, ErrorCode, Surface, rpc};
 use serde_json::{Map, Value};
 
 use self::form::{Field, Filled};
+use crate::commands::link::look;
 use crate::output::{FAINT, STRONG};
 
 /// How much is shown of a server's name, of what it says, of a field, and of why something does not fit.
@@ -51,6 +54,36 @@ pub(crate) enum Next {
     Done(Answer),
 }
 
+/// What came of an answer.
+#[derive(Debug)]
+pub(crate) enum Responded {
+    /// It was taken, or nobody waits for it any more.
+    Done,
+    /// It does not fit as a whole, and can be given anew.
+    Unfit(String),
+    /// It could not be given.
+    Failed(String),
+}
+
+/// Tells the gateway the answer to a question.
+pub(crate) async fn respond(surface: &dyn Surface, id: &str, answer: Answer) -> Responded {
+    let (action, content) = match answer {
+        Answer::Accept(content) => (Action::Accept, content),
+        Answer::Decline => (Action::Decline, None),
+        Answer::Cancel => (Action::Cancel, None),
+    };
+    let params = RespondParams { id: id.to_owned(), action, content };
+    match look::<rpc::McpElicitationRespond>(surface, params).await {
+        Ok(_) => Responded::Done,
+        Err(AskError::Refused(shape)) => match shape.code {
+            ErrorCode::ApprovalNotFound => Responded::Done,
+            ErrorCode::InvalidRequest => Responded::Unfit(shape.to_string()),
+            _ => Responded::Failed(shape.to_string()),
+        },
+        Err(error) => Responded::Failed(error.to_string()),
+    }
+}
+
 impl Inquiry {
     /// A question of this server. All of it is from outside, and is cleaned here.
     pub(crate) fn new(server: &str, message: &str, wanted: &Wanted) -> Self {
@@ -84,6 +117,15 @@ impl Inquiry {
             }
         };
         Self { introduction, wanted }
+    }
+
+    /// A question as the gateway tells it.
+    pub(crate) fn of(question: &Elicitation) -> Self {
+        let wanted = match &question.wanted {
+            Shown::Form { requested_schema } => Wanted::Form(requested_schema.clone()),
+            Shown::Url { url } => Wanted::Visit(url.clone()),
+        };
+        Self::new(&question.server, &question.message, &wanted)
     }
 
     /// What is shown first, line by line.

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
 use openclaw_gateway::socket::Caller;
-use openclaw_gateway::{Gateway, Setup};
+use openclaw_gateway::{Gateway, Prepare, Setup};
 use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
-use openclaw_mcp::fleet;
+use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::guard::Guard;
 use openclaw_protocol::Surface;
 use openclaw_protocol::client::Options;
+use openclaw_protocol::connect::ClientInfo;
 use openclaw_secrets::Resolver;
 
-use super::Role;
-use crate::commands::mcp::keep;
+use super::{Link, Need, Role, keep};
 use crate::edge::Edge;
 use crate::error::{CommandError, chain};
 use crate::output::Output;
@@ -30,27 +30,27 @@ pub(super) struct Local {
 impl Local {
     pub(super) async fn start(
         config: Config,
-        role: Role,
+        need: &Need,
         paths: &Paths,
         edge: &Edge,
         output: &mut Output,
     ) -> Result<Self, CommandError> {
-        // Servers are told at the start whether somebody can be asked.
-        let people = role == Role::Chatting;
-        let setup = Setup { people, ..setup(config, paths, edge, output)? };
-        let gateway = Gateway::start(setup).await.map_err(|error| cannot_start(&error))?;
+        let gateway = Gateway::start(setup(config, need, paths, edge, output)?).await;
+        let gateway = gateway.map_err(|error| cannot_start(&error))?;
         gateway.notes().iter().for_each(|note| output.warning(note));
-        let missing = gateway.fleet().missing().await;
-        if !missing.is_empty() {
-            gateway.stop(Duration::ZERO).await;
-            return Err(missing_servers(&missing));
+        if let Need::Agents(_) = need {
+            let missing = gateway.fleet().missing().await;
+            if !missing.is_empty() {
+                gateway.stop(Duration::ZERO).await;
+                return Err(missing_servers(&missing));
+            }
         }
-        let surface = gateway.caller(caller(role));
+        let surface = gateway.caller(caller(need));
         Ok(Self { gateway, surface })
     }
 
-    pub(super) fn surface(&self) -> Arc<dyn Surface> {
-        Arc::clone(&self.surface)
+    pub(super) fn link(&self) -> Link {
+        Link { surface: Arc::clone(&self.surface), local: Some(Arc::clone(&self.gateway)) }
     }
 
     /// Ends it, with its servers.
@@ -63,12 +63,26 @@ impl Local {
 /// What a gateway is started with.
 pub(crate) fn setup(
     config: Config,
+    need: &Need,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
 ) -> Result<Setup, CommandError> {
-    let mut office = keep::office(&paths.state, true, &edge.redactor, output)?;
-    office.spill = keep::spill(&paths.state, output);
+    let (start, agent, calls) = match need {
+        Need::Records => (StartMode::OnUse, None, true),
+        Need::Agents(_) => (StartMode::Eager, None, true),
+        Need::Servers(it) => (it.start.clone(), it.agent.clone(), it.calls),
+    };
+    let is_one_command = matches!(need, Need::Servers(_));
+    let agent = agent.or_else(|| {
+        let default = config.agents.first().filter(|_| is_one_command);
+        default.map(|agent| agent.id.to_string())
+    });
+    let mut office = keep::office(&paths.state, calls, &edge.redactor, output)?;
+    if !is_one_command {
+        // A single command shows all of a result.
+        office.spill = keep::spill(&paths.state, output);
+    }
     let environment = edge.environment();
     let resolver =
         Resolver::new(config.secrets.clone(), environment.clone(), edge.redactor.clone());
@@ -76,19 +90,23 @@ pub(crate) fn setup(
         resolver,
         environment: environment.clone(),
         guard: edge.guard_command().map_or_else(Guard::none, Guard::new),
-        // The gateway itself asks whoever is connected, if there may be somebody.
+        // The gateway itself asks whoever is connected, if there may be somebody. Where the shell stands is no
+        // permission: some servers would let go of their own folders for it.
         host: Host::default(),
     };
     let folders = keep::folders(&paths.state);
+    let tries_again = !is_one_command;
     Ok(Setup {
         config,
         config_file: paths.config.clone(),
         load: edge.loader(&paths.config),
         state: paths.state.clone(),
-        fleet: fleet::Setup { surroundings, folders, office, tries_again: true },
+        fleet: fleet::Setup { surroundings, folders, office, tries_again, start, agent },
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        people: false,
+        // Servers are told at the start whether somebody can be asked.
+        people: need.role() == Role::Chatting,
+        prepare: if is_one_command { Prepare::OnUse } else { Prepare::AtStart },
     })
 }
 
@@ -105,13 +123,14 @@ pub(crate) fn cannot_start(error: &dyn std::error::Error) -> CommandError {
 
 /// Who the program itself is, to its own gateway.
 pub(crate) fn ourselves() -> Caller {
-    caller(Role::Person)
+    caller(&Need::Records)
 }
 
-fn caller(role: Role) -> Caller {
+fn caller(need: &Need) -> Caller {
     let options = Options::new("", None, env!("CARGO_PKG_VERSION"));
+    let role = need.role();
     Caller {
-        client: options.client,
+        client: ClientInfo { display_name: need.name(), ..options.client },
         role: options.role,
         scopes: role.scopes(options.scopes),
         caps: role.caps(options.caps),

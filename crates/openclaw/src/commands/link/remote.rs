@@ -3,60 +3,70 @@
 use std::path::Path;
 use std::time::Duration;
 
-use openclaw_config::{ChosenBy, Paths};
+use openclaw_config::Paths;
 use openclaw_gateway::state::{self, Running};
 use openclaw_protocol::client::{Client, ConnectError, Options};
+use openclaw_protocol::connect::ClientInfo;
 
-use super::Role;
+use super::Need;
 use crate::output::Output;
 
 /// How long a gateway on this machine may take to let us in. It runs, or nobody would be called.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Calls the gateway that runs on the state folder. One that does not answer is told, and done without; so is one
-/// that works with another file than the one that was asked for.
-pub(super) async fn find(paths: &Paths, role: Role, output: &mut Output) -> Option<Client> {
+/// The gateway that all front ends use: the one that runs on the same state folder with the same
+/// configuration file. Where one runs and is not used, a note says why.
+pub(super) async fn find(paths: &Paths, need: &Need, output: &mut Output) -> Option<Client> {
     let running = state::find(&paths.state)?;
-    let client = match call(&running, role).await {
-        Ok(client) => client,
-        Err(error) => {
-            let pid = running.pid;
-            output.note(&format!(
-                "the gateway (process {pid}) cannot be used: {error}; this goes on without it"
-            ));
-            return None;
+    match usable(&running, paths, need).await {
+        Ok(client) => Some(client),
+        Err(why) => {
+            output.note(&format!("the gateway (process {}) is not used: {why}", running.pid));
+            None
         }
-    };
-    let Some(theirs) = other_file(&client, paths) else { return Some(client) };
-    let ours = paths.config.display();
-    if paths.chosen_by == ChosenBy::Default {
-        output.note(&format!(
-            "the gateway uses {theirs}, and not {ours}; `openclaw gateway stop` ends it"
-        ));
-        return Some(client);
     }
-    output.note(&format!("the gateway uses {theirs}, and not {ours}; this goes on without it"));
-    None
 }
 
-/// Calls a gateway.
-async fn call(running: &Running, role: Role) -> Result<Client, ConnectError> {
-    let version = env!("CARGO_PKG_VERSION");
+/// The gateway, connected; or why it is not used.
+async fn usable(running: &Running, paths: &Paths, need: &Need) -> Result<Client, String> {
+    if need.is_alone() {
+        return Err("`--no-gateway` is set".to_owned());
+    }
+    let client = call(running, need).await;
+    let client = client.map_err(|error| error.to_string())?;
+    match &client.hello().snapshot.config_path {
+        None => Err("it does not tell which configuration it uses".to_owned()),
+        Some(theirs) if is_same(Path::new(theirs), &paths.config) => Ok(client),
+        Some(theirs) => {
+            let ours = paths.config.display();
+            Err(format!("it uses the configuration {theirs}, this command uses {ours}"))
+        }
+    }
+}
+
+/// Connects to a gateway.
+async fn call(running: &Running, need: &Need) -> Result<Client, ConnectError> {
+    let (role, version) = (need.role(), env!("CARGO_PKG_VERSION"));
     let options = Options::new(running.url.clone(), running.token.clone(), version);
-    let (scopes, caps) = (role.scopes(options.scopes), role.caps(options.caps));
-    Client::connect(&Options { connect_timeout: CONNECT, scopes, caps, ..options }).await
+    Client::connect(&Options {
+        client: ClientInfo { display_name: need.name(), ..options.client },
+        scopes: role.scopes(options.scopes),
+        caps: role.caps(options.caps),
+        connect_timeout: CONNECT,
+        request_timeout: need.answer_within(),
+        ..options
+    })
+    .await
 }
 
 /// The gateway of a state folder, and whether it answers.
 pub(crate) async fn knock(state: &Path) -> Option<(Running, Result<Client, ConnectError>)> {
     let running = state::find(state)?;
-    let called = call(&running, Role::Person).await;
+    let called = call(&running, &Need::Records).await;
     Some((running, called))
 }
 
-/// The gateway's configuration file, if it is another than ours.
-fn other_file<'c>(client: &'c Client, paths: &Paths) -> Option<&'c str> {
-    let theirs = client.hello().snapshot.config_path.as_deref()?;
+fn is_same(theirs: &Path, ours: &Path) -> bool {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    (whole(Path::new(theirs)) != whole(&paths.config)).then_some(theirs)
+    theirs == ours || whole(theirs) == whole(ours)
 }

@@ -5,17 +5,21 @@ use serde::Serialize;
 
 use super::save::{self, Saved, Unsaved, is_whole, save, save_as, save_text};
 use crate::cli::ShowArgs;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::Output;
 
 /// Whether an answer can be written where it is wanted. It is asked before there is one.
 ///
 /// # Errors
-/// It cannot, and that has been told.
-pub(super) fn check(args: &ShowArgs, output: &mut Output) -> Result<(), Exit> {
+/// If it cannot.
+pub(super) fn check(args: &ShowArgs) -> Result<(), CommandError> {
     save::check(args).map_err(|problem| {
-        output.problem(&problem.message, problem.hint);
-        Exit::Usage
+        let error = CommandError::usage(problem.message);
+        match problem.hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
     })
 }
 

@@ -1,7 +1,7 @@
-//! Arguments of a tool from the command line: `key=value`, each with the type that the tool's schema
-//! asks for.
+//! Arguments of a tool from the command line: `key=value`, which the gateway gives the type that the
+//! tool's schema asks for, or JSON.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -9,8 +9,6 @@ use serde_json::{Map, Value};
 
 /// No arguments are longer.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
-/// References to references are not followed further.
-const MAX_REFERENCES: usize = 16;
 
 /// Two ways to say something.
 const NOT_BOTH: &str =
@@ -33,36 +31,69 @@ fn is_whole(word: &str) -> bool {
     word == "-" || word.trim_start().starts_with('{')
 }
 
-/// What the words mean for a tool with this schema.
+/// What the words give: values, and texts whose type follows from the tool's schema.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Given {
+    pub(super) values: Map<String, Value>,
+    pub(super) texts: BTreeMap<String, String>,
+}
+
+/// What the words mean.
 ///
 /// # Errors
 /// What is wrong with them.
-pub(super) fn read(
-    words: &[String],
-    schema: &Map<String, Value>,
-    sources: Sources<'_>,
-) -> Result<Map<String, Value>, String> {
+pub(super) fn read(words: &[String], sources: Sources<'_>) -> Result<Given, String> {
+    let mut given = Given::default();
     match words {
-        [_, _, ..] if words.iter().any(|word| is_whole(word)) => Err(NOT_BOTH.to_owned()),
-        [only] if only == "-" => object(sources.stdin, "stdin"),
-        [only] if only.trim_start().starts_with('{') => object(only, "the argument"),
-        _ => {
-            let mut arguments = Map::new();
-            for word in words {
-                let (key, value) = pair(word, schema, sources.file)?;
-                if arguments.insert(key.to_owned(), value).is_some() {
-                    return Err(format!("`{key}` is given twice"));
-                }
-            }
-            Ok(arguments)
+        [_, _, ..] if words.iter().any(|word| is_whole(word)) => return Err(NOT_BOTH.to_owned()),
+        [only] if only == "-" => given.values = object(sources.stdin, "stdin")?,
+        [only] if only.trim_start().starts_with('{') => {
+            given.values = object(only, "the argument")?;
         }
+        _ => {
+            for word in words {
+                given.add(word, sources.file)?;
+            }
+        }
+    }
+    Ok(given)
+}
+
+impl Given {
+    /// Adds `key=text`, `key=@file` or `key:=JSON`.
+    fn add(
+        &mut self,
+        word: &str,
+        file: &dyn Fn(&Path) -> io::Result<String>,
+    ) -> Result<(), String> {
+        let (key, text) = word.split_once('=').ok_or_else(|| no_pair(word))?;
+        let (key, is_json) = match key.strip_suffix(':') {
+            Some(key) => (key, true),
+            None if key.is_empty() => return Err(no_pair(word)),
+            None => (key, false),
+        };
+        if self.values.contains_key(key) || self.texts.contains_key(key) {
+            return Err(format!("`{key}` is given twice"));
+        }
+        if is_json {
+            let value = serde_json::from_str(text);
+            let value = value.map_err(|error| format!("the value of `{key}` is not JSON: {error}"));
+            self.values.insert(key.to_owned(), value?);
+            return Ok(());
+        }
+        let text = match text.strip_prefix('@') {
+            Some(path) => {
+                file(Path::new(path)).map_err(|error| format!("{path} cannot be read: {error}"))?
+            }
+            None => text.to_owned(),
+        };
+        self.texts.insert(key.to_owned(), text);
+        Ok(())
     }
 }
 
 /// Arguments that are plain text, as prompts take them.
-pub(super) fn texts(
-    words: &[String],
-) -> Result<std::collections::BTreeMap<String, String>, String> {
+pub(super) fn texts(words: &[String]) -> Result<BTreeMap<String, String>, String> {
     if let [only] = words
         && only.trim_start().starts_with('{')
     {
@@ -81,7 +112,7 @@ pub(super) fn texts(
     if words.iter().any(|word| is_whole(word)) {
         return Err("give either key=value pairs, or one JSON object, and not both".to_owned());
     }
-    let mut arguments = std::collections::BTreeMap::new();
+    let mut arguments = BTreeMap::new();
     for word in words {
         let pair = word.split_once('=').filter(|(key, _)| !key.is_empty());
         let (key, value) = pair.ok_or_else(|| {
@@ -105,118 +136,6 @@ fn object(text: &str, place: &str) -> Result<Map<String, Value>, String> {
         Ok(_) => Err(format!("{place} is not a JSON object")),
         Err(error) => Err(format!("{place} is not JSON: {error}")),
     }
-}
-
-fn pair<'w>(
-    word: &'w str,
-    schema: &Map<String, Value>,
-    file: &dyn Fn(&Path) -> io::Result<String>,
-) -> Result<(&'w str, Value), String> {
-    let (key, text) = word.split_once('=').ok_or_else(|| no_pair(word))?;
-    if let Some(key) = key.strip_suffix(':') {
-        let value = serde_json::from_str(text);
-        return match value {
-            Ok(value) => Ok((key, value)),
-            Err(error) => Err(format!("the value of `{key}` is not JSON: {error}")),
-        };
-    }
-    if key.is_empty() {
-        return Err(no_pair(word));
-    }
-    let wanted = Wanted::of(key, schema);
-    let value = match text.strip_prefix('@') {
-        Some(path) => {
-            let text = file(Path::new(path));
-            wanted.value(&text.map_err(|error| format!("{path} cannot be read: {error}"))?)
-        }
-        None => wanted.value(text),
-    };
-    value
-        .map(|value| (key, value))
-        .map_err(|kind| format!("`{key}` takes {kind}; `{key}:=…` takes it as JSON"))
-}
-
-/// What a schema allows for a key.
-#[derive(Debug, Default)]
-struct Wanted<'s> {
-    types: BTreeSet<&'s str>,
-    values: Vec<&'s Value>,
-}
-
-impl<'s> Wanted<'s> {
-    fn of(key: &str, schema: &'s Map<String, Value>) -> Self {
-        let mut wanted = Self::default();
-        let property = schema.get("properties").and_then(|properties| properties.get(key));
-        if let Some(property) = property.or_else(|| schema.get("additionalProperties")) {
-            wanted.add(property, schema, MAX_REFERENCES);
-        }
-        wanted
-    }
-
-    fn add(&mut self, schema: &'s Value, root: &'s Map<String, Value>, depth: usize) {
-        let Some(depth) = depth.checked_sub(1) else { return };
-        match schema.get("type") {
-            Some(Value::String(kind)) => drop(self.types.insert(kind)),
-            Some(Value::Array(kinds)) => self.types.extend(kinds.iter().filter_map(Value::as_str)),
-            _ => {}
-        }
-        self.values.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten());
-        self.values.extend(schema.get("const"));
-        for key in ["anyOf", "oneOf", "allOf"] {
-            let variants = schema.get(key).and_then(Value::as_array);
-            variants.into_iter().flatten().for_each(|variant| self.add(variant, root, depth));
-        }
-        let reference = schema.get("$ref").and_then(Value::as_str);
-        let path = reference.and_then(|reference| reference.strip_prefix("#/"));
-        if let Some(there) = path.and_then(|path| find(path, root)) {
-            self.add(there, root, depth);
-        }
-    }
-
-    /// The text as a value that fits. Where a text would do, too, a number is still taken for a number:
-    /// it says so in the schema that it may be one.
-    fn value(&self, text: &str) -> Result<Value, &'static str> {
-        let spells = |value: &&&Value| match value {
-            Value::String(known) => known == text,
-            other => other.to_string() == text,
-        };
-        if let Some(value) = self.values.iter().find(spells) {
-            return Ok((**value).clone());
-        }
-        let parsed = serde_json::from_str::<Value>(text.trim()).ok();
-        let takes = |kind| self.types.contains(kind);
-        if let Some(value) = parsed.filter(|value| {
-            match value {
-                Value::Number(_) => takes("number") || takes("integer"),
-                Value::Bool(_) => takes("boolean"),
-                Value::Array(_) => takes("array"),
-                Value::Object(_) => takes("object"),
-                // The word `null` where a text may stand, too, is that text.
-                Value::Null => takes("null") && !takes("string"),
-                Value::String(_) => false,
-            }
-        }) {
-            return Ok(value);
-        }
-        let only = |kind| takes(kind) && !takes("string");
-        match () {
-            // Nothing is said of it, or a text fits: the tool is asked whether it does.
-            () if self.types.is_empty() || takes("string") => Ok(text.into()),
-            () if only("integer") && !takes("number") => Err("a whole number"),
-            () if only("number") => Err("a number"),
-            () if only("boolean") => Err("true or false"),
-            () if only("array") => Err("a list"),
-            () if only("object") => Err("an object"),
-            () => Ok(text.into()),
-        }
-    }
-}
-
-/// What a JSON pointer (without its beginning) leads to.
-fn find<'s>(path: &str, root: &'s Map<String, Value>) -> Option<&'s Value> {
-    let mut parts = path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
-    let first = root.get(&parts.next()?)?;
-    parts.try_fold(first, |value, part| value.get(&part))
 }
 
 /// Reads all of a text, within bounds.

@@ -1,5 +1,6 @@
 //! What words on the command line become.
 
+use openclaw_gateway::mcp::fit_texts;
 use serde_json::json;
 
 use super::*;
@@ -32,7 +33,8 @@ fn read_words(words: &[&str], stdin: &str) -> Result<Value, String> {
         Some("list.json") => Ok("[1, 2]".to_owned()),
         _ => Err(io::Error::from(io::ErrorKind::NotFound)),
     };
-    read(&words, &schema(), Sources { stdin, file: &file }).map(Value::Object)
+    let given = read(&words, Sources { stdin, file: &file })?;
+    fit_texts(given.values, &given.texts, &schema()).map(Value::Object)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use openclaw_config::{Config, Paths, ServerName};
 use openclaw_mcp::supervisor::Trouble;
 use serde_json::{Value, json};
 
-use super::host::{Need, run};
+use super::shell::with_own_servers;
 use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, plural, printable};
@@ -30,18 +30,22 @@ pub(super) fn check(
     let has =
         |agent: &&openclaw_config::AgentConfig| agent.mcp.servers.get(name).is_some_and(is_enabled);
     let Some(agent) = config.agents.iter().find(has) else { return (None, Exit::Ok) };
-    let need = Need { agent: Some(agent.id.as_str()), ..Need::default() };
     let mut check = None;
-    let exit = run(config, paths, need, edge, output, async |session, _| {
-        let Some(server) = session.tools.server(name.as_str()) else { return Exit::Ok };
-        check = Some(match session.start(server).await {
-            Ok(()) => Check::Ready(server.shelf().inventory().tools.len()),
+    let result = with_own_servers(config, agent, paths, edge, output, async |own, _| {
+        let Some(server) = own.tools.server(name.as_str()) else { return Ok(Exit::Ok) };
+        check = Some(match own.watching(server.ready()).await {
+            Ok(_) => Check::Ready(server.shelf().inventory().tools.len()),
             Err(unavailable) => {
                 let reason = unavailable.reason();
                 Check::Failed(unavailable.trouble.unwrap_or_else(|| Trouble::new(reason)))
             }
         });
-        Exit::Ok
+        Ok(Exit::Ok)
+    });
+    let exit = result.unwrap_or_else(|error| {
+        // The server was added: that is told in any case.
+        output.error(&error);
+        error.exit()
     });
     (check, exit)
 }

@@ -1,10 +1,8 @@
 //! `openclaw mcp resources | read | prompts | prompt`: what servers have besides tools (B14, B15).
 
 use std::path::Path;
-use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_gateway::mcp::{self, Gathered};
 use openclaw_protocol::mcp::{
     ListParams, PromptParams, PromptsResult, ReadParams, ResourcesResult,
 };
@@ -14,13 +12,13 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::beside::{beside, tell};
-use super::call::{HAND, ready_in_time};
-use super::host::{Need, Session, with_servers, with_session};
+use super::shell::{in_time, servers_of, with_shell};
 use super::tools::tell_missing;
 use super::{answer, arguments};
 use crate::cli::{PromptArgs, PromptsArgs, ReadArgs, ResourcesArgs};
+use crate::commands::link::Servers;
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{FAINT, Output, cut, printable};
 
@@ -63,18 +61,13 @@ pub(super) fn resources(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+) -> CommandResult {
+    let servers = servers_of(&args.whose, &args.by, edge);
+    with_shell(servers, flag, edge, output, async |shell, output| {
         let (agent_id, server) = (args.whose.agent.clone(), args.server.clone());
         let params = ListParams { agent_id, server, ..ListParams::default() };
-        let result = gateway.ask::<rpc::McpResources>(params, output).await?;
+        let result = shell.ask::<rpc::McpResources>(params, args.server.as_deref()).await?;
         Ok(show_resources(&result, output))
-    });
-    exit.unwrap_or_else(|| {
-        let show = |gathered: &Gathered, _: &Session, output: &mut Output| {
-            show_resources(&mcp::resources(gathered), output)
-        };
-        with_servers(&args.whose, args.server.as_deref(), flag, edge, output, show)
     })
 }
 
@@ -103,18 +96,13 @@ pub(super) fn prompts(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+) -> CommandResult {
+    let servers = servers_of(&args.whose, &args.by, edge);
+    with_shell(servers, flag, edge, output, async |shell, output| {
         let (agent_id, server) = (args.whose.agent.clone(), args.server.clone());
         let params = ListParams { agent_id, server, ..ListParams::default() };
-        let result = gateway.ask::<rpc::McpPrompts>(params, output).await?;
+        let result = shell.ask::<rpc::McpPrompts>(params, args.server.as_deref()).await?;
         Ok(show_prompts(&result, output))
-    });
-    exit.unwrap_or_else(|| {
-        let show = |gathered: &Gathered, _: &Session, output: &mut Output| {
-            show_prompts(&mcp::prompts(gathered), output)
-        };
-        with_servers(&args.whose, args.server.as_deref(), flag, edge, output, show)
     })
 }
 
@@ -188,14 +176,13 @@ fn aligned(rows: &[[String; 3]], width: usize) -> Vec<[String; 2]> {
     rows.iter().map(row).collect()
 }
 
-fn in_ms(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    if let Err(exit) = answer::check(&args.show, output) {
-        return exit;
-    }
+pub(super) fn read(
+    args: &ReadArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    answer::check(&args.show)?;
     let params = ReadParams {
         agent_id: args.whose.agent.clone(),
         server: args.server.clone(),
@@ -203,24 +190,10 @@ pub(super) fn read(args: &ReadArgs, flag: Option<&Path>, edge: &Edge, output: &m
         raw: Some(args.show.raw),
         timeout_ms: args.time.in_ms(),
     };
-    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
-        let outcome = gateway.ask::<rpc::McpRead>(params.clone(), output).await?;
-        Ok(answer::show(&outcome, &args.uri, &args.show, output))
-    });
-    exit.unwrap_or_else(|| {
-        let timeout = args.time.all();
-        let need = Need { answers: true, timeout, ..Need::of(&args.whose) };
-        with_session(need, flag, edge, output, async |session, output| {
-            let left = match ready_in_time(&args.server, &args.time, session, output).await {
-                Ok(left) => left,
-                Err(exit) => return exit,
-            };
-            let params = ReadParams { timeout_ms: left.map(in_ms), ..params };
-            match mcp::read(&session.tools, &params, HAND).await {
-                Ok(outcome) => answer::show(&outcome, &args.uri, &args.show, output),
-                Err(problem) => tell(&problem, output),
-            }
-        })
+    let servers = Servers { calls: true, ..servers_of(&args.whose, &args.by, edge) };
+    with_shell(servers, flag, edge, output, async |shell, output| {
+        let outcome = shell.try_ask::<rpc::McpRead>(params, Some(&args.server)).await;
+        Ok(answer::show(&outcome.map_err(in_time)?, &args.uri, &args.show, output))
     })
 }
 
@@ -229,17 +202,9 @@ pub(super) fn prompt(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    if let Err(exit) = answer::check(&args.show, output) {
-        return exit;
-    }
-    let arguments = match arguments::texts(&args.arguments) {
-        Ok(arguments) => arguments,
-        Err(problem) => {
-            output.problem(&problem, None);
-            return Exit::Usage;
-        }
-    };
+) -> CommandResult {
+    answer::check(&args.show)?;
+    let arguments = arguments::texts(&args.arguments).map_err(CommandError::usage)?;
     let params = PromptParams {
         agent_id: args.whose.agent.clone(),
         server: args.server.clone(),
@@ -248,24 +213,10 @@ pub(super) fn prompt(
         raw: Some(args.show.raw),
         timeout_ms: args.time.in_ms(),
     };
-    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
-        let outcome = gateway.ask::<rpc::McpPrompt>(params.clone(), output).await?;
-        Ok(answer::show(&outcome, &args.name, &args.show, output))
-    });
-    exit.unwrap_or_else(|| {
-        let timeout = args.time.all();
-        let need = Need { answers: true, timeout, ..Need::of(&args.whose) };
-        with_session(need, flag, edge, output, async |session, output| {
-            let left = match ready_in_time(&args.server, &args.time, session, output).await {
-                Ok(left) => left,
-                Err(exit) => return exit,
-            };
-            let params = PromptParams { timeout_ms: left.map(in_ms), ..params };
-            match mcp::prompt(&session.tools, &params, HAND).await {
-                Ok(outcome) => answer::show(&outcome, &args.name, &args.show, output),
-                Err(problem) => tell(&problem, output),
-            }
-        })
+    let servers = Servers { calls: true, ..servers_of(&args.whose, &args.by, edge) };
+    with_shell(servers, flag, edge, output, async |shell, output| {
+        let outcome = shell.try_ask::<rpc::McpPrompt>(params, Some(&args.server)).await;
+        Ok(answer::show(&outcome.map_err(in_time)?, &args.name, &args.show, output))
     })
 }
 

@@ -4,34 +4,41 @@ use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::ServerName;
+use openclaw_gateway::mcp::unknown_server;
 use openclaw_mcp::server_log::{Follower, ServerLog};
 use openclaw_protocol::mcp::{LogsParams, LogsResult};
 use openclaw_protocol::rpc;
 use serde_json::json;
 
-use super::beside::beside;
-use super::host;
-use crate::cli::LogsArgs;
-use crate::commands::with_report;
+use super::shell::{servers_of, with_shell};
+use crate::cli::{AgentArgs, LogsArgs};
+use crate::commands::link::keep;
+use crate::commands::{LoadedConfig, load_config};
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{Output, printable};
 
 /// How often it is looked for more.
 const EVERY: Duration = Duration::from_millis(200);
 
-pub(super) fn logs(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
+pub(super) fn logs(
+    args: &LogsArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
     if args.follow {
-        // A gateway writes to the same file.
-        return read(args, flag, edge, output);
+        // Whoever runs the server writes to the same file.
+        return follow(args, flag, edge, output);
     }
-    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+    let servers = servers_of(&AgentArgs::default(), &args.by, edge);
+    with_shell(servers, flag, edge, output, async |shell, output| {
         let lines = u32::try_from(args.lines).unwrap_or(u32::MAX);
         let params = LogsParams { server: args.name.clone(), lines: Some(lines) };
-        let result = gateway.ask::<rpc::McpLogs>(params, output).await?;
+        let result = shell.ask::<rpc::McpLogs>(params, None).await?;
         Ok(show(&result, args.lines > 0, output))
-    });
-    exit.unwrap_or_else(|| read(args, flag, edge, output))
+    })
 }
 
 fn show(result: &LogsResult, is_wanted: bool, output: &mut Output) -> Exit {
@@ -46,34 +53,31 @@ fn show(result: &LogsResult, is_wanted: bool, output: &mut Output) -> Exit {
     Exit::Ok
 }
 
-fn read(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    with_report(flag, edge, output, |config, _, paths, output| {
-        let name = args.name.as_str();
-        let folder = host::logs(&paths.state);
-        // One at least: whether there is a log must be known.
-        let (lines, follower) = match ServerLog::follow(&folder, name, args.lines.max(1)) {
-            Ok(found) => found,
-            Err(error) => return cannot_be_read(name, &error, output),
-        };
-        // Of a server that was removed the log may still be there.
-        let servers = config.agents.iter().flat_map(|agent| agent.mcp.origins.servers.keys());
-        let mut known: Vec<&str> = servers.map(ServerName::as_str).collect();
-        known.dedup();
-        if lines.is_empty() && !known.contains(&name) {
-            return host::unknown_server(name, &known, output);
-        }
-        let is_wanted = args.lines > 0 || lines.is_empty();
-        let lines = if args.lines == 0 { Vec::new() } else { lines };
-        if args.follow {
-            return follow(name, lines, follower, output);
-        }
-        show(&LogsResult { server: name.to_owned(), lines }, is_wanted, output)
-    })
+fn follow(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
+    let LoadedConfig { config, paths, .. } = load_config(flag, edge, output)?;
+    let name = args.name.as_str();
+    // One at least: whether there is a log must be known.
+    let followed = ServerLog::follow(&keep::logs(&paths.state), name, args.lines.max(1));
+    let (lines, follower) = followed.map_err(|error| cannot_be_read(name, &error))?;
+    // Of a server that was removed the log may still be there.
+    let servers = config.agents.iter().flat_map(|agent| agent.mcp.origins.servers.keys());
+    let mut known: Vec<&str> = servers.map(ServerName::as_str).collect();
+    known.dedup();
+    if lines.is_empty() && !known.contains(&name) {
+        return Err(unknown_server(name, &known).into());
+    }
+    let lines = if args.lines == 0 { Vec::new() } else { lines };
+    show_added(name, lines, follower, output)
 }
 
 /// Shows lines as they come, until nobody reads them any more. Ctrl-C ends the program: nothing runs that
 /// would be left behind.
-fn follow(name: &str, mut lines: Vec<String>, mut more: Follower, output: &mut Output) -> Exit {
+fn show_added(
+    name: &str,
+    mut lines: Vec<String>,
+    mut more: Follower,
+    output: &mut Output,
+) -> CommandResult {
     while !output.has_failed() {
         for line in &lines {
             match output.json {
@@ -83,15 +87,11 @@ fn follow(name: &str, mut lines: Vec<String>, mut more: Follower, output: &mut O
         }
         output.flush();
         std::thread::sleep(EVERY);
-        lines = match more.added() {
-            Ok(lines) => lines,
-            Err(error) => return cannot_be_read(name, &error, output),
-        };
+        lines = more.added().map_err(|error| cannot_be_read(name, &error))?;
     }
-    Exit::Ok
+    Ok(Exit::Ok)
 }
 
-fn cannot_be_read(name: &str, error: &std::io::Error, output: &mut Output) -> Exit {
-    output.problem(&format!("the log of `{name}` cannot be read: {error}"), None);
-    Exit::Failed
+fn cannot_be_read(name: &str, error: &std::io::Error) -> CommandError {
+    CommandError::failed(format!("the log of `{name}` cannot be read: {error}"))
 }

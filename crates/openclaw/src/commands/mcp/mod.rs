@@ -3,22 +3,24 @@
 mod add;
 mod answer;
 mod arguments;
-mod beside;
 mod call;
 mod check;
 mod connect;
 mod doctor;
-mod host;
 mod import;
 mod library;
 mod list;
+mod live;
 mod logs;
 mod refresh;
 mod reload;
 mod remove;
 mod save;
+mod screen;
 mod servers;
+mod shell;
 mod status;
+mod terminal;
 mod tools;
 mod write;
 
@@ -32,7 +34,6 @@ use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
 
 pub(super) use doctor::findings;
-pub(super) use host::keep;
 pub(super) use servers::show as show_servers;
 
 /// Runs the verb that was asked for.
@@ -50,19 +51,18 @@ pub(crate) fn run(
         }
         McpCommand::Import(args) => import::import(args, flag, edge, output),
         McpCommand::List(args) => list::list(args, flag, edge, output),
-        // These still print their errors themselves.
-        McpCommand::Servers(args) => Ok(servers::servers(args, flag, edge, output)),
-        McpCommand::Tools(args) => Ok(tools::tools(args, flag, edge, output)),
-        McpCommand::Call(args) => Ok(call::call(args, flag, edge, output)),
-        McpCommand::Resources(args) => Ok(library::resources(args, flag, edge, output)),
-        McpCommand::Read(args) => Ok(library::read(args, flag, edge, output)),
-        McpCommand::Prompts(args) => Ok(library::prompts(args, flag, edge, output)),
-        McpCommand::Prompt(args) => Ok(library::prompt(args, flag, edge, output)),
-        McpCommand::Doctor(args) => Ok(doctor::doctor(args, flag, edge, output)),
-        McpCommand::Status(args) => Ok(status::status(args, flag, edge, output)),
-        McpCommand::Logs(args) => Ok(logs::logs(args, flag, edge, output)),
-        McpCommand::Refresh(args) => Ok(refresh::refresh(args, flag, edge, output)),
-        McpCommand::Reload(args) => Ok(reload::reload(args, flag, edge, output)),
+        McpCommand::Servers(args) => servers::servers(args, flag, edge, output),
+        McpCommand::Tools(args) => tools::tools(args, flag, edge, output),
+        McpCommand::Call(args) => call::call(args, flag, edge, output),
+        McpCommand::Resources(args) => library::resources(args, flag, edge, output),
+        McpCommand::Read(args) => library::read(args, flag, edge, output),
+        McpCommand::Prompts(args) => library::prompts(args, flag, edge, output),
+        McpCommand::Prompt(args) => library::prompt(args, flag, edge, output),
+        McpCommand::Doctor(args) => doctor::doctor(args, flag, edge, output),
+        McpCommand::Status(args) => status::status(args, flag, edge, output),
+        McpCommand::Logs(args) => logs::logs(args, flag, edge, output),
+        McpCommand::Refresh(args) => refresh::refresh(args, flag, edge, output),
+        McpCommand::Reload(args) => reload::reload(args, flag, edge, output),
     }
 }
 

@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_gateway::mcp;
 use openclaw_protocol::mcp::{RefreshParams, RefreshResult, Refreshed};
 use openclaw_protocol::rpc;
 use serde_json::json;
 
-use super::beside::beside;
-use super::host::{Need, tell, with_session};
+use super::shell::{servers_of, with_shell};
 use crate::cli::RefreshArgs;
 use crate::edge::Edge;
+use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, plural, printable};
 
@@ -23,49 +22,16 @@ pub(super) fn refresh(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+) -> CommandResult {
+    let servers = servers_of(&args.whose, &args.by, edge);
+    with_shell(servers, flag, edge, output, async |shell, output| {
         let (agent_id, server) = (args.whose.agent.clone(), args.name.clone());
         let params = RefreshParams { agent_id, server };
-        let result: RefreshResult = gateway.ask::<rpc::McpRefresh>(params, output).await?;
+        let result = shell.ask::<rpc::McpRefresh>(params, args.name.as_deref()).await?;
         if !output.json {
             result.servers.iter().for_each(|it| show(it, output));
         }
         Ok(conclude(&result, output))
-    });
-    exit.unwrap_or_else(|| read(args, flag, edge, output))
-}
-
-fn read(args: &RefreshArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Exit {
-    let need = Need::of(&args.whose);
-    with_session(need, flag, edge, output, async |session, output| {
-        let all = match &args.name {
-            Some(name) => match session.server(name, output) {
-                Ok(server) => vec![server],
-                Err(exit) => return exit,
-            },
-            None => session.tools.servers().iter().collect(),
-        };
-        let mut servers = Vec::new();
-        for server in all {
-            let before = session.remembered(server);
-            match session.start(server).await {
-                Ok(()) => {
-                    let it = mcp::refreshed(server, &before);
-                    if !output.json {
-                        show(&it, output);
-                    }
-                    servers.push(it);
-                }
-                Err(unavailable) => {
-                    if !output.json {
-                        tell(&unavailable, output);
-                    }
-                    servers.push(mcp::not_refreshed(server, unavailable.reason()));
-                }
-            }
-        }
-        conclude(&RefreshResult { ok: servers.iter().all(|it| it.ok), servers }, output)
     })
 }
 
@@ -81,8 +47,9 @@ fn conclude(result: &RefreshResult, output: &mut Output) -> Exit {
 fn show(it: &Refreshed, output: &mut Output) {
     let name = &it.name;
     if let Some(error) = &it.error {
-        let hint = format!("`openclaw mcp doctor {name}` looks closer");
-        return output.problem(error, Some(&hint));
+        let look = format!("`openclaw mcp doctor {name}` looks closer");
+        let hint = it.hint.as_deref().unwrap_or(&look);
+        return output.problem_of(error, Some(hint), &it.last_lines);
     }
     let count = |count: Option<u64>, thing| {
         plural(count.and_then(|it| usize::try_from(it).ok()).unwrap_or(0), thing)

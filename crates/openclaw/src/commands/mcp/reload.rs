@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use openclaw_protocol::mcp::{ReloadResult, ServersParams};
-use openclaw_protocol::rpc;
+use openclaw_protocol::{ask, rpc};
 use serde_json::json;
 
-use super::beside::beside;
-use crate::cli::{BesideArgs, ReloadArgs};
+use crate::cli::ReloadArgs;
+use crate::commands::link::with_running;
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, printable};
 
@@ -17,16 +18,15 @@ pub(super) fn reload(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let exit = beside(&BesideArgs::default(), flag, edge, output, async |gateway, output| {
+) -> CommandResult {
+    let exit = with_running(flag, edge, output, async |surface, output| {
         let params = ServersParams { agent_id: args.whose.agent.clone() };
-        let result = gateway.ask::<rpc::McpReload>(params, output).await?;
+        let result = ask::<rpc::McpReload>(surface, params).await?;
         Ok(show(&result, output))
-    });
-    exit.unwrap_or_else(|| {
-        let hint = "`openclaw gateway` starts one; other commands read the file each time anyway";
-        output.problem("no gateway runs: there is nothing to reload", Some(hint));
-        Exit::Unavailable
+    })?;
+    exit.ok_or_else(|| {
+        CommandError::unavailable("no gateway runs: there is nothing to reload")
+            .hint("`openclaw gateway` starts one; other commands read the file each time anyway")
     })
 }
 

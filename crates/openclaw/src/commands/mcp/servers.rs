@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use openclaw_gateway::mcp::{self, auth, state, telling_line};
+use openclaw_gateway::mcp::{auth, state, telling_line};
+use openclaw_mcp::fleet::StartMode;
 use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_protocol::mcp::{ServersParams, ServersResult};
 use openclaw_protocol::rpc;
 use serde_json::json;
 
-use super::beside::beside;
-use super::host::{Need, with_session};
+use super::shell::{servers_of, with_shell};
 use crate::cli::ServersArgs;
-use crate::commands::link::missing_servers;
-use crate::commands::shown;
+use crate::commands::link::{Servers, missing_servers};
 use crate::edge::Edge;
+use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING, cut, lines_of, printable};
 
@@ -33,22 +33,17 @@ pub(super) fn servers(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+) -> CommandResult {
+    let servers = Servers { start: StartMode::Eager, ..servers_of(&args.whose, &args.by, edge) };
+    with_shell(servers, flag, edge, output, async |shell, output| {
+        shell.tried().await;
         let params = ServersParams { agent_id: args.whose.agent.clone() };
-        let result = gateway.ask::<rpc::McpServers>(params, output).await?;
-        Ok(tell(&result, output))
-    });
-    exit.unwrap_or_else(|| {
-        let need = Need { all: true, ..Need::of(&args.whose) };
-        with_session(need, flag, edge, output, async |session, output| {
-            session.tried().await;
-            tell(&mcp::servers(&session.tools), output)
-        })
+        let result = shell.ask::<rpc::McpServers>(params, None).await?;
+        tell(&result, output)
     })
 }
 
-fn tell(result: &ServersResult, output: &mut Output) -> Exit {
+fn tell(result: &ServersResult, output: &mut Output) -> CommandResult {
     let servers = result.servers.iter();
     let statuses: Vec<ServerStatus> =
         servers.filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect();
@@ -59,13 +54,12 @@ fn tell(result: &ServersResult, output: &mut Output) -> Exit {
     } else {
         show(&statuses, output);
     }
-    if result.missing.is_empty() {
-        return Exit::Ok;
+    match result.missing.is_empty() {
+        true => Ok(Exit::Ok),
+        // The result itself says so.
+        false if output.json => Ok(Exit::Unavailable),
+        false => Err(missing_servers(&result.missing)),
     }
-    if output.json {
-        return Exit::Unavailable;
-    }
-    shown(&missing_servers(&result.missing), output)
 }
 
 /// Servers, and how they are, for people.

@@ -6,15 +6,17 @@ use std::time::Duration;
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::{auth, state};
+use openclaw_mcp::fleet::StartMode;
 use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_protocol::mcp::ServerParams;
 use openclaw_protocol::rpc;
 use serde_json::json;
 
-use super::beside::beside;
-use super::host::{Need, Session, unknown_server, with_session};
+use super::shell::{servers_of, with_shell};
 use crate::cli::StatusArgs;
+use crate::commands::link::Servers;
 use crate::edge::Edge;
+use crate::error::{CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::{Output, printable};
 
@@ -26,38 +28,19 @@ pub(super) fn status(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+) -> CommandResult {
+    // Why it is not ready is part of its status: one that runs nowhere is started.
+    let start = StartMode::Only(args.name.clone());
+    let servers = Servers { start, ..servers_of(&args.whose, &args.by, edge) };
+    with_shell(servers, flag, edge, output, async |shell, output| {
+        shell.tried().await;
         let (agent_id, server) = (args.whose.agent.clone(), args.name.clone());
         let params = ServerParams { agent_id, server };
-        let status = gateway.ask::<rpc::McpStatus>(params, output).await?;
-        let status: ServerStatus = serde_json::from_str(status.get()).map_err(|error| {
-            output.problem(&format!("the status cannot be read: {error}"), None);
-            Exit::Failed
-        })?;
+        let status = shell.ask::<rpc::McpStatus>(params, Some(&args.name)).await?;
+        let status: ServerStatus =
+            serde_json::from_str(status.get()).context("cannot read the status")?;
         Ok(show(&status, output))
-    });
-    exit.unwrap_or_else(|| {
-        let need = Need::of(&args.whose);
-        with_session(need, flag, edge, output, async |session, output| {
-            if let Some(server) = session.tools.server(&args.name) {
-                // Why it is not ready is part of its status.
-                let _ = session.start(server).await;
-            }
-            match current(&args.name, session) {
-                Some(status) => show(&status, output),
-                None => unknown_server(&args.name, &session.names(), output),
-            }
-        })
     })
-}
-
-fn current(name: &str, session: &Session) -> Option<ServerStatus> {
-    let mut status = session.tools.statuses().into_iter().find(|status| status.name == name)?;
-    if let Some(server) = session.tools.server(name) {
-        status.lazy = session.is_lazy(server);
-    }
-    Some(status)
 }
 
 fn show(status: &ServerStatus, output: &mut Output) -> Exit {

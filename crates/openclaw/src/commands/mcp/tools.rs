@@ -5,14 +5,13 @@ use std::path::Path;
 
 use comfy_table::{Cell, Color};
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_gateway::mcp::{self, Gathered, ToolsWanted};
 use openclaw_protocol::mcp::{LeftOut, ListParams, Missing, Tool, ToolsResult};
 use openclaw_protocol::rpc;
 
-use super::beside::beside;
-use super::host::{Session, with_servers};
+use super::shell::{servers_of, with_shell};
 use crate::cli::ToolsArgs;
 use crate::edge::Edge;
+use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::{BAD, Column, FAINT, Output, STRONG, cut, fit, lines_of, plural, printable};
 
@@ -28,8 +27,9 @@ pub(super) fn tools(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let exit = beside(&args.by, flag, edge, output, async |gateway, output| {
+) -> CommandResult {
+    let servers = servers_of(&args.whose, &args.by, edge);
+    with_shell(servers, flag, edge, output, async |shell, output| {
         let params = ListParams {
             agent_id: args.whose.agent.clone(),
             server: args.server.clone(),
@@ -37,15 +37,8 @@ pub(super) fn tools(
             schema: Some(args.schema),
             raw: Some(args.raw),
         };
-        let result = gateway.ask::<rpc::McpTools>(params, output).await?;
+        let result = shell.ask::<rpc::McpTools>(params, args.server.as_deref()).await?;
         Ok(show(&result, args, output))
-    });
-    exit.unwrap_or_else(|| {
-        let wanted = ToolsWanted { schema: args.schema, raw: args.raw };
-        let show = |gathered: &Gathered, session: &Session, output: &mut Output| {
-            show(&mcp::tools(&session.tools, gathered, wanted), args, output)
-        };
-        with_servers(&args.whose, args.server.as_deref(), flag, edge, output, show)
     })
 }
 

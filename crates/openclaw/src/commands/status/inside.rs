@@ -9,7 +9,7 @@ use openclaw_protocol::rpc;
 
 use crate::commands::check::Check;
 use crate::commands::gateway::Agent;
-use crate::commands::link::{Need, look, ourselves, reduced, setup};
+use crate::commands::link::{Need, look, ourselves, setup};
 use crate::edge::Edge;
 use crate::error::chain;
 use crate::output::Output;
@@ -24,8 +24,7 @@ pub(super) async fn agents(
         let advice = "run `openclaw doctor`".to_owned();
         Check::bad(format!("agents cannot start: {cause}"), Some(advice))
     };
-    let config = reduced(config.clone(), Need::Records);
-    let setup = setup(config, paths, edge, &mut Output::new(false))
+    let setup = setup(config.clone(), &Need::Records, paths, edge, &mut Output::new(false))
         .map_err(|error| failed(error.to_string()))?;
     let gateway = Gateway::start(setup).await.map_err(|error| failed(chain(&error)))?;
     let surface = gateway.caller(ourselves());

@@ -8,7 +8,7 @@ use openclaw_mcp::status::{ServerState, ServerStatus};
 
 use crate::commands::check::Check;
 use crate::commands::gateway::Standing;
-use crate::commands::mcp::keep;
+use crate::commands::link::keep;
 
 pub(super) fn checks(config: &Config, standing: &Standing) -> Vec<Check> {
     let mut checks = match standing {

@@ -10,15 +10,18 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use openclaw_config::{Config, HttpFlavour, Paths, Transport};
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_gateway::mcp::unknown_server;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_secrets::{Environment, SecretRef};
 use serde_json::{Value, json};
 
-use super::host::{Need, Session, run, unknown_server, with_session};
+use super::shell::{Own, with_own_servers};
 use crate::cli::DoctorArgs;
 use crate::commands::check::{Check, Finding, is_well};
+use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{Output, plural};
 
@@ -30,18 +33,20 @@ pub(super) fn doctor(
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
-) -> Exit {
-    let need = Need::of(&args.whose);
+) -> CommandResult {
     let environment = edge.environment();
-    with_session(need, flag, edge, output, async |session, output| {
-        let mut statuses = session.tools.statuses();
-        if let Some(name) = &args.name {
-            statuses.retain(|status| status.name == *name);
-            if statuses.is_empty() {
-                return unknown_server(name, &session.names(), output);
-            }
+    let LoadedConfig { config, report, paths } = load_config(flag, edge, output)?;
+    log_warnings(&report);
+    let agent = find_agent(&config, args.whose.agent.as_deref())?;
+    with_own_servers(&config, agent, &paths, edge, output, async |own, output| {
+        let all = own.tools.statuses();
+        let is_meant = |it: &&ServerStatus| args.name.as_ref().is_none_or(|name| it.name == *name);
+        let statuses: Vec<ServerStatus> = all.iter().filter(is_meant).cloned().collect();
+        if let (Some(name), true) = (&args.name, statuses.is_empty()) {
+            let known: Vec<&str> = all.iter().map(|status| status.name.as_str()).collect();
+            return Err(unknown_server(name, &known).into());
         }
-        show(&examine_all(&statuses, session, &environment).await, output)
+        Ok(show(&examine_all(&statuses, own, &environment).await, output))
     })
 }
 
@@ -52,38 +57,33 @@ pub(in crate::commands) fn findings(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Result<Vec<Finding>, Exit> {
-    let need = Need { agent: Some(agent), ..Need::default() };
+) -> Result<Vec<Finding>, CommandError> {
+    let agent = find_agent(config, Some(agent))?;
     let environment = edge.environment();
     let mut findings = Vec::new();
-    let exit = run(config, paths, need, edge, output, async |session, _| {
-        findings = examine_all(&session.tools.statuses(), session, &environment).await;
-        Exit::Ok
-    });
-    if exit == Exit::Ok { Ok(findings) } else { Err(exit) }
+    with_own_servers(config, agent, paths, edge, output, async |own, _| {
+        findings = examine_all(&own.tools.statuses(), own, &environment).await;
+        Ok(Exit::Ok)
+    })?;
+    Ok(findings)
 }
 
 async fn examine_all(
     statuses: &[ServerStatus],
-    session: &Session,
+    own: &Own<'_>,
     environment: &Environment,
 ) -> Vec<Finding> {
-    let servers: Vec<Arc<Server>> = statuses
-        .iter()
-        .filter_map(|status| session.tools.server(&status.name).map(Arc::clone))
-        .collect();
-    let examined = join_all(statuses.iter().map(|status| examine(status, session, environment)));
-    session.watching(&servers, examined).await
+    own.watching(join_all(statuses.iter().map(|status| examine(status, own, environment)))).await
 }
 
 /// What can be found out about a server, cheap things first. What would only repeat a fault that was
 /// found is not tried.
-async fn examine(status: &ServerStatus, session: &Session, environment: &Environment) -> Finding {
+async fn examine(status: &ServerStatus, own: &Own<'_>, environment: &Environment) -> Finding {
     let name = status.name.as_str();
-    let checks = match session.tools.server(name) {
+    let checks = match own.tools.server(name) {
         Some(server) => {
             let mut checks = vec![Check::good("it is switched on, and its variables are set")];
-            checks.extend(secrets(name, session).await);
+            checks.extend(secrets(name, own).await);
             match &server.config().connection.transport {
                 Transport::Stdio(stdio) => checks.extend(machine::checks(stdio, environment)),
                 Transport::Http(http) => checks.extend(network::checks(http, environment).await),
@@ -105,15 +105,15 @@ fn resting(status: &ServerStatus) -> Check {
     }
 }
 
-async fn secrets(name: &str, session: &Session) -> Vec<Check> {
-    let Some(server) = session.config.mcp.servers.get(name) else { return Vec::new() };
+async fn secrets(name: &str, own: &Own<'_>) -> Vec<Check> {
+    let Some(server) = own.config.mcp.servers.get(name) else { return Vec::new() };
     let credentials = server.connection.credentials();
     let references: Vec<&SecretRef> =
         credentials.iter().flat_map(|(_, template)| template.references()).collect();
     if references.is_empty() {
         return Vec::new();
     }
-    let checked = session.resolver.check_all(references).await;
+    let checked = own.gateway.resolver().check_all(references).await;
     let failed = checked.iter().filter_map(|checked| checked.error.as_ref());
     let failed: Vec<Check> = failed
         .map(|error| Check::bad(error.to_string(), error.hint().map(str::to_owned)))

@@ -1,6 +1,7 @@
 //! While servers start, and while a call is under way, a terminal shows how far each has got. Nothing of
 //! it stays, and programs see nothing of it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openclaw_gateway::mcp::with_try;
-use openclaw_mcp::server::Server;
-use openclaw_mcp::supervisor::State;
-use openclaw_mcp::wire::Progress;
+use openclaw_mcp::status::{ServerState, ServerStatus};
+use openclaw_protocol::mcp::{ProgressEvent, ServersParams};
+use openclaw_protocol::{Surface, rpc};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use crate::commands::link::look;
 use crate::output::{BAD, FAINT, GOOD, STRONG, WARNING, colour_wanted, cut, plural, printable};
 
 /// What takes less is not worth a line.
@@ -26,7 +28,7 @@ const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧
 
 /// The lines below the cursor's place. A clone draws on the same.
 #[derive(Debug, Clone)]
-pub(in crate::commands::mcp) struct Screen {
+pub(super) struct Screen {
     can_draw: bool,
     shared: Arc<Shared>,
 }
@@ -48,26 +50,35 @@ impl Screen {
     /// Waits for something that servers are started for, and shows them meanwhile.
     pub(super) async fn show_while<T>(
         &self,
-        servers: &[Arc<Server>],
+        mut starting: Starting<'_>,
         work: impl Future<Output = T>,
     ) -> T {
-        if !self.can_draw || servers.is_empty() {
+        if !self.can_draw {
             return work.await;
         }
-        let mut starting: Vec<Starting> = servers.iter().map(Starting::new).collect();
-        let lines = |wheel| starting.iter_mut().map(|server| server.line(wheel)).collect();
-        self.animate(lines, work).await
+        self.animate(async |wheel| starting.lines(wheel).await, work).await
     }
 
-    /// Waits for a call, and shows meanwhile what its server tells about it.
+    /// Waits for a call, and shows meanwhile that its server starts, and what it tells about the call.
     pub(super) async fn show_call<T>(
         &self,
         what: &str,
-        progress: &watch::Receiver<Option<Progress>>,
+        mut starting: Starting<'_>,
+        progress: &watch::Receiver<Option<ProgressEvent>>,
         work: impl Future<Output = T>,
     ) -> T {
+        if !self.can_draw {
+            return work.await;
+        }
         let since = Instant::now();
-        let lines = |wheel| {
+        let lines = async |wheel| {
+            let is_told = progress.borrow().is_some();
+            if !is_told && starting.server.is_some() {
+                let lines = starting.lines(wheel).await;
+                if lines.iter().any(|line| line.stage != Stage::Ready) {
+                    return lines;
+                }
+            }
             let rest = under_way(since.elapsed(), progress.borrow().as_ref());
             vec![Line { mark: wheel, stage: Stage::UnderWay, name: what.to_owned(), rest }]
         };
@@ -81,7 +92,7 @@ impl Screen {
     /// Draws lines until the work is done. Safe to cancel: nothing of them stays.
     async fn animate<T>(
         &self,
-        mut lines: impl FnMut(char) -> Vec<Line>,
+        mut lines: impl AsyncFnMut(char) -> Vec<Line>,
         work: impl Future<Output = T>,
     ) -> T {
         let _drawn = Drawn(self);
@@ -89,12 +100,17 @@ impl Screen {
         let mut pause = QUIET;
         let mut turn = 0;
         loop {
+            let wheel = WHEEL[turn % WHEEL.len()];
+            let lines = async {
+                sleep(pause).await;
+                lines(wheel).await
+            };
             tokio::select! {
                 biased;
                 done = &mut work => return done,
-                () = sleep(pause) => {
+                lines = lines => {
                     let (width, height) = size();
-                    self.draw(&lines(WHEEL[turn % WHEEL.len()]), width, height);
+                    self.draw(&lines, width, height);
                     pause = EVERY;
                     turn += 1;
                 }
@@ -179,10 +195,10 @@ impl Drop for Drawn<'_> {
 }
 
 /// `2.1 s  30%  Reading chapter 3`
-fn under_way(elapsed: Duration, progress: Option<&Progress>) -> String {
+fn under_way(elapsed: Duration, progress: Option<&ProgressEvent>) -> String {
     let mut words = vec![format!("{:.1} s", elapsed.as_secs_f64())];
     if let Some(progress) = progress {
-        words.push(match progress.percent() {
+        words.push(match progress.percent {
             Some(percent) => format!("{percent:.0}%"),
             None => format!("{}", progress.done),
         });
@@ -196,12 +212,14 @@ fn size() -> (usize, usize) {
     size.map_or((80, 24), |(width, height)| (width.0.into(), height.0.into()))
 }
 
-/// A server on its way.
-struct Starting {
-    server: Arc<Server>,
+/// Servers on their way, as the gateway tells them: of an agent, or one of them.
+pub(super) struct Starting<'a> {
+    pub(super) surface: &'a dyn Surface,
+    pub(super) agent: Option<&'a str>,
+    pub(super) server: Option<&'a str>,
     since: Instant,
-    /// How long it took.
-    took: Option<Duration>,
+    /// How long each took.
+    took: BTreeMap<String, Duration>,
 }
 
 /// How far it has got; what is looked at first comes first.
@@ -232,41 +250,58 @@ struct Line {
     rest: String,
 }
 
-impl Starting {
-    fn new(server: &Arc<Server>) -> Self {
-        Self { server: Arc::clone(server), since: Instant::now(), took: None }
+impl<'a> Starting<'a> {
+    pub(super) fn new(
+        surface: &'a dyn Surface,
+        agent: Option<&'a str>,
+        server: Option<&'a str>,
+    ) -> Self {
+        Self { surface, agent, server, since: Instant::now(), took: BTreeMap::new() }
     }
 
-    fn line(&mut self, wheel: char) -> Line {
-        let snapshot = self.server.snapshots().borrow().clone();
+    /// A line each, as they are now. None of those that are switched off.
+    async fn lines(&mut self, wheel: char) -> Vec<Line> {
+        let params = ServersParams { agent_id: self.agent.map(ToOwned::to_owned) };
+        let Ok(answer) = look::<rpc::McpServers>(self.surface, params).await else {
+            return Vec::new();
+        };
+        let statuses = answer.servers.iter();
+        let statuses = statuses.filter_map(|raw| serde_json::from_str(raw.get()).ok());
+        let is_shown = |status: &ServerStatus| {
+            status.state != ServerState::Disabled
+                && self.server.is_none_or(|server| server == status.name)
+        };
+        let statuses: Vec<ServerStatus> = statuses.filter(is_shown).collect();
+        statuses.into_iter().map(|status| self.line(status, wheel)).collect()
+    }
+
+    fn line(&mut self, status: ServerStatus, wheel: char) -> Line {
         let elapsed = self.since.elapsed();
-        if matches!(snapshot.state, State::Connecting) {
-            self.took = None;
-        }
-        let took = match snapshot.state {
-            State::Connecting => elapsed,
-            _ => *self.took.get_or_insert(elapsed),
+        let took = match status.state {
+            ServerState::Connecting => {
+                self.took.remove(&status.name);
+                elapsed
+            }
+            _ => *self.took.entry(status.name.clone()).or_insert(elapsed),
         };
         let took = format!("{:.1} s", took.as_secs_f64());
-        let (mark, stage, rest) = match snapshot.state {
-            State::Connecting => (wheel, Stage::UnderWay, took),
-            State::Idle => ('·', Stage::Idle, "idle".to_owned()),
-            State::Ready => {
-                let tools = self.server.shelf().inventory().tools.len();
-                ('✓', Stage::Ready, format!("{} ({took})", plural(tools, "tool")))
+        let (mark, stage, rest) = match status.state {
+            ServerState::Connecting => (wheel, Stage::UnderWay, took),
+            ServerState::Idle | ServerState::Disabled => ('·', Stage::Idle, "idle".to_owned()),
+            ServerState::Ready => {
+                ('✓', Stage::Ready, format!("{} ({took})", plural(status.tools, "tool")))
             }
-            State::Restarting => {
-                let words = with_try("restarting", snapshot.restarts);
-                let why =
-                    snapshot.last_error.map(|trouble| format!("{words}: {}", trouble.message));
+            ServerState::Restarting => {
+                let words = with_try("restarting", status.restarts);
+                let why = status.last_error.map(|trouble| format!("{words}: {}", trouble.message));
                 (wheel, Stage::Troubled, why.unwrap_or(words))
             }
-            State::NeedsAuth | State::Failed | State::Closed => {
-                let why = snapshot.last_error.map(|trouble| trouble.message);
+            ServerState::NeedsAuth | ServerState::Failed | ServerState::Closed => {
+                let why = status.last_error.map(|trouble| trouble.message);
                 ('✗', Stage::Failed, why.unwrap_or_else(|| "not available".to_owned()))
             }
         };
-        Line { mark, stage, name: self.server.name().to_string(), rest }
+        Line { mark, stage, name: status.name, rest }
     }
 }
 

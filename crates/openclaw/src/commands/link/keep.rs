@@ -16,22 +16,22 @@ use crate::error::CommandError;
 use crate::output::Output;
 
 /// Where it is remembered what servers have.
-pub(in crate::commands) fn catalogue(state: &Path) -> PathBuf {
+pub(crate) fn catalogue(state: &Path) -> PathBuf {
     state.join("mcp").join("catalogue")
 }
 
 /// Where servers' logs are.
-pub(in crate::commands) fn logs(state: &Path) -> PathBuf {
+pub(crate) fn logs(state: &Path) -> PathBuf {
     state.join("logs")
 }
 
-pub(in crate::commands) fn folders(state: &Path) -> Folders {
+pub(crate) fn folders(state: &Path) -> Folders {
     Folders { catalogue: Some(catalogue(state)), logs: Some(logs(state)) }
 }
 
 /// What watches over calls. Approvals that cannot be read are a reason to stop: a tool that has changed
 /// would not be noticed. All else is worth a warning.
-pub(in crate::commands) fn office(
+pub(crate) fn office(
     state: &Path,
     answers: bool,
     redactor: &Redactor,
@@ -71,7 +71,7 @@ pub(in crate::commands) fn office(
 }
 
 /// Where results are kept that are too large for a model. A single command shows them whole.
-pub(in crate::commands) fn spill(state: &Path, output: &mut Output) -> Option<Arc<Spill>> {
+pub(crate) fn spill(state: &Path, output: &mut Output) -> Option<Arc<Spill>> {
     match Spill::open(state.join("spill"), SpillLimits::default()) {
         Ok(spill) => Some(Arc::new(spill)),
         Err(error) => {

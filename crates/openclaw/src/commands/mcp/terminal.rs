@@ -3,17 +3,17 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use openclaw_mcp::client::{Answer, Person, Question};
+use openclaw_mcp::client::Answer;
+use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::sync::Mutex;
 
-use super::progress::Screen;
+use super::screen::Screen;
 use crate::commands::inquiry::{Inquiry, Next, is_yes};
 use crate::commands::talk::Lines;
 
 /// Somebody at a terminal. A clone is the same.
 #[derive(Clone)]
-pub(in crate::commands::mcp) struct Terminal {
+pub(super) struct Terminal {
     screen: Screen,
     /// What is typed, once somebody was asked; held for as long as a question takes.
     typed: Arc<Mutex<Option<Lines>>>,
@@ -41,18 +41,19 @@ impl Terminal {
     }
 
     /// A question that is answered with yes or no; no answer means no.
-    pub(in crate::commands::mcp) async fn confirm(&self, question: &str) -> bool {
+    pub(super) async fn confirm(&self, question: &str) -> bool {
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
         let answer = answer_to(&format!("{question} [y/N] "), &mut typed).await;
         answer.is_some_and(|answer| is_yes(&answer))
     }
 
-    async fn answer(&self, question: Question) -> Answer {
+    /// Leads the user through a question of a server. Safe to cancel.
+    pub(super) async fn answer(&self, question: &Elicitation) -> Answer {
         // One question at a time: two servers may ask at once.
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
-        let mut inquiry = Inquiry::new(&question.server, &question.message, &question.wanted);
+        let mut inquiry = Inquiry::of(question);
         say(&format!("\n{}\n", inquiry.introduction().join("\n")));
         // Each question is asked a bounded number of times, and their number is bounded.
         loop {
@@ -67,13 +68,7 @@ impl Terminal {
     }
 }
 
-impl Person for Terminal {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-        Box::pin(self.answer(question))
-    }
-}
-
-fn say(text: &str) {
+pub(super) fn say(text: &str) {
     let mut stderr = anstream::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();

@@ -1,0 +1,111 @@
+//! Arguments that a caller gives as texts: each becomes what the schema of the tool asks for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+/// References to references are not followed further.
+const MAX_REFERENCES: usize = 16;
+
+/// Adds texts to the arguments of a tool with this schema.
+///
+/// # Errors
+/// Which one does not fit, or is there already.
+pub fn fit_texts(
+    mut arguments: Map<String, Value>,
+    texts: &BTreeMap<String, String>,
+    schema: &Map<String, Value>,
+) -> Result<Map<String, Value>, String> {
+    for (key, text) in texts {
+        let value = Wanted::of(key, schema)
+            .value(text)
+            .map_err(|kind| format!("`{key}` takes {kind}; `{key}:=…` takes it as JSON"))?;
+        if arguments.insert(key.clone(), value).is_some() {
+            return Err(format!("`{key}` is given twice"));
+        }
+    }
+    Ok(arguments)
+}
+
+/// What a schema allows for a key.
+#[derive(Debug, Default)]
+struct Wanted<'s> {
+    types: BTreeSet<&'s str>,
+    values: Vec<&'s Value>,
+}
+
+impl<'s> Wanted<'s> {
+    fn of(key: &str, schema: &'s Map<String, Value>) -> Self {
+        let mut wanted = Self::default();
+        let property = schema.get("properties").and_then(|properties| properties.get(key));
+        if let Some(property) = property.or_else(|| schema.get("additionalProperties")) {
+            wanted.add(property, schema, MAX_REFERENCES);
+        }
+        wanted
+    }
+
+    fn add(&mut self, schema: &'s Value, root: &'s Map<String, Value>, depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        match schema.get("type") {
+            Some(Value::String(kind)) => drop(self.types.insert(kind)),
+            Some(Value::Array(kinds)) => self.types.extend(kinds.iter().filter_map(Value::as_str)),
+            _ => {}
+        }
+        self.values.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten());
+        self.values.extend(schema.get("const"));
+        for key in ["anyOf", "oneOf", "allOf"] {
+            let variants = schema.get(key).and_then(Value::as_array);
+            variants.into_iter().flatten().for_each(|variant| self.add(variant, root, depth));
+        }
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let path = reference.and_then(|reference| reference.strip_prefix("#/"));
+        if let Some(there) = path.and_then(|path| find(path, root)) {
+            self.add(there, root, depth);
+        }
+    }
+
+    /// The text as a value that fits. Where a text would do, too, a number is still taken for a number:
+    /// it says so in the schema that it may be one.
+    fn value(&self, text: &str) -> Result<Value, &'static str> {
+        let spells = |value: &&&Value| match value {
+            Value::String(known) => known == text,
+            other => other.to_string() == text,
+        };
+        if let Some(value) = self.values.iter().find(spells) {
+            return Ok((**value).clone());
+        }
+        let parsed = serde_json::from_str::<Value>(text.trim()).ok();
+        let takes = |kind| self.types.contains(kind);
+        if let Some(value) = parsed.filter(|value| {
+            match value {
+                Value::Number(_) => takes("number") || takes("integer"),
+                Value::Bool(_) => takes("boolean"),
+                Value::Array(_) => takes("array"),
+                Value::Object(_) => takes("object"),
+                // The word `null` where a text may stand, too, is that text.
+                Value::Null => takes("null") && !takes("string"),
+                Value::String(_) => false,
+            }
+        }) {
+            return Ok(value);
+        }
+        let only = |kind| takes(kind) && !takes("string");
+        match () {
+            // Nothing is said of it, or a text fits: the tool is asked whether it does.
+            () if self.types.is_empty() || takes("string") => Ok(text.into()),
+            () if only("integer") && !takes("number") => Err("a whole number"),
+            () if only("number") => Err("a number"),
+            () if only("boolean") => Err("true or false"),
+            () if only("array") => Err("a list"),
+            () if only("object") => Err("an object"),
+            () => Ok(text.into()),
+        }
+    }
+}
+
+/// What a JSON pointer (without its beginning) leads to.
+fn find<'s>(path: &str, root: &'s Map<String, Value>) -> Option<&'s Value> {
+    let mut parts = path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
+    let first = root.get(&parts.next()?)?;
+    parts.try_fold(first, |value, part| value.get(&part))
+}

@@ -1,0 +1,156 @@
+//! A call while it runs: what its server tells about it is shown, and what it asks the user answers.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+
+use openclaw_mcp::client::Answer;
+use openclaw_protocol::mcp::elicitation::{Elicitation, ResolvedEvent};
+use openclaw_protocol::mcp::{CallParams, Outcome, ProgressEvent};
+use openclaw_protocol::{AskError, Event, EventReceiver, Heard, ask, names, rpc};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+use super::shell::Shell;
+use super::terminal::{Terminal, say};
+use crate::commands::inquiry::{Responded, respond};
+use crate::commands::talk::fresh_key;
+
+/// How often a form may be filled in anew that did not fit as a whole.
+const MAX_FORMS: usize = 3;
+
+/// What a call is told of.
+enum Told {
+    Progress(ProgressEvent),
+    Asked(Elicitation),
+    /// A question needs no answer any more.
+    Settled(String),
+}
+
+impl Shell<'_> {
+    /// Calls a tool. Dropping the future cancels the call.
+    pub(super) async fn call(&self, params: CallParams, what: &str) -> Result<Outcome, AskError> {
+        let is_shown = self.screen.can_draw();
+        if !is_shown && self.terminal.is_none() {
+            return ask::<rpc::McpCall>(self.surface, params).await;
+        }
+        let token = fresh_key();
+        let params = CallParams { progress_token: is_shown.then(|| token.clone()), ..params };
+        let server = params.server.clone();
+        // Before the call: its server may ask at once.
+        let mut events = Events { events: self.surface.events(), token, held: VecDeque::new() };
+        let (progress, shown) = watch::channel(None);
+        let calling = async {
+            let mut calling = pin!(ask::<rpc::McpCall>(self.surface, params));
+            tokio::select! {
+                biased;
+                called = &mut calling => called,
+                never = self.attend(&mut events, &progress) => match never {},
+            }
+        };
+        let starting = self.starting(server.as_deref());
+        self.screen.show_call(what, starting, &shown, calling).await
+    }
+
+    /// Passes progress on, and leads the user through questions, until it is dropped.
+    async fn attend(
+        &self,
+        events: &mut Events,
+        progress: &watch::Sender<Option<ProgressEvent>>,
+    ) -> std::convert::Infallible {
+        loop {
+            match events.next().await {
+                Told::Progress(event) => drop(progress.send(Some(event))),
+                Told::Settled(_) => {}
+                Told::Asked(question) => {
+                    let Some(terminal) = &self.terminal else { continue };
+                    if events.is_settled(&question.id) {
+                        continue;
+                    }
+                    tokio::select! {
+                        biased;
+                        () = self.lead(terminal, &question) => {}
+                        () = events.until_settled(&question.id) => say("\nit is no longer asked\n"),
+                    }
+                }
+            }
+        }
+    }
+
+    async fn lead(&self, terminal: &Terminal, question: &Elicitation) {
+        for _ in 0..MAX_FORMS {
+            let answer = terminal.answer(question).await;
+            match respond(self.surface, &question.id, answer).await {
+                Responded::Done => return,
+                Responded::Failed(why) => return say(&format!("    {why}\n")),
+                Responded::Unfit(why) => say(&format!("    {why}\n")),
+            }
+        }
+        let _ = respond(self.surface, &question.id, Answer::Cancel).await;
+    }
+}
+
+/// What the gateway tells about one call.
+struct Events {
+    events: EventReceiver,
+    /// The progress of this call.
+    token: String,
+    /// What came while the user was being asked something.
+    held: VecDeque<Told>,
+}
+
+impl Events {
+    /// What is told next. Safe to cancel.
+    async fn next(&mut self) -> Told {
+        match self.held.pop_front() {
+            Some(told) => told,
+            None => self.hear().await,
+        }
+    }
+
+    async fn hear(&mut self) -> Told {
+        loop {
+            match self.events.next().await {
+                Some(Heard::Event(event)) => {
+                    if let Some(told) = self.read(&event) {
+                        return told;
+                    }
+                }
+                Some(Heard::Lagged(_)) => {}
+                // The call ends with the connection.
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn read(&self, event: &Event) -> Option<Told> {
+        fn payload<T: DeserializeOwned>(event: &Event) -> Option<T> {
+            serde_json::from_str(event.payload.get()).ok()
+        }
+        match &*event.event {
+            names::MCP_PROGRESS => payload::<ProgressEvent>(event)
+                .filter(|event| event.token == self.token)
+                .map(Told::Progress),
+            names::MCP_ELICITATION_REQUESTED => payload(event).map(Told::Asked),
+            names::MCP_ELICITATION_RESOLVED => {
+                payload::<ResolvedEvent>(event).map(|event| Told::Settled(event.id))
+            }
+            _ => None,
+        }
+    }
+
+    fn is_settled(&self, id: &str) -> bool {
+        self.held.iter().any(|told| matches!(told, Told::Settled(settled) if settled == id))
+    }
+
+    /// Waits until a question needs no answer any more. What comes meanwhile is kept; progress only the
+    /// latest.
+    async fn until_settled(&mut self, id: &str) {
+        while !self.is_settled(id) {
+            let told = self.hear().await;
+            if matches!(told, Told::Progress(_)) {
+                self.held.retain(|held| !matches!(held, Told::Progress(_)));
+            }
+            self.held.push_back(told);
+        }
+    }
+}
