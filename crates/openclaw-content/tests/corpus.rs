@@ -1,5 +1,7 @@
 //! Known attacks are made harmless, known innocents are left alone. The texts are in `corpus/`.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod common;
 
 use std::collections::BTreeSet;
