@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openclaw_backoff::{Exponential, Jitter};
 use openclaw_sessions::{Lease, LeaseError, SessionStore};
 use tokio::time::{Instant, sleep};
 
@@ -25,7 +26,7 @@ pub(crate) async fn take(
     turn: &Turn,
 ) -> Result<Option<Lease>, TurnError> {
     let deadline = Instant::now() + PATIENCE;
-    let mut pause = None;
+    let mut backoff = Exponential::new(PAUSE, LONGEST_PAUSE, Jitter::random());
     loop {
         let error = match store.lease(&turn.session, &turn.run, LEASE).await {
             Ok(lease) => return Ok(Some(lease)),
@@ -34,16 +35,14 @@ pub(crate) async fn take(
         if !matches!(error, LeaseError::Busy { .. }) || Instant::now() >= deadline {
             return Err(TurnError::Busy(error));
         }
-        if pause.is_none() {
+        if backoff.tries() == 0 {
             let words = "another run uses this session; waiting for its end".to_owned();
             turn.observer.see(Event::Notice(words));
         }
-        let next = pause.map_or(PAUSE, |pause: Duration| (pause * 2).min(LONGEST_PAUSE));
-        pause = Some(next);
         tokio::select! {
             biased;
             () = turn.cancel.cancelled() => return Ok(None),
-            () = sleep(next) => {}
+            () = sleep(backoff.next_delay()) => {}
         }
     }
 }

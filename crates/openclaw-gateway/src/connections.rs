@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use openclaw_config::{
-    AgentId, Config, ServerConfig, ServerName, Severity, Surroundings, Transport, load_text,
+    AgentId, Config, Connection, ServerConfig, ServerName, Severity, Surroundings, Transport,
+    load_text,
 };
 use openclaw_mcp::server::Server;
 use openclaw_mcp::status::{ServerState, ServerStatus};
@@ -29,8 +30,8 @@ pub(crate) struct Connections(Mutex<BTreeMap<AgentId, OfAgent>>);
 #[derive(Debug, Default)]
 struct OfAgent {
     added: BTreeMap<ServerName, ServerConfig>,
-    /// Those that are off, as they were configured then: another entry is another server.
-    off: BTreeMap<ServerName, ServerConfig>,
+    /// Those that are off, as they were connected to then: another connection is another server.
+    off: BTreeMap<ServerName, Connection>,
 }
 
 impl Connections {
@@ -47,7 +48,8 @@ impl Connections {
             of_agent
                 .added
                 .retain(|name, _| !servers.contains_key(name) && !held_back.contains_key(name));
-            of_agent.off.retain(|name, then| servers.get(name) == Some(then));
+            let now = |name: &ServerName| servers.get(name).map(|server| &server.connection);
+            of_agent.off.retain(|name, then| now(name) == Some(then));
             for name in of_agent.off.keys() {
                 servers.entry(name.clone()).and_modify(|server| server.enabled = false);
             }
@@ -94,7 +96,7 @@ impl Gateway {
             let (name, config) = self.planned(agent, url, name, &merged)?;
             self.connections.add(agent, &name, config)?;
             let unsettled = Unsettled { gateway: self, agent, name: Some(name.clone()) };
-            self.fleet.apply(&self.connections.applied_to(&in_force.config)).await;
+            self.fleet.apply(&self.connections.applied_to(&in_force.config));
             (name, unsettled)
         };
         let server = self.server_of(agent, name.as_str())?;
@@ -168,7 +170,7 @@ impl Gateway {
         agent: &AgentId,
         name: &str,
     ) -> Result<ServerStatus, Problem> {
-        let _changing = self.changing.lock().await;
+        let changing = self.changing.lock().await;
         let mut status = self.server_of(agent, name)?.status();
         let in_force = self.in_force.load_full();
         {
@@ -176,11 +178,15 @@ impl Gateway {
             let of_agent = all.entry(agent.clone()).or_default();
             let configured = in_force.config.agent(Some(agent.as_str()));
             match configured.and_then(|it| it.mcp.servers.get_key_value(name)) {
-                Some((name, config)) => drop(of_agent.off.insert(name.clone(), config.clone())),
+                Some((name, config)) => {
+                    drop(of_agent.off.insert(name.clone(), config.connection.clone()))
+                }
                 None => drop(of_agent.added.remove(name)),
             }
         }
-        self.fleet.apply(&self.connections.applied_to(&in_force.config)).await;
+        let reloaded = self.fleet.apply(&self.connections.applied_to(&in_force.config));
+        drop(changing);
+        reloaded.settled().await;
         status.state = ServerState::Closed;
         (status.pid, status.session_id, status.uptime_ms) = (None, None, None);
         Ok(status)
@@ -194,7 +200,7 @@ impl Gateway {
             return false;
         }
         let in_force = self.in_force.load_full();
-        self.fleet.apply(&self.connections.applied_to(&in_force.config)).await;
+        self.fleet.apply(&self.connections.applied_to(&in_force.config));
         true
     }
 

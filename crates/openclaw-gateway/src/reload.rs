@@ -55,23 +55,27 @@ impl Gateway {
         let files = Some(loaded.files);
         let Some(config) = loaded.config else { return (Err(refused(&loaded.report)), files) };
         let in_force = self.in_force.load_full();
-        let changes = in_force.config.diff(&config);
-        if changes.is_empty() {
-            return (Ok(changes), files);
+        let wanted = in_force.config.diff(&config);
+        if wanted.is_empty() {
+            return (Ok(wanted), files);
         }
         let lost = lost(&in_force.config, &config);
         if !lost.is_empty() {
             return (Err(lost), files);
         }
-        for cause in changes.needs_restart() {
+        for cause in wanted.needs_restart() {
             tracing::warn!("`{}` has changed: that takes a restart of the gateway", cause.key());
         }
-        self.fleet.apply(&self.connections.applied_to(&config)).await;
-        self.fleet.learn();
-        self.context.forget();
+        let effective = self.connections.applied_to(&config);
         let in_force = InForce::new(config, &self.fleet, &self.ground, &self.this);
         in_force.set_up();
-        self.in_force.store(Arc::new(in_force));
+        let in_force = Arc::new(in_force);
+        // Nothing is waited for in between: from here on, no call begins under the old rules. What became
+        // of the servers is what the fleet did, which knows those that were connected to meanwhile.
+        let changes = self.fleet.apply(&effective).changes;
+        self.in_force.store(in_force);
+        self.fleet.learn();
+        self.context.forget();
         let changed = changes.keys().join(", ");
         tracing::info!(changed, "a changed configuration is in force");
         (Ok(changes), files)

@@ -13,9 +13,10 @@ use openclaw_tools::{Call, CallContext, Pipeline, Policy, Rules, ToolOutcome};
 use serde_json::value::RawValue;
 
 use crate::bridge::Office;
-use crate::catalogue::{Catalogue, Member};
+use crate::catalogue::Catalogue;
 use crate::fleet::{Start, Tried};
 use crate::inventory::{Kind, LeftOut};
+use crate::member::{Member, compile};
 use crate::memory::Memory;
 use crate::naming::{RawTool, plain};
 use crate::notices::Told;
@@ -31,7 +32,8 @@ pub struct AgentTools {
     id: AgentId,
     template: String,
     policy: Policy,
-    members: Vec<Member>,
+    members: Vec<Arc<Member>>,
+    /// The servers of the members.
     servers: Vec<Arc<Server>>,
     /// Servers that do not run.
     resting: BTreeMap<ServerName, Resting>,
@@ -55,7 +57,7 @@ impl AgentTools {
     pub(crate) fn new(
         agent: &AgentConfig,
         config: &Config,
-        servers: Vec<Arc<Server>>,
+        members: Vec<Arc<Member>>,
         revision: Revision,
         office: &Arc<Office>,
         told: Told,
@@ -65,15 +67,12 @@ impl AgentTools {
             rules("gateway.tools", &config.gateway_tools),
             rules("agent's tools", &agent.tools),
         ];
-        let members = servers.iter().map(|server| Member {
-            policy: compile([rules("server's tools", &server.config().treatment.tools)]),
-            server: Arc::clone(server),
-        });
+        let servers = members.iter().map(|member| Arc::clone(&member.server)).collect();
         Self {
             id: agent.id.clone(),
             template: agent.mcp.settings.tool_naming.as_str().to_owned(),
             policy: compile(all),
-            members: members.collect(),
+            members,
             resting: resting(agent),
             servers,
             // The first look builds.
@@ -132,10 +131,20 @@ impl AgentTools {
         self.servers.iter().find(|server| server.name().as_str() == name)
     }
 
+    /// The servers, as this agent uses them.
+    pub(crate) fn members(&self) -> &[Arc<Member>] {
+        &self.members
+    }
+
+    /// The server of a name, as this agent uses it.
+    pub(crate) fn member(&self, name: &str) -> Option<&Arc<Member>> {
+        self.members.iter().find(|member| member.server.name().as_str() == name)
+    }
+
     /// What a server may use of the agent's model, and how the server is reached.
     pub fn sampling(&self, server: &str) -> Option<(Sampling, Transport)> {
-        let config = self.server(server)?.config();
-        Some((config.treatment.sampling, config.connection.transport.clone()))
+        let member = self.member(server)?;
+        Some((member.treatment.sampling, member.server.connection().transport.clone()))
     }
 
     /// All tools, as of now. It is built when a list has changed since the last look; otherwise this
@@ -163,10 +172,9 @@ impl AgentTools {
     /// Which server lists a tool that cannot be used, and why: by what the server calls it, or by the
     /// name that it would have here.
     pub fn left_out(&self, name: &str) -> Option<(String, LeftOut)> {
-        self.servers.iter().find_map(|server| {
-            let key = server.name().as_str();
-            let prefix = server.config().treatment.tool_prefix.as_deref().unwrap_or(key);
-            let inventory = server.shelf().inventory();
+        self.members.iter().find_map(|member| {
+            let (key, prefix) = (member.server.name().as_str(), member.prefix());
+            let inventory = member.server.shelf().inventory();
             let is_meant = |it: &&LeftOut| {
                 let raw = RawTool { server: key, prefix, tool: &it.name };
                 let is_so_called = it.name == name || plain(&self.template, raw) == name;
@@ -207,7 +215,7 @@ impl AgentTools {
 
     /// All servers, those that do not run among them, in the order of their names (L9).
     pub fn statuses(&self) -> Vec<ServerStatus> {
-        let running = self.servers.iter().map(|server| server.status());
+        let running = self.members.iter().map(|member| member.status());
         let resting = self.resting.iter().map(|(name, resting)| resting.status(name));
         let mut all: Vec<ServerStatus> = running.chain(resting).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -281,12 +289,4 @@ pub fn at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStatus> {
 
 fn rules<'a>(place: &'a str, policy: &'a ToolPolicy) -> Rules<'a> {
     Rules { place, allow: policy.allow.as_deref(), deny: &policy.deny }
-}
-
-/// Patterns were checked when the configuration was read; should one be none, nothing is allowed.
-fn compile<'a>(rules: impl IntoIterator<Item = Rules<'a>>) -> Policy {
-    Policy::new(rules).unwrap_or_else(|error| {
-        tracing::error!(%error, "no tool is allowed");
-        Policy::nothing()
-    })
 }

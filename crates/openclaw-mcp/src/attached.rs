@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use openclaw_backoff::Jitter;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep};
 
@@ -18,6 +19,7 @@ use crate::memory::Manner;
 use crate::process::Patience;
 use crate::shelf::Shelf;
 use crate::supervisor::{Live, Trouble};
+use crate::upkeep::Upkeep;
 use crate::wire::{CallError, Limits};
 
 use pace::Pace;
@@ -34,8 +36,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 pub struct Attached {
     connection: Connection,
     shelf: Arc<Shelf>,
-    /// How often to list, whatever the server says.
-    every: Option<Duration>,
+    upkeep: watch::Receiver<Upkeep>,
     limits: Limits,
     since: Instant,
     is_given_up: AtomicBool,
@@ -73,14 +74,14 @@ impl Attached {
     pub(crate) fn new(
         connection: Connection,
         shelf: Arc<Shelf>,
-        every: Option<Duration>,
+        upkeep: watch::Receiver<Upkeep>,
         limits: Limits,
         heard: Heard,
     ) -> Self {
         Self {
             connection,
             shelf,
-            every,
+            upkeep,
             limits,
             since: Instant::now(),
             is_given_up: AtomicBool::new(false),
@@ -134,8 +135,10 @@ impl Attached {
     /// Keeps the lists fresh.
     async fn keep_fresh(&self) {
         let Heard { mut changes, mut known } = self.heard.clone();
-        let mut pace = Pace::new();
+        let mut pace = Pace::new(Jitter::random());
+        let mut upkeep = self.upkeep.clone();
         loop {
+            let every = upkeep.borrow_and_update().list_every;
             let changed = tokio::select! {
                 told = changes.changed() => {
                     if told.is_err() {
@@ -147,7 +150,12 @@ impl Attached {
                     known = now;
                     changed
                 }
-                () = sleep_or_never(self.every) => EVERYTHING,
+                () = sleep_or_never(every) => EVERYTHING,
+                Ok(()) = upkeep.changed() => {
+                    let resources = upkeep.borrow().resources.clone();
+                    self.connection.follow_these(resources).await;
+                    continue;
+                }
             };
             let _ = self.list_again(changed).await;
             pace.read(Instant::now());

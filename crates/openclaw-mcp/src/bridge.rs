@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_tools::audit::Audit;
-use openclaw_tools::{CallOptions, Executed, Failure, ToolCall, ToolOutcome};
+use openclaw_tools::{CallOptions, Executed, Failure, Tool as _, ToolCall, ToolOutcome};
 use serde_json::value::RawValue;
 use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
@@ -16,6 +16,7 @@ use crate::attached::Attached;
 use crate::catalogue::CatalogueTool;
 use crate::client::Changes;
 use crate::limiter::{AskedBy, RetryAfter};
+use crate::member::Member;
 use crate::pins::{Pins, Unsaved};
 use crate::results::{self, Origin, ResultLimits};
 use crate::server::Server;
@@ -66,16 +67,15 @@ impl Office {
 }
 
 /// How long a call may take.
-pub(crate) fn limits(options: CallOptions<'_>, server: &Server) -> Limits {
-    let Some(deadline) = options.deadline else { return server.limits };
+pub(crate) fn limits(options: CallOptions<'_>, member: &Member) -> Limits {
+    let Some(deadline) = options.deadline else { return member.limits };
     let left = deadline.saturating_duration_since(tokio::time::Instant::now());
     Limits { timeout: left, cap: left }
 }
 
 /// How much of a result is read.
-pub(crate) fn result_limits(options: CallOptions<'_>, server: &Server) -> ResultLimits {
-    let usual =
-        if options.everything { usize::MAX } else { server.config().treatment.max_result_chars };
+pub(crate) fn result_limits(options: CallOptions<'_>, member: &Member) -> ResultLimits {
+    let usual = if options.everything { usize::MAX } else { member.treatment.max_result_chars };
     let max_chars = options.max_chars.map_or(usual, |most| most.min(usual));
     ResultLimits { max_chars, everything: options.everything }
 }
@@ -83,16 +83,23 @@ pub(crate) fn result_limits(options: CallOptions<'_>, server: &Server) -> Result
 /// Calls a tool of a server, which has passed all checks. Dropping the future tells the server that nobody
 /// waits any more.
 pub(crate) async fn call(tool: &CatalogueTool, call: ToolCall<'_>) -> Executed {
-    let server = &*tool.server;
+    let (member, server) = (&*tool.member, tool.server());
     let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
-    let usable = match usable(server).await {
+    let usable = match usable(member).await {
         Ok(usable) => usable,
         Err((kind, words)) => return Executed::Done(results::failure(kind, words, Some(origin))),
     };
+    // What was checked is the tool of before.
+    if usable.was_waited_for && !tool.is_current() {
+        let words =
+            "The server was connected to anew, and its tool has changed. Nothing was called.";
+        let outcome = results::failure(Failure::Denied, words.to_owned(), Some(origin));
+        return Executed::Stale(outcome);
+    }
     let attached = &usable.attached;
     let started = Instant::now();
     let (name, headers) = (&tool.listed.name, tool.headers());
-    let (limits, watcher) = (limits(call.options, server), call.options.watcher);
+    let (limits, watcher) = (limits(call.options, member), call.options.watcher);
     let connection = attached.connection();
     let _at_work = connection.client().working_for(call.agent, call.session);
     let arguments = call.arguments.raw();
@@ -101,7 +108,7 @@ pub(crate) async fn call(tool: &CatalogueTool, call: ToolCall<'_>) -> Executed {
     let outcome = match result {
         Ok(raw) => {
             server.was_let_in();
-            let limits = result_limits(call.options, server);
+            let limits = result_limits(call.options, member);
             let is_short = raw.get().len() < 1_000;
             let outcome = read_result(&tool.office, raw, origin, limits, duration).await;
             if is_short && outcome.is_error && says_unknown_tool(&outcome) {
@@ -127,21 +134,19 @@ pub(crate) async fn call(tool: &CatalogueTool, call: ToolCall<'_>) -> Executed {
 }
 
 /// A server that can be used now, once it is this call's turn.
-pub(crate) async fn usable(server: &Server) -> Result<Usable<'_>, (Failure, String)> {
-    let turn = match &server.turn {
-        Some(turn) => match timeout(server.limits.cap, turn.acquire()).await {
-            Ok(turn) => turn.ok(),
-            Err(_) => {
-                let words = format!("Too many calls wait for MCP server '{}'.", server.name());
-                return Err((Failure::Unavailable, words));
-            }
-        },
-        None => None,
-    };
+pub(crate) async fn usable(member: &Member) -> Result<Usable<'_>, (Failure, String)> {
+    let server = &member.server;
+    let turn = server.turn(member.limits.cap).await.map_err(|_| {
+        let words = format!("Too many calls wait for MCP server '{}'.", server.name());
+        (Failure::Unavailable, words)
+    })?;
+    if let Some(attached) = server.connected() {
+        return Ok(Usable { attached, was_waited_for: false, _turn: turn });
+    }
     let attached = server.ready().await;
     let attached =
         attached.map_err(|unavailable| (Failure::Unavailable, unavailable.for_model()))?;
-    Ok(Usable { attached, _turn: turn })
+    Ok(Usable { attached, was_waited_for: true, _turn: turn })
 }
 
 /// What follows from a failure for the calls to come.
@@ -181,6 +186,8 @@ async fn read_result(
 /// A server that can be used now.
 pub(crate) struct Usable<'s> {
     pub(crate) attached: Arc<Attached>,
+    /// It was connected to for this call: what it has may be something else than was looked at.
+    pub(crate) was_waited_for: bool,
     /// For a server that takes one call at a time.
     _turn: Option<SemaphorePermit<'s>>,
 }

@@ -6,12 +6,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use openclaw_config::Treatment;
 use openclaw_tools::{Decision, Effect, Fingerprint, Policy, ToolName, ToolSpec};
 use serde_json::{Map, Value};
 
 use crate::bridge::Office;
 use crate::describe;
 use crate::listing::ListedTool;
+use crate::member::Member;
 use crate::naming::{RawTool, names, plain};
 use crate::param_headers::{self, ParamHeader};
 use crate::pins;
@@ -37,8 +39,8 @@ pub struct CatalogueTool {
     pub decision: Decision,
     /// Why nobody can use it.
     flaw: Option<Flaw>,
-    /// Its server.
-    pub(crate) server: Arc<Server>,
+    /// Its server, as the agent uses it.
+    pub(crate) member: Arc<Member>,
     /// What watches over its calls.
     pub(crate) office: Arc<Office>,
     /// The tool as its server describes it.
@@ -69,7 +71,12 @@ impl CatalogueTool {
 
     /// The server that it belongs to.
     pub fn server(&self) -> &Server {
-        &self.server
+        &self.member.server
+    }
+
+    /// How the agent treats that server.
+    pub fn treatment(&self) -> &Treatment {
+        &self.member.treatment
     }
 
     /// The tool as its server describes it.
@@ -96,7 +103,7 @@ impl CatalogueTool {
         let make_and_tell = || {
             let made = make();
             if let Err(reason) = &made {
-                let (server, name) = (self.server.name(), &self.spec.name);
+                let (server, name) = (self.server().name(), &self.spec.name);
                 tracing::warn!(%server, tool = %name, %reason, "a tool cannot be offered");
             }
             made
@@ -115,13 +122,6 @@ impl CatalogueTool {
     }
 }
 
-/// A server's tools may be ruled out by the agent's policy, and by its own.
-#[derive(Debug)]
-pub(crate) struct Member {
-    pub(crate) server: Arc<Server>,
-    pub(crate) policy: Policy,
-}
-
 impl Catalogue {
     /// What is there before the first is built.
     pub(crate) fn not_built() -> Self {
@@ -133,7 +133,7 @@ impl Catalogue {
         revision: u64,
         template: &str,
         policy: &Policy,
-        members: &[Member],
+        members: &[Arc<Member>],
         office: &Arc<Office>,
         before: &Self,
     ) -> Self {
@@ -141,19 +141,19 @@ impl Catalogue {
             members.iter().map(|member| (member, member.server.shelf().inventory())).collect();
         let raw = shelves.iter().flat_map(|(member, inventory)| {
             let server = member.server.name().as_str();
-            let prefix = member.server.config().treatment.tool_prefix.as_deref().unwrap_or(server);
+            let prefix = member.prefix();
             inventory.tools.iter().map(move |tool| RawTool { server, prefix, tool: &tool.name })
         });
         let names = names(template, raw);
         let mut tools = HashMap::with_capacity(names.len());
         for (member, inventory) in &shelves {
             let server = member.server.name().as_str();
-            let prefix = member.server.config().treatment.tool_prefix.as_deref().unwrap_or(server);
+            let prefix = member.prefix();
             for listed in &inventory.tools {
                 let raw = RawTool { server, prefix, tool: &listed.name };
                 let Some(name) = names.get(&raw) else { continue };
                 let same = before.tools.get(name).filter(|old| {
-                    Arc::ptr_eq(&old.listed, listed) && Arc::ptr_eq(&old.server, &member.server)
+                    Arc::ptr_eq(&old.listed, listed) && Arc::ptr_eq(&old.member, member)
                 });
                 let tool = match same {
                     Some(tool) => Arc::clone(tool),
@@ -179,7 +179,7 @@ impl Catalogue {
     pub fn find(&self, server: &str, tool: &str) -> Option<&Arc<CatalogueTool>> {
         self.sorted
             .iter()
-            .find(|entry| entry.server.name().as_str() == server && entry.listed.name == tool)
+            .find(|entry| entry.server().name().as_str() == server && entry.listed.name == tool)
     }
 
     /// All tools in the order of their names, those that are denied or have a flaw among them.
@@ -196,7 +196,7 @@ impl Catalogue {
 fn entry(
     name: ToolName,
     known_as: &str,
-    member: &Member,
+    member: &Arc<Member>,
     listed: &Arc<ListedTool>,
     policy: &Policy,
     office: &Arc<Office>,
@@ -226,7 +226,7 @@ fn entry(
         spec,
         decision,
         flaw,
-        server: Arc::clone(&member.server),
+        member: Arc::clone(member),
         office: Arc::clone(office),
         listed: Arc::clone(listed),
         validator,

@@ -5,8 +5,7 @@ mod leader;
 mod listen;
 mod lists;
 
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use memchr::memmem::Finder;
@@ -15,7 +14,7 @@ use rmcp::model::ServerPeerInfo;
 use rmcp::service::{Peer, RunningService};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use crate::client::Client;
 use crate::era::{self, Era};
@@ -45,7 +44,7 @@ pub struct Connection {
     /// Of a server that must be asked to tell of changes.
     subscribed: Mutex<Subscribed>,
     /// The resources that somebody wants to hear of.
-    followed: OnceLock<Vec<String>>,
+    followed: watch::Sender<BTreeSet<String>>,
     /// Until it is closed.
     rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
 }
@@ -129,7 +128,7 @@ impl Connection {
         let about = rmcp.peer_info().map(|info| About::from(&*info)).unwrap_or_default();
         let peer = rmcp.peer().clone();
         let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
-        let followed = OnceLock::new();
+        let followed = watch::Sender::default();
         Self { lane, client, peer, about, era, meta, far_end, subscribed, followed, rmcp }
     }
 

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::{HttpServer, ServerConfig, Transport};
+use futures_util::future::join_all;
+use openclaw_config::{Connection as HowToConnect, HttpServer, Transport};
 use openclaw_secrets::{Environment, Resolver};
 use rmcp::model::ProtocolVersion;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
 
 use crate::attached::{Attached, Heard};
 use crate::client::{Client, Host};
@@ -20,13 +22,18 @@ use crate::launch::launch;
 use crate::local::{self, ConnectError, Step, Words};
 use crate::process::Patience;
 use crate::remote::{self, Flavour, Known, Network, RemoteError, RemotePlan};
+use crate::server::Ended;
 use crate::server_log::ServerLog;
 use crate::shelf::Shelf;
 use crate::supervisor::{Dial, DialError, Trouble};
+use crate::upkeep::Upkeep;
 use crate::wire::Limits;
 
 /// How long all lists of a server may take together, if it has no longer time-out.
 const ALL_LISTS: Duration = Duration::from_secs(30);
+
+/// How long a server is waited for whose place another takes: longer than ending one may take.
+const HANDOVER: Duration = Duration::from_secs(15);
 
 /// What all servers are connected to with.
 #[derive(Debug, Clone)]
@@ -45,7 +52,11 @@ pub struct Surroundings {
 #[derive(Debug)]
 pub(crate) struct ServerDial {
     pub(crate) name: String,
-    pub(crate) config: ServerConfig,
+    pub(crate) connection: HowToConnect,
+    /// How long that may take, and the like: as of when it is done.
+    pub(crate) upkeep: watch::Receiver<Upkeep>,
+    /// The servers that must have ended first: they may hold a port or a file that this one wants.
+    pub(crate) after: Vec<Ended>,
     pub(crate) surroundings: Surroundings,
     /// The agents that use it.
     pub(crate) users: Users,
@@ -61,8 +72,6 @@ pub(crate) struct ServerDial {
     pub(crate) offer: Option<ProtocolVersion>,
     /// The older ways of greeting were tried once.
     pub(crate) tried_older: bool,
-    /// How often to list, whatever the server says.
-    pub(crate) list_every: Option<Duration>,
     /// Whether somebody stays to hear of changes: a single command does not.
     pub(crate) stays: bool,
 }
@@ -71,6 +80,7 @@ impl Dial for ServerDial {
     type Connection = Attached;
 
     async fn dial(&mut self) -> Result<Attached, DialError> {
+        self.predecessors_ended().await;
         let turns = Arc::clone(&self.turns);
         // It is never closed.
         let turn = turns.acquire_owned().await;
@@ -79,13 +89,12 @@ impl Dial for ServerDial {
         drop(turn);
         self.known_era = Some(connection.era());
         self.known_flavour = connection.flavour();
-        let timeout = self.config.treatment.timeout;
+        let timeout = self.timeout();
         let limits = Limits { timeout, cap: timeout.max(ALL_LISTS) };
         // Before anything is listed, so that no change is missed.
         if self.stays {
-            let resources =
-                self.config.treatment.resources.iter().map(|uri| uri.as_str().to_owned());
-            connection.subscribe(resources.collect()).await;
+            let resources = self.upkeep.borrow().resources.clone();
+            connection.subscribe(resources).await;
         } else {
             connection.subscribe_to_nothing().await;
         }
@@ -100,13 +109,30 @@ impl Dial for ServerDial {
                 return Err(DialError::Failed(trouble));
             }
         }
-        Ok(Attached::new(connection, Arc::clone(&self.shelf), self.list_every, limits, heard))
+        Ok(Attached::new(connection, Arc::clone(&self.shelf), self.upkeep.clone(), limits, heard))
     }
 }
 
 impl ServerDial {
+    fn timeout(&self) -> Duration {
+        self.upkeep.borrow().timeout
+    }
+
+    /// Safe to cancel: it is waited for again.
+    async fn predecessors_ended(&mut self) {
+        if self.after.is_empty() {
+            return;
+        }
+        let all = join_all(self.after.iter().cloned().map(Ended::wait));
+        if timeout(HANDOVER, all).await.is_err() {
+            let server = &self.name;
+            tracing::warn!(%server, "starting, though the process it replaces has not ended");
+        }
+        self.after.clear();
+    }
+
     async fn connect(&mut self) -> Result<Connection, DialError> {
-        match self.config.connection.transport.clone() {
+        match self.connection.transport.clone() {
             Transport::Stdio(stdio) => {
                 let Surroundings { resolver, environment, .. } = &self.surroundings;
                 let launch = launch(&stdio, resolver, environment).await;
@@ -120,7 +146,7 @@ impl ServerDial {
     /// Our side of a connection.
     fn client(&self, host: &Host) -> Client {
         Client::new(&self.name, host.clone())
-            .with_sampling(self.config.connection.sampling)
+            .with_sampling(self.connection.sampling)
             .used_by(&self.users)
             .without_secrets(self.log.redactor())
     }
@@ -139,7 +165,7 @@ impl ServerDial {
             network: Network::of(environment),
             client: client.config().clone(),
             known: known.map(|(era, flavour)| Known { era, flavour }),
-            timeout: self.config.treatment.timeout,
+            timeout: self.timeout(),
             log: self.log.clone(),
         };
         let opened = remote::open(plan, client.clone()).await?;
@@ -172,7 +198,7 @@ impl ServerDial {
                 client: self.client(&self.surroundings.host),
                 known_era,
                 offer: offer.clone(),
-                timeout: self.config.treatment.timeout,
+                timeout: self.timeout(),
                 log: self.log.clone(),
             };
             match local::open(plan, &self.surroundings.guard).await {
@@ -199,7 +225,7 @@ impl ServerDial {
         }
         Err(first_error.unwrap_or(ConnectError::TimedOut {
             step: Step::Greeting,
-            after: self.config.treatment.timeout,
+            after: self.timeout(),
             words: Words::default(),
         }))
     }

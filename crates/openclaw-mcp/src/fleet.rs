@@ -1,21 +1,23 @@
-//! All servers of all agents. Two agents with the very same entry share one connection (L7); one server
-//! that fails harms no other (L1).
+//! All servers of all agents. Agents that connect to a server in the same way share the connection, however
+//! each of them treats it (L7); one server that fails harms no other (L1).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
-use openclaw_config::{AgentConfig, AgentId, Config, ServerConfig, ServerName};
+use openclaw_config::{AgentId, Changes, Config};
 use openclaw_tools::Pipeline;
-use tokio::sync::{Mutex, Semaphore, broadcast, watch};
+use tokio::sync::{Semaphore, broadcast, watch};
+use tokio_util::task::TaskTracker;
 
 use crate::agent::AgentTools;
 use crate::attached::Attached;
 use crate::bridge::Office;
+use crate::crew::{self, Crew, Leaving};
 use crate::dial::Surroundings;
 use crate::events::{Events, FleetEvent};
-use crate::server::{Common, Folders, Server, Upkeep};
+use crate::server::{Common, Ended, Folders, Server};
 use crate::shelf::Revision;
 use crate::supervisor::{Snapshot, State};
 
@@ -27,8 +29,36 @@ pub struct Fleet {
     /// Only this agent's servers are there.
     only: Option<String>,
     agents: ArcSwap<BTreeMap<AgentId, Arc<AgentTools>>>,
-    /// One change at a time; none once it is closed.
-    is_closed: Mutex<bool>,
+    /// One change at a time.
+    applied: Mutex<Applied>,
+    /// Servers that are being ended, beside those that serve.
+    ending: TaskTracker,
+}
+
+/// What was applied last.
+#[derive(Debug)]
+struct Applied {
+    config: Config,
+    /// Servers that were told to end, and may not have ended yet.
+    leaving: Vec<Leaving>,
+    /// Nothing is applied any more.
+    is_closed: bool,
+}
+
+/// What another configuration changed.
+#[derive(Debug)]
+pub struct Reloaded {
+    /// What was applied: for each server whether it was started, ended, started anew, or kept.
+    pub changes: Changes,
+    leaving: Vec<Ended>,
+}
+
+impl Reloaded {
+    /// Waits until the servers have ended that were replaced or removed. The new rules are in force
+    /// already; whoever does not wait loses nothing.
+    pub async fn settled(self) {
+        join_all(self.leaving.into_iter().map(Ended::wait)).await;
+    }
 }
 
 /// What a fleet is started with, besides the configuration.
@@ -83,13 +113,6 @@ pub struct Tried {
     pub missing: Vec<String>,
 }
 
-/// A server by what makes it one: agents whose entries agree in all of it share it.
-struct Wanted<'a> {
-    name: &'a ServerName,
-    config: &'a ServerConfig,
-    upkeep: Upkeep,
-}
-
 impl Fleet {
     /// Starts the servers of all agents, side by side, and waits for none of them.
     pub fn start(config: &Config, setup: Setup) -> Arc<Self> {
@@ -104,67 +127,52 @@ impl Fleet {
             tries_again: setup.tries_again,
             start: setup.start,
         };
-        let agents = ArcSwap::default();
-        let (office, only, is_closed) = (Arc::new(setup.office), setup.agent, Mutex::new(false));
-        let fleet = Self { common, office, only, agents, is_closed };
-        fleet.agents.store(Arc::new(fleet.crew(config, &[])));
-        let fleet = Arc::new(fleet);
+        let (office, only) = (Arc::new(setup.office), setup.agent);
+        let config = of_agent(config, only.as_deref());
+        let crew = Crew::first(&config, &common, &office);
+        let fleet = Arc::new(Self {
+            common,
+            office,
+            only,
+            agents: ArcSwap::from_pointee(crew.agents),
+            applied: Mutex::new(Applied { config, leaving: Vec::new(), is_closed: false }),
+            ending: TaskTracker::new(),
+        });
         tokio::spawn(report(fleet.begun()));
         fleet
     }
 
-    /// Puts another configuration in force (C9): what has not changed keeps its connection, what is
-    /// gone is ended.
-    pub async fn apply(&self, config: &Config) {
-        let is_closed = self.is_closed.lock().await;
-        if *is_closed {
-            return;
+    /// Puts another configuration in force (C9, L10). What is applied is the difference to the one before:
+    /// a server that is only treated differently keeps its connection and its calls; one that is
+    /// connected to differently is started anew, after the old one has ended.
+    ///
+    /// When this returns, no call begins under the old rules any more. It waits for no server: those that
+    /// go are ended beside, and [`Reloaded::settled`] waits for them.
+    pub fn apply(&self, config: &Config) -> Reloaded {
+        let mut applied = self.applied();
+        if applied.is_closed {
+            return Reloaded { changes: applied.config.diff(&applied.config), leaving: Vec::new() };
         }
-        // What goes ends before what comes begins: both may want the same port, or the same file.
-        let (stay, go): (Vec<_>, Vec<_>) = self
-            .servers()
-            .into_iter()
-            .partition(|server| config.agents.iter().any(|agent| wants(agent, server)));
-        join_all(go.iter().map(|server| server.stop())).await;
-        self.agents.store(Arc::new(self.crew(config, &stay)));
-        self.common.revision.bump();
+        let config = of_agent(config, self.only.as_deref());
+        let changes = applied.config.diff(&config);
+        applied.leaving.retain(|leaving| !leaving.ended.is_over());
+        let before = self.agents.load_full();
+        let crew =
+            Crew::next(&config, &changes, &before, &applied.leaving, &self.common, &self.office);
+        let Crew { agents, go } = crew;
+        self.agents.store(Arc::new(agents));
+        let mut leaving = Vec::new();
+        for server in go {
+            leaving.push(server.ended());
+            applied.leaving.push(Leaving::of(&server));
+            self.ending.spawn(async move { server.stop().await });
+        }
+        applied.config = config;
+        Reloaded { changes, leaving }
     }
 
-    /// The agents' tools; servers that are there already are taken over.
-    fn crew(&self, config: &Config, there: &[Arc<Server>]) -> BTreeMap<AgentId, Arc<AgentTools>> {
-        let mut servers: Vec<Arc<Server>> = there.to_vec();
-        servers.iter().for_each(|server| server.users().clear());
-        let before = self.agents.load();
-        let mut crew = BTreeMap::new();
-        let is_here = |agent: &&AgentConfig| {
-            self.only.as_deref().is_none_or(|only| agent.id.as_str() == only)
-        };
-        for agent in config.agents.iter().filter(is_here) {
-            let own = self.servers_of(agent, &mut servers);
-            own.iter().for_each(|server| server.users().add(&agent.id));
-            let told = before.get(&agent.id).map(|tools| tools.told().clone());
-            let (revision, told) = (self.common.revision.clone(), told.unwrap_or_default());
-            let tools = AgentTools::new(agent, config, own, revision, &self.office, told);
-            crew.insert(agent.id.clone(), Arc::new(tools));
-        }
-        crew
-    }
-
-    fn servers_of(&self, agent: &AgentConfig, servers: &mut Vec<Arc<Server>>) -> Vec<Arc<Server>> {
-        let upkeep = upkeep(agent);
-        let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
-        enabled
-            .map(|(name, config)| {
-                let wanted = Wanted { name, config, upkeep };
-                if let Some(server) = servers.iter().find(|server| wanted.is(server)) {
-                    return Arc::clone(server);
-                }
-                let server = Server::start(name.clone(), config.clone(), upkeep, &self.common);
-                let server = Arc::new(server);
-                servers.push(Arc::clone(&server));
-                server
-            })
-            .collect()
+    fn applied(&self) -> MutexGuard<'_, Applied> {
+        self.applied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tools of an agent.
@@ -191,15 +199,7 @@ impl Fleet {
 
     /// All servers that run, each once.
     pub fn servers(&self) -> Vec<Arc<Server>> {
-        let mut servers: Vec<Arc<Server>> = Vec::new();
-        for tools in self.agents.load().values() {
-            for server in tools.servers() {
-                if !servers.iter().any(|known| Arc::ptr_eq(known, server)) {
-                    servers.push(Arc::clone(server));
-                }
-            }
-        }
-        servers
+        crew::servers(&self.agents.load())
     }
 
     /// Connects once to lazy servers about which nothing is known: otherwise nobody would ever see their
@@ -229,31 +229,22 @@ impl Fleet {
 
     /// Ends all servers, side by side, and waits until they are gone.
     pub async fn stop(&self) {
-        let mut is_closed = self.is_closed.lock().await;
-        *is_closed = true;
+        self.applied().is_closed = true;
         let servers = self.servers();
         join_all(servers.iter().map(|server| server.stop())).await;
+        self.ending.close();
+        self.ending.wait().await;
         self.office.close().await;
     }
 }
 
-impl Wanted<'_> {
-    fn is(&self, server: &Server) -> bool {
-        let same = self.name == server.name() && self.config == server.config();
-        same && self.upkeep == server.upkeep()
+/// A configuration with one agent only, or as it is.
+fn of_agent(config: &Config, only: Option<&str>) -> Config {
+    let mut config = config.clone();
+    if let Some(only) = only {
+        config.agents.retain(|agent| agent.id.as_str() == only);
     }
-}
-
-fn upkeep(agent: &AgentConfig) -> Upkeep {
-    let settings = &agent.mcp.settings;
-    Upkeep { list_every: settings.tool_discovery_interval, call_cap: settings.call_timeout_cap }
-}
-
-/// Whether an agent wants this very server.
-fn wants(agent: &AgentConfig, server: &Server) -> bool {
-    let upkeep = upkeep(agent);
-    let mut enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
-    enabled.any(|(name, config)| Wanted { name, config, upkeep }.is(server))
+    config
 }
 
 /// A start that is being waited for. It holds no server: a fleet that is dropped meanwhile ends.
@@ -273,7 +264,7 @@ impl Start {
     pub(crate) fn of(servers: &[Arc<Server>], held_back: BTreeSet<String>) -> Self {
         let starting = servers.iter().map(|server| Starting {
             name: server.name().to_string(),
-            required: server.config().treatment.required,
+            required: server.is_required(),
             snapshots: server.snapshots(),
         });
         Self { servers: starting.collect(), held_back }

@@ -18,9 +18,9 @@ use crate::agent::AgentTools;
 use crate::bridge::{self, LARGE, Office, elsewhere, limited};
 use crate::inventory::Inventory;
 use crate::listing::{ListedPrompt, ListedResource, ListedTemplate};
+use crate::member::Member;
 use crate::naming::{RawTool, names};
 use crate::results::{self, Origin};
-use crate::server::Server;
 use crate::toolset;
 
 /// How prompts are named as commands.
@@ -47,17 +47,17 @@ pub struct PromptCommand {
 impl AgentTools {
     /// The resources of all servers.
     pub fn resources(&self) -> Vec<Of<ListedResource>> {
-        entries(self.servers(), |inventory| inventory.resources.clone())
+        entries(self.members(), |inventory| inventory.resources.clone())
     }
 
     /// The templates of all servers.
     pub fn templates(&self) -> Vec<Of<ListedTemplate>> {
-        entries(self.servers(), |inventory| inventory.templates.clone())
+        entries(self.members(), |inventory| inventory.templates.clone())
     }
 
     /// The prompts of all servers, as slash commands.
     pub fn prompts(&self) -> Vec<PromptCommand> {
-        let prompts = entries(self.servers(), |inventory| inventory.prompts.clone());
+        let prompts = entries(self.members(), |inventory| inventory.prompts.clone());
         let raw = prompts.iter().map(|of| raw_prompt(of)).collect::<Vec<_>>();
         let names = names(COMMANDS, raw);
         let commands = prompts.iter().filter_map(|of| {
@@ -103,15 +103,16 @@ impl AgentTools {
         Request {
             kind,
             what: what.to_owned(),
-            server: self.server(server).map(Arc::clone).ok_or_else(|| server.to_owned()),
+            member: self.member(server).map(Arc::clone).ok_or_else(|| server.to_owned()),
             office: Arc::clone(&self.office),
         }
     }
 }
 
 /// What all servers have of a kind.
-pub(crate) fn entries<T>(servers: &[Arc<Server>], of: impl Fn(&Inventory) -> Vec<T>) -> Vec<Of<T>> {
-    let entries = servers.iter().flat_map(|server| {
+pub(crate) fn entries<T>(members: &[Arc<Member>], of: impl Fn(&Inventory) -> Vec<T>) -> Vec<Of<T>> {
+    let entries = members.iter().flat_map(|member| {
+        let server = &member.server;
         let name = server.name().to_string();
         let entries = of(&server.shelf().inventory());
         entries.into_iter().map(move |entry| Of { server: name.clone(), entry })
@@ -142,7 +143,7 @@ pub struct Request {
     /// The address of the resource, or the name of the prompt.
     what: String,
     /// The server, or the name of one that is not there.
-    server: Result<Arc<Server>, String>,
+    member: Result<Arc<Member>, String>,
     office: Arc<Office>,
 }
 
@@ -154,7 +155,7 @@ impl Request {
 
     /// The server's name.
     pub fn server(&self) -> &str {
-        self.server.as_ref().map_or_else(String::as_str, |server| server.name().as_str())
+        self.member.as_ref().map_or_else(String::as_str, |member| member.server.name().as_str())
     }
 
     /// The address of the resource, or the name of the prompt.
@@ -167,11 +168,11 @@ impl Request {
     /// # Errors
     /// If its server is not there.
     pub fn tool(&self) -> Result<Arc<dyn Tool>, Refusal> {
-        match &self.server {
-            Ok(server) => Ok(Arc::new(RequestTool {
+        match &self.member {
+            Ok(member) => Ok(Arc::new(RequestTool {
                 kind: self.kind,
                 what: self.what.clone(),
-                server: Arc::clone(server),
+                member: Arc::clone(member),
                 office: Arc::clone(&self.office),
             })),
             Err(name) => {
@@ -193,7 +194,7 @@ impl Resolve for Request {
 struct RequestTool {
     kind: Kind,
     what: String,
-    server: Arc<Server>,
+    member: Arc<Member>,
     office: Arc<Office>,
 }
 
@@ -219,7 +220,7 @@ impl Tool for RequestTool {
         openclaw_tools::Origin {
             name: self.kind.method(),
             source: toolset::SOURCE,
-            server: self.server.name().as_str(),
+            server: self.member.server.name().as_str(),
             raw_tool: &self.what,
         }
     }
@@ -233,7 +234,7 @@ impl Tool for RequestTool {
     }
 
     fn limit(&self) -> Result<(), String> {
-        let server = &self.server;
+        let server = &self.member.server;
         server.limiter.check().map_err(|wait| limited(server.name().as_str(), wait))
     }
 
@@ -247,7 +248,7 @@ impl Tool for RequestTool {
         };
         Box::pin(async move {
             let asked = Asked { kind: self.kind, what: &self.what, params };
-            Executed::Done(ask(&self.server, &self.office, asked, call).await)
+            Executed::Done(ask(&self.member, &self.office, asked, call).await)
         })
     }
 }
@@ -261,40 +262,42 @@ struct Asked<'a> {
 
 /// Reads a resource, within the limits of its server: for a tool that learns only from its arguments which.
 pub(crate) async fn read(
-    server: &Server,
+    member: &Member,
     office: &Office,
     uri: &str,
     call: ToolCall<'_>,
 ) -> ToolOutcome {
+    let server = &member.server;
     let name = server.name().as_str();
     if let Err(wait) = server.limiter.check() {
         let origin = Origin { server: name, tool: uri };
         return results::failure(Failure::RateLimited, limited(name, wait), Some(origin));
     }
     let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
-    ask(server, office, Asked { kind: Kind::Resource, what: uri, params }, call).await
+    ask(member, office, Asked { kind: Kind::Resource, what: uri, params }, call).await
 }
 
 async fn ask(
-    server: &Server,
+    member: &Member,
     office: &Office,
     asked: Asked<'_>,
     call: ToolCall<'_>,
 ) -> ToolOutcome {
     let Asked { kind, what, params } = asked;
+    let server = &member.server;
     let name = server.name().as_str();
     let origin = Origin { server: name, tool: what };
-    let usable = match bridge::usable(server).await {
+    let usable = match bridge::usable(member).await {
         Ok(usable) => usable,
         Err((kind, words)) => return results::failure(kind, words, Some(origin)),
     };
     let started = Instant::now();
     let connection = usable.attached.connection();
     let _at_work = connection.client().working_for(call.agent, call.session);
-    let limits = bridge::limits(call.options, server);
+    let limits = bridge::limits(call.options, member);
     let answer = connection.request(kind.method(), params, limits).await;
     let duration = started.elapsed();
-    let limits = bridge::result_limits(call.options, server);
+    let limits = bridge::result_limits(call.options, member);
     let outcome = match answer {
         Ok(raw) => {
             server.was_let_in();

@@ -40,7 +40,7 @@ fn whole_seconds(duration: Duration) -> u64 {
 pub struct Limiter {
     start: Instant,
     /// Between two calls; nothing without a bound.
-    interval: u64,
+    interval: AtomicU64,
     /// Up to when the calls made so far use up the bound.
     used_until: AtomicU64,
     /// Until when the server wants no calls.
@@ -50,13 +50,17 @@ pub struct Limiter {
 impl Limiter {
     /// A limiter with so many calls a minute; none means that there is no bound.
     pub fn new(calls_a_minute: Option<u32>) -> Self {
-        let spread = |calls: u32| nanoseconds(MINUTE) / u64::from(calls.max(1));
         Self {
             start: Instant::now(),
-            interval: calls_a_minute.map_or(0, spread),
+            interval: AtomicU64::new(interval(calls_a_minute)),
             used_until: AtomicU64::new(0),
             paused_until: AtomicU64::new(0),
         }
+    }
+
+    /// Sets another bound. What was used up of the minute stays used up.
+    pub fn set(&self, calls_a_minute: Option<u32>) {
+        self.interval.store(interval(calls_a_minute), Ordering::Relaxed);
     }
 
     /// Takes a call out of what is left.
@@ -73,19 +77,18 @@ impl Limiter {
         if paused_until > now {
             return wait(paused_until, AskedBy::Server);
         }
-        if self.interval == 0 {
+        let interval = self.interval.load(Ordering::Relaxed);
+        if interval == 0 {
             return Ok(());
         }
         let window = nanoseconds(MINUTE);
         let take = |used_until: u64| {
-            let then = used_until.max(now) + self.interval;
+            let then = used_until.max(now) + interval;
             (then - now <= window).then_some(then)
         };
         match self.used_until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
             Ok(_) => Ok(()),
-            Err(used_until) => {
-                wait((used_until + self.interval).saturating_sub(window), AskedBy::Us)
-            }
+            Err(used_until) => wait((used_until + interval).saturating_sub(window), AskedBy::Us),
         }
     }
 
@@ -95,6 +98,11 @@ impl Limiter {
         let until = nanoseconds(self.start.elapsed() + pause.min(LONGEST_PAUSE));
         self.paused_until.fetch_max(until, Ordering::Relaxed);
     }
+}
+
+/// The time between two calls; nothing without a bound.
+fn interval(calls_a_minute: Option<u32>) -> u64 {
+    calls_a_minute.map_or(0, |calls| nanoseconds(MINUTE) / u64::from(calls.max(1)))
 }
 
 /// Good for five hundred years.
@@ -134,6 +142,21 @@ mod tests {
         }
         tokio::time::advance(MINUTE).await;
         limiter.check().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_bound_counts_at_once_and_gives_nothing_back() {
+        let limiter = Limiter::new(Some(60));
+        for _ in 0..30 {
+            limiter.check().unwrap();
+        }
+        limiter.set(Some(2));
+        limiter.check().unwrap();
+        assert_eq!(refused(&limiter).after, Duration::from_secs(30), "half of the minute was used");
+        limiter.set(None);
+        limiter.check().unwrap();
+        limiter.set(Some(2));
+        refused(&limiter);
     }
 
     #[tokio::test(start_paused = true)]

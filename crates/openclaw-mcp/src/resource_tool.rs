@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::agent::AgentTools;
 use crate::bridge::Office;
 use crate::library::{self, Of};
-use crate::server::Server;
+use crate::member::Member;
 use crate::toolset;
 
 /// Its name. No tool of a server is called so: their names hold the server's.
@@ -44,20 +44,20 @@ pub struct ResourceTool {
     spec: ToolSpec,
     decision: Decision,
     validator: LazyValidator,
-    servers: Vec<Arc<Server>>,
+    members: Vec<Arc<Member>>,
     office: Arc<Office>,
 }
 
 impl AgentTools {
     /// The tool; none if no server has resources.
     pub(crate) fn resource_tool(&self) -> Option<ResourceTool> {
-        let has_some = |server: &Arc<Server>| {
-            let inventory = server.shelf().inventory();
+        let has_some = |member: &Arc<Member>| {
+            let inventory = member.server.shelf().inventory();
             !inventory.resources.is_empty() || !inventory.templates.is_empty()
         };
         let name = ToolName::new(NAME).ok()?;
         let decision = self.policy().decide(&name);
-        if !self.servers().iter().any(has_some) {
+        if !self.members().iter().any(has_some) {
             return None;
         }
         let spec = ToolSpec {
@@ -81,7 +81,7 @@ impl AgentTools {
             decision,
             validator: LazyValidator::new(Arc::clone(&spec.input_schema)),
             spec,
-            servers: self.servers().to_vec(),
+            members: self.members().to_vec(),
             office: Arc::clone(&self.office),
         })
     }
@@ -120,8 +120,8 @@ impl ResourceTool {
         let arguments = serde_json::from_value(Value::Object(call.arguments.members()));
         match arguments {
             Ok(Arguments { server: Some(server), uri: Some(uri) }) => {
-                match self.servers.iter().find(|it| it.name().as_str() == server) {
-                    Some(server) => library::read(server, &self.office, &uri, call).await,
+                match self.members.iter().find(|it| it.server.name().as_str() == server) {
+                    Some(member) => library::read(member, &self.office, &uri, call).await,
                     None => fail(
                         Failure::Unavailable,
                         "There is no such MCP server, or it does not run.",
@@ -141,8 +141,8 @@ impl ResourceTool {
             let about = about.map(|about| format!(": {}", clean(about))).unwrap_or_default();
             format!("{server}  {address}  {}{about}", clean(name))
         };
-        let resources = library::entries(&self.servers, |it| it.resources.clone());
-        let templates = library::entries(&self.servers, |it| it.templates.clone());
+        let resources = library::entries(&self.members, |it| it.resources.clone());
+        let templates = library::entries(&self.members, |it| it.templates.clone());
         let listed =
             resources.iter().filter(|of| wanted(&of.server)).map(|Of { server, entry }| {
                 line(server, &entry.uri, &entry.name, entry.description.as_deref())

@@ -1,19 +1,22 @@
-//! One configured server: its supervisor, its shelf, its limits, its figures.
+//! One server, for all agents that connect to it in the same way: its supervisor, its shelf, its limits, its
+//! figures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use openclaw_config::{Connection, HttpFlavour, ServerConfig, ServerName, Transport, Treatment};
-use tokio::sync::{Semaphore, watch};
+use openclaw_backoff::Jitter;
+use openclaw_config::{Connection, HttpFlavour, ServerName, Transport};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::attached::Attached;
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, RestartLimit};
 use crate::dial::{ServerDial, Surroundings};
 use crate::events::{Events, Users};
 use crate::fleet::StartMode;
-use crate::inventory::EVERYTHING;
+use crate::inventory::{EVERYTHING, Inventory};
 use crate::latency::CallStats;
 use crate::limiter::Limiter;
 use crate::memory::{Memory, Remembered};
@@ -21,22 +24,24 @@ use crate::remote::{self, Flavour, RemoteError};
 use crate::server_log::ServerLog;
 use crate::shelf::{Revision, Shelf};
 use crate::status::{AuthKind, ServerStatus, TransportKind};
-use crate::supervisor::{Snapshot, State, Supervisor, Trouble};
-use crate::wire::Limits;
+use crate::supervisor::{self, Snapshot, State, Supervisor, Trouble};
+use crate::upkeep::Upkeep;
 
 /// A server that is being looked after. When it is dropped, it is ended.
 #[derive(Debug)]
 pub struct Server {
     name: ServerName,
-    config: ServerConfig,
+    connection: Connection,
     shelf: Arc<Shelf>,
     pub(crate) stats: CallStats,
     pub(crate) limiter: Limiter,
-    /// For a server that takes one call at a time.
-    pub(crate) turn: Option<Semaphore>,
-    /// How long a call may take.
-    pub(crate) limits: Limits,
-    upkeep: Upkeep,
+    /// How it is kept for all agents that use it.
+    upkeep: watch::Sender<Upkeep>,
+    restart_limit: RestartLimit,
+    start: StartMode,
+    /// Whether it takes one call at a time, and whose turn it is then.
+    one_at_a_time: AtomicBool,
+    turn: Semaphore,
     users: Users,
     /// A call was answered with 401, and none has gone well since.
     was_refused: AtomicBool,
@@ -69,13 +74,16 @@ pub struct Folders {
     pub logs: Option<std::path::PathBuf>,
 }
 
-/// How the servers of one agent are treated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Upkeep {
-    /// How often to list, whatever a server says.
-    pub(crate) list_every: Option<Duration>,
-    /// The most that progress may prolong a call.
-    pub(crate) call_cap: Duration,
+/// The end of a server.
+pub(crate) type Ended = supervisor::Ended<Attached>;
+
+/// The servers whose place a new one takes.
+#[derive(Debug, Default)]
+pub(crate) struct Predecessors {
+    /// It is connected to after these have ended.
+    pub(crate) ended: Vec<Ended>,
+    /// What is shown until it has been listed, so that calls wait for it instead of finding nothing.
+    pub(crate) inventory: Option<Arc<Inventory>>,
 }
 
 /// Why a server cannot be used now.
@@ -121,14 +129,15 @@ impl Server {
     /// Begins to look after a server.
     pub(crate) fn start(
         name: ServerName,
-        config: ServerConfig,
+        connection: Connection,
         upkeep: Upkeep,
+        predecessors: Predecessors,
         common: &Common,
     ) -> Self {
         let users = Users::default();
         let key = name.as_str();
         let memory = match &common.folders.catalogue {
-            Some(folder) => Memory::of(folder, key, &config.connection),
+            Some(folder) => Memory::of(folder, key, &connection),
             None => Memory::none(),
         };
         let log = match &common.folders.logs {
@@ -136,25 +145,33 @@ impl Server {
             None => ServerLog::none(),
         };
         let log = log.without_secrets(common.surroundings.resolver.redactor().clone());
-        let lazy = common.start.waits(key, config.treatment.lazy);
-        // Only the tools of a lazy one are shown before it runs.
+        let Predecessors { ended, inventory } = predecessors;
+        let lazy = common.start.waits(key, upkeep.lazy);
+        // Only the tools of a lazy one are shown before it runs, and those of one that is replaced.
         let Remembered { manner, inventory } = match lazy {
             true => memory.recall(),
-            false => Remembered { manner: memory.recall_manner(), ..Remembered::default() },
+            false => Remembered {
+                manner: memory.recall_manner(),
+                inventory: inventory.map(|it| Inventory::clone(&it)).unwrap_or_default(),
+            },
         };
         let shelf = Shelf::new(key, inventory, common.revision.clone(), memory);
         let shelf = Arc::new(shelf);
-        let backoff = match &config.connection.transport {
-            _ if !common.tries_again => Backoff::process(0),
-            Transport::Stdio(_) => {
-                let Treatment { restart_on_crash, max_restarts, .. } = config.treatment;
-                Backoff::process(if restart_on_crash { max_restarts } else { 0 })
-            }
-            Transport::Http(_) => Backoff::remote(),
+        let restart_limit = RestartLimit::new(upkeep.restarts);
+        let jitter = Jitter::random();
+        let backoff = match &connection.transport {
+            _ if !common.tries_again => Backoff::process(RestartLimit::new(0), jitter),
+            Transport::Stdio(_) => Backoff::process(restart_limit.clone(), jitter),
+            Transport::Http(_) => Backoff::remote(jitter),
         };
+        let one_at_a_time = AtomicBool::new(upkeep.one_at_a_time);
+        let limiter = Limiter::new(upkeep.rate_limit.map(std::num::NonZero::get));
+        let upkeep = watch::Sender::new(upkeep);
         let dial = ServerDial {
             name: key.to_owned(),
-            config: config.clone(),
+            connection: connection.clone(),
+            upkeep: upkeep.subscribe(),
+            after: ended,
             surroundings: common.surroundings.clone(),
             users: users.clone(),
             turns: Arc::clone(&common.turns),
@@ -164,24 +181,24 @@ impl Server {
             known_flavour: manner.flavour,
             offer: None,
             tried_older: false,
-            list_every: upkeep.list_every,
             stays: common.tries_again,
         };
         let teller = common.events.teller(key, &users);
         let supervisor =
             Supervisor::start_observed(key.to_owned(), dial, backoff, lazy, log, teller);
         let snapshots = supervisor.snapshots();
-        let timeout = config.treatment.tool_timeout;
         Self {
-            limiter: Limiter::new(config.treatment.rate_limit.map(std::num::NonZero::get)),
-            turn: (!config.treatment.supports_parallel_tool_calls).then(|| Semaphore::new(1)),
-            limits: Limits { timeout, cap: upkeep.call_cap.max(timeout) },
-            stats: CallStats::default(),
+            limiter,
             upkeep,
+            restart_limit,
+            start: common.start.clone(),
+            one_at_a_time,
+            turn: Semaphore::new(1),
+            stats: CallStats::default(),
             users,
             was_refused: AtomicBool::new(false),
             name,
-            config,
+            connection,
             shelf,
             supervisor,
             snapshots,
@@ -193,9 +210,18 @@ impl Server {
         &self.name
     }
 
-    /// Its configuration.
-    pub fn config(&self) -> &ServerConfig {
-        &self.config
+    /// How it is connected to. How it is treated is a matter of each agent that uses it.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Whether it is connected to when it is first used.
+    pub fn is_lazy(&self) -> bool {
+        self.upkeep.borrow().lazy
+    }
+
+    pub(crate) fn is_required(&self) -> bool {
+        self.upkeep.borrow().required
     }
 
     /// The agents that use it.
@@ -203,8 +229,43 @@ impl Server {
         &self.users
     }
 
-    pub(crate) fn upkeep(&self) -> Upkeep {
-        self.upkeep
+    /// Keeps it in another way from now on, without touching the connection and the calls in flight.
+    pub(crate) fn keep(&self, upkeep: Upkeep) {
+        self.limiter.set(upkeep.rate_limit.map(std::num::NonZero::get));
+        self.restart_limit.set(upkeep.restarts);
+        self.one_at_a_time.store(upkeep.one_at_a_time, Ordering::Relaxed);
+        if !self.start.waits(self.name.as_str(), upkeep.lazy) {
+            self.supervisor.wake();
+        }
+        self.upkeep.send_if_modified(|kept| {
+            let is_other = *kept != upkeep;
+            *kept = upkeep;
+            is_other
+        });
+    }
+
+    /// Tries once more to connect to a server that is given up, or about to be tried again (L3).
+    pub(crate) fn revive(&self) {
+        if matches!(self.snapshots.borrow().state, State::Failed | State::Restarting) {
+            self.supervisor.revive();
+        }
+    }
+
+    /// A turn at a server that takes one call at a time; none at another. Who waits too long gets none.
+    pub(crate) async fn turn(
+        &self,
+        patience: Duration,
+    ) -> Result<Option<SemaphorePermit<'_>>, Elapsed> {
+        if !self.one_at_a_time.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        // It is never closed.
+        timeout(patience, self.turn.acquire()).await.map(Result::ok)
+    }
+
+    /// Its end, to be waited for.
+    pub(crate) fn ended(&self) -> Ended {
+        self.supervisor.ended()
     }
 
     /// What it has.
@@ -223,10 +284,19 @@ impl Server {
     /// # Errors
     /// Why it cannot be used.
     pub async fn ready(&self) -> Result<Arc<Attached>, Unavailable> {
-        // Nearly always: nothing is waited for, and nothing is cloned but the way to the server.
-        if let Some(attached) = &self.snapshots.borrow().connection {
-            return Ok(Arc::clone(attached));
+        match self.connected() {
+            Some(attached) => Ok(attached),
+            None => self.until_ready().await,
         }
+    }
+
+    /// The connection, if there is one now. Nearly always there is: nothing is waited for, and nothing is
+    /// cloned but the way to the server.
+    pub(crate) fn connected(&self) -> Option<Arc<Attached>> {
+        self.snapshots.borrow().connection.as_ref().map(Arc::clone)
+    }
+
+    async fn until_ready(&self) -> Result<Arc<Attached>, Unavailable> {
         let mut snapshots = self.snapshots.clone();
         if snapshots.borrow().state == State::Idle {
             self.supervisor.wake();
@@ -234,7 +304,7 @@ impl Server {
         let decided = snapshots
             .wait_for(|snapshot| !matches!(snapshot.state, State::Idle | State::Connecting));
         // Connecting has a time-out of its own; this one is for servers that wait for their turn.
-        let waited = timeout(self.config.treatment.timeout.saturating_mul(2), decided).await;
+        let waited = timeout(self.connect_timeout().saturating_mul(2), decided).await;
         let snapshot = match waited {
             Ok(Ok(snapshot)) => snapshot.clone(),
             _ => self.snapshots.borrow().clone(),
@@ -244,6 +314,10 @@ impl Server {
             state: snapshot.state,
             trouble: snapshot.last_error,
         })
+    }
+
+    fn connect_timeout(&self) -> Duration {
+        self.upkeep.borrow().timeout
     }
 
     /// Reads the lists of a server that is ready anew, and connects to one that is not; waits for what
@@ -258,7 +332,7 @@ impl Server {
             snapshots.borrow_and_update();
             self.supervisor.refresh().await;
             // Until it has begun, the state is that of before.
-            let _ = timeout(self.config.treatment.timeout, snapshots.changed()).await;
+            let _ = timeout(self.connect_timeout(), snapshots.changed()).await;
             return self.ready().await.map(|_| ());
         };
         attached.list_again(EVERYTHING).await.map_err(|error| Unavailable {
@@ -277,7 +351,7 @@ impl Server {
         if !is_current || !attached.gives_up_first() {
             return;
         }
-        let Transport::Http(http) = &self.config.connection.transport else { return };
+        let Transport::Http(http) = &self.connection.transport else { return };
         if remote::key_is_kept_elsewhere(http) && !self.was_refused.swap(true, Ordering::Relaxed) {
             return self.supervisor.refresh().await;
         }
@@ -319,7 +393,7 @@ impl Server {
         let attached = snapshot.connection.as_deref();
         let connection = attached.map(Attached::connection);
         let inventory = self.shelf.inventory();
-        let (configured, target) = reached_by(&self.config.connection);
+        let (configured, target) = reached_by(&self.connection);
         let transport = match connection.and_then(|connection| connection.flavour()) {
             Some(Flavour::Streamable) => TransportKind::Http,
             Some(Flavour::Sse) => TransportKind::Sse,
@@ -327,8 +401,8 @@ impl Server {
         };
         let name = self.name.to_string();
         ServerStatus {
-            lazy: self.config.treatment.lazy,
-            required: self.config.treatment.required,
+            lazy: self.is_lazy(),
+            required: self.is_required(),
             pid: connection.and_then(|connection| connection.pid()),
             session_id: connection.and_then(|connection| connection.session_id()),
             protocol_version: connection.and_then(|connection| connection.about().version.clone()),
@@ -349,7 +423,7 @@ impl Server {
                 snapshot.state.into(),
                 transport,
                 target,
-                auth(&self.config.connection),
+                auth(&self.connection),
             )
         }
     }

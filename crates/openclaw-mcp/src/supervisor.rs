@@ -206,6 +206,12 @@ impl<C: Live> Supervisor<C> {
         let _ = self.commands.try_send(Command::Use);
     }
 
+    /// Has it tried again at once, whatever happened before.
+    pub fn revive(&self) {
+        // If so many commands wait, it is about to be tried anyway.
+        let _ = self.commands.try_send(Command::Refresh);
+    }
+
     /// Has it connected to anew.
     pub async fn refresh(&self) {
         let _ = self.commands.send(Command::Refresh).await;
@@ -219,8 +225,34 @@ impl<C: Live> Supervisor<C> {
     /// Ends the server, and waits until it is gone.
     pub async fn stop(&self) {
         let _ = self.commands.send(Command::Stop).await;
-        let mut snapshots = self.snapshots.clone();
-        while snapshots.changed().await.is_ok() {}
+        self.ended().wait().await;
+    }
+
+    /// The end of the server, to be waited for.
+    pub fn ended(&self) -> Ended<C> {
+        Ended(self.snapshots.clone())
+    }
+}
+
+/// The end of a server, to be waited for.
+#[derive(Debug)]
+pub struct Ended<C>(watch::Receiver<Snapshot<C>>);
+
+impl<C> Clone for Ended<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<C> Ended<C> {
+    /// Whether it has come.
+    pub fn is_over(&self) -> bool {
+        self.0.has_changed().is_err()
+    }
+
+    /// Waits for it.
+    pub async fn wait(mut self) {
+        while self.0.changed().await.is_ok() {}
     }
 }
 

@@ -77,7 +77,7 @@ impl CatalogueTool {
 }
 
 fn rule(tool: &CatalogueTool) -> ApprovalRule {
-    match tool.server.config().treatment.approval {
+    match tool.treatment().approval {
         Rule::Auto => ApprovalRule::Auto,
         Rule::Always => ApprovalRule::Always,
         Rule::Never => ApprovalRule::Never,
@@ -97,7 +97,7 @@ impl Tool for CatalogueTool {
         Origin {
             name: self.spec.name.as_str(),
             source: SOURCE,
-            server: self.server.name().as_str(),
+            server: self.server().name().as_str(),
             raw_tool: &self.listed.name,
         }
     }
@@ -112,7 +112,7 @@ impl Tool for CatalogueTool {
 
     fn pin(&self) -> Pin {
         let Some(pins) = &self.office.pins else { return Pin::New };
-        pins.check(self.server.name().as_str(), &self.listed.name, Self::fingerprint(self))
+        pins.check(self.server().name().as_str(), &self.listed.name, Self::fingerprint(self))
     }
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
@@ -123,7 +123,7 @@ impl Tool for CatalogueTool {
     fn keep(&self, approval: Approval, pin: Pin) {
         let Some(pins) = &self.office.pins else { return };
         if approval == Approval::Always || !matches!(pin, Pin::Same { .. }) {
-            let (server, tool) = (self.server.name().as_str(), self.listed.name.as_str());
+            let (server, tool) = (self.server().name().as_str(), self.listed.name.as_str());
             pins.keep(server, tool, *Self::fingerprint(self), approval);
         }
     }
@@ -133,7 +133,7 @@ impl Tool for CatalogueTool {
     }
 
     fn is_current(&self) -> bool {
-        let inventory = self.server.shelf().inventory();
+        let inventory = self.server().shelf().inventory();
         let now = inventory.tools.iter().find(|tool| tool.name == self.listed.name);
         now.is_some_and(|now| {
             Arc::ptr_eq(now, &self.listed) || pins::fingerprint(now) == *Self::fingerprint(self)
@@ -145,7 +145,7 @@ impl Tool for CatalogueTool {
     }
 
     fn limit(&self) -> Result<(), String> {
-        let server = &self.server;
+        let server = self.server();
         server.limiter.check().map_err(|wait| limited(server.name().as_str(), wait))
     }
 

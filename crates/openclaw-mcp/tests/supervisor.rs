@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use openclaw_mcp::backoff::Backoff;
+use openclaw_backoff::Jitter;
+use openclaw_mcp::backoff::{Backoff, RestartLimit};
 use openclaw_mcp::server_log::ServerLog;
 use openclaw_mcp::supervisor::{
     Change, Dial, DialError, Live, Snapshot, State, Supervisor, Trouble,
@@ -94,6 +95,11 @@ fn lives(seconds: u64) -> Fate {
     Ok(Some(Duration::from_secs(seconds)))
 }
 
+/// Restarts so often, without jitter.
+fn process(limit: u32) -> Backoff {
+    Backoff::process(RestartLimit::new(limit), Jitter::none())
+}
+
 async fn until(
     snapshots: &mut watch::Receiver<Snapshot<Connection>>,
     state: State,
@@ -105,7 +111,7 @@ async fn until(
 async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_up() {
     let dial = Scripted::new([lives(0)]);
     let supervisor =
-        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false, ServerLog::none());
+        Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     let last = until(&mut snapshots, State::Failed).await;
     assert_eq!(dial.tried_at(), [0, 1, 3, 7, 15, 31]);
@@ -119,7 +125,7 @@ async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_u
 async fn a_healthy_minute_makes_good_for_earlier_crashes() {
     let dial = Scripted::new([lives(0), lives(0), lives(60), lives(0), Ok(None)]);
     let supervisor =
-        Supervisor::start("x".into(), dial.clone(), Backoff::process(2), false, ServerLog::none());
+        Supervisor::start("x".into(), dial.clone(), process(2), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     snapshots.wait_for(|_| dial.tried_at().len() == 5).await.unwrap();
     assert_eq!(dial.tried_at(), [0, 1, 3, 64, 66]);
@@ -131,7 +137,7 @@ async fn a_healthy_minute_makes_good_for_earlier_crashes() {
 async fn why_a_server_crashed_is_told_until_it_has_been_well_for_a_minute() {
     let dial = Scripted::new([lives(5), failed(), Ok(None)]);
     let supervisor =
-        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false, ServerLog::none());
+        Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     assert_eq!(until(&mut snapshots, State::Ready).await.last_error, None);
     let crashed = Some(Trouble::new("it crashed"));
@@ -151,7 +157,7 @@ async fn a_lost_connection_is_not_offered_while_it_is_being_closed() {
     let farewell = Duration::from_secs(20);
     let dial = Scripted { farewell, ..Scripted::new([lives(5), Ok(None)]) };
     let supervisor =
-        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false, ServerLog::none());
+        Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     until(&mut snapshots, State::Ready).await;
     let lost = until(&mut snapshots, State::Restarting).await;
@@ -174,7 +180,7 @@ async fn trouble_is_shown_on_one_line_and_without_secrets() {
     };
     let dial = Scripted::new([Err(DialError::Failed(trouble))]);
     let log = ServerLog::none().without_secrets(redactor);
-    let supervisor = Supervisor::start("x".into(), dial, Backoff::process(0), false, log);
+    let supervisor = Supervisor::start("x".into(), dial, process(0), false, log);
     let shown = until(&mut supervisor.snapshots(), State::Failed).await.last_error.unwrap();
     assert_eq!(shown.message, "it said: key [REDACTED]");
     assert_eq!(shown.hint.as_deref(), Some("not [REDACTED]"));
@@ -185,8 +191,13 @@ async fn trouble_is_shown_on_one_line_and_without_secrets() {
 #[tokio::test(start_paused = true)]
 async fn a_remote_server_is_tried_for_ever() {
     let dial = Scripted::new([failed()]);
-    let supervisor =
-        Supervisor::start("x".into(), dial.clone(), Backoff::remote(), false, ServerLog::none());
+    let supervisor = Supervisor::start(
+        "x".into(),
+        dial.clone(),
+        Backoff::remote(Jitter::none()),
+        false,
+        ServerLog::none(),
+    );
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert!(dial.tried_at().len() > 60);
     assert_eq!(supervisor.snapshots().borrow().state, State::Restarting);
@@ -201,7 +212,7 @@ async fn every_change_of_state_is_told() {
         let message = change.trouble.map(|trouble| trouble.message.clone());
         tell.send((change.state, message)).unwrap();
     };
-    let (backoff, log) = (Backoff::process(5), ServerLog::none());
+    let (backoff, log) = (process(5), ServerLog::none());
     let supervisor = Supervisor::start_observed("x".into(), dial, backoff, true, log, observer);
     supervisor.wake();
     let mut snapshots = supervisor.snapshots();
@@ -229,7 +240,7 @@ async fn every_change_of_state_is_told() {
 async fn a_failed_server_is_revived_by_a_refresh() {
     let dial = Scripted::new([failed(), Ok(None)]);
     let supervisor =
-        Supervisor::start("x".into(), dial.clone(), Backoff::process(0), false, ServerLog::none());
+        Supervisor::start("x".into(), dial.clone(), process(0), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     until(&mut snapshots, State::Failed).await;
     supervisor.wake();
@@ -245,7 +256,7 @@ async fn a_failed_server_is_revived_by_a_refresh() {
 async fn a_lazy_server_is_connected_to_when_it_is_used() {
     let dial = Scripted::new([Ok(None)]);
     let supervisor =
-        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), true, ServerLog::none());
+        Supervisor::start("x".into(), dial.clone(), process(5), true, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!((snapshots.borrow().state, dial.tried_at().len()), (State::Idle, 0));
@@ -258,8 +269,13 @@ async fn a_lazy_server_is_connected_to_when_it_is_used() {
 async fn a_server_that_needs_a_login_waits_for_it() {
     let needed = Err(DialError::NeedsAuth(Trouble::new("set `apiKey`")));
     let dial = Scripted::new([needed, Ok(None)]);
-    let supervisor =
-        Supervisor::start("x".into(), dial.clone(), Backoff::remote(), false, ServerLog::none());
+    let supervisor = Supervisor::start(
+        "x".into(),
+        dial.clone(),
+        Backoff::remote(Jitter::none()),
+        false,
+        ServerLog::none(),
+    );
     let mut snapshots = supervisor.snapshots();
     let waiting = until(&mut snapshots, State::NeedsAuth).await;
     assert_eq!(waiting.last_error, Some(Trouble::new("set `apiKey`")));
@@ -274,7 +290,7 @@ async fn a_server_that_needs_a_login_waits_for_it() {
 async fn stopping_and_refreshing_close_the_connection() {
     let dial = Scripted::new([Ok(None)]);
     let supervisor =
-        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false, ServerLog::none());
+        Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     until(&mut snapshots, State::Ready).await;
     supervisor.refresh().await;
@@ -290,10 +306,31 @@ async fn stopping_and_refreshing_close_the_connection() {
 async fn dropping_the_supervisor_ends_its_server() {
     let dial = Scripted::new([Ok(None)]);
     let supervisor =
-        Supervisor::start("x".into(), dial.clone(), Backoff::process(5), false, ServerLog::none());
+        Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     until(&mut snapshots, State::Ready).await;
     drop(supervisor);
     until(&mut snapshots, State::Closed).await;
     assert_eq!(dial.open.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_that_crash_together_are_not_restarted_together() {
+    let tried = async |seed| {
+        let dial = Scripted::new([lives(0)]);
+        let backoff = Backoff::process(RestartLimit::new(5), Jitter::seeded(seed));
+        let (name, log) = ("x".to_owned(), ServerLog::none());
+        let supervisor = Supervisor::start(name, dial.clone(), backoff, false, log);
+        until(&mut supervisor.snapshots(), State::Failed).await;
+        supervisor.stop().await;
+        let tries = dial.tries.lock().unwrap().clone();
+        tries
+    };
+    let (one, other) = (tried(1).await, tried(2).await);
+    assert_eq!((one.len(), other.len()), (6, 6));
+    for ((one, other), nominal) in one.iter().zip(&other).zip([0, 1, 3, 7, 15, 31]).skip(1) {
+        let within = Duration::from_millis(nominal * 800)..=Duration::from_millis(nominal * 1_201);
+        assert!(within.contains(one) && within.contains(other), "{one:?} {other:?} {nominal}");
+        assert_ne!(one, other);
+    }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream, Stream};
+use openclaw_backoff::Jitter;
 use tracing::info;
 
 use crate::error::ModelError;
@@ -22,18 +23,33 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Retrying {
     inner: Arc<dyn Model>,
+    /// For each request another.
+    jitter: fn() -> Jitter,
 }
 
 impl Retrying {
     /// Makes a model try again.
     pub fn new(inner: Arc<dyn Model>) -> Self {
-        Self { inner }
+        Self { inner, jitter: Jitter::random }
+    }
+
+    /// Takes the jitter of each request from here.
+    pub fn with_jitter(mut self, jitter: fn() -> Jitter) -> Self {
+        self.jitter = jitter;
+        self
     }
 
     /// The answer. Thoughts are passed on at once: whoever sees them begin anew misses nothing of it.
     fn answer(&self, request: Request) -> impl Stream<Item = Result<Chunk, ModelError>> + Send {
         let begun = self.inner.stream(request.clone());
-        let state = Trying { request, answer: begun, tries: 1, wait: None, is_answering: false };
+        let state = Trying {
+            request,
+            answer: begun,
+            tries: 1,
+            wait: None,
+            is_answering: false,
+            jitter: (self.jitter)(),
+        };
         stream::unfold(state, move |mut state| async move {
             if let Some(wait) = state.wait.take() {
                 tokio::time::sleep(wait).await;
@@ -43,7 +59,7 @@ impl Retrying {
             let next = state.answer.next().await?;
             if let Err(error) = &next
                 && !state.is_answering
-                && let Some(wait) = wait_for(error, state.tries)
+                && let Some(wait) = wait_for(error, state.tries, &mut state.jitter)
             {
                 info!(model = self.inner.name(), %error, ?wait, "trying again");
                 state.wait = Some(wait);
@@ -65,15 +81,18 @@ struct Trying<'a> {
     wait: Option<Duration>,
     /// Whether anything of the answer was passed on.
     is_answering: bool,
+    jitter: Jitter,
 }
 
-/// How long to wait before the next try, if there is to be one.
-fn wait_for(error: &ModelError, tries: u32) -> Option<Duration> {
+/// How long to wait before the next try, if there is to be one. What the provider asks for is a minimum.
+fn wait_for(error: &ModelError, tries: u32, jitter: &mut Jitter) -> Option<Duration> {
     if tries >= MAX_TRIES || !error.is_passing() {
         return None;
     }
-    let wait = error.retry_after().unwrap_or_else(|| FIRST_WAIT * 2_u32.pow(tries - 1));
-    (wait <= MAX_WAIT).then_some(wait)
+    match error.retry_after() {
+        Some(wait) => (wait <= MAX_WAIT).then(|| jitter.after(wait)),
+        None => Some(jitter.around(FIRST_WAIT * 2_u32.pow(tries - 1))),
+    }
 }
 
 impl Model for Retrying {

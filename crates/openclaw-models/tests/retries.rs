@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use openclaw_backoff::Jitter;
 use openclaw_models::scripted::{Scripted, Turn};
 use openclaw_models::{Chunk, Model as _, ModelError, Request, Retrying, StopReason};
 use tokio::time::Instant;
@@ -21,7 +22,7 @@ fn unreachable() -> ModelError {
 /// What came of it, how often it was asked, and how many seconds passed.
 async fn run(turns: Vec<Turn>) -> (Vec<Result<Chunk, ModelError>>, usize, u64) {
     let script = Arc::new(Scripted::new(turns));
-    let model = Retrying::new(script.clone());
+    let model = Retrying::new(script.clone()).with_jitter(Jitter::none);
     let begun = Instant::now();
     let chunks: Vec<_> = model.stream(Request::default()).collect().await;
     let is_answer = |chunk: &Result<Chunk, _>| !matches!(chunk, Ok(Chunk::Again { .. }));
@@ -94,7 +95,7 @@ async fn thoughts_are_nothing_of_the_answer_yet() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_is_told_of_and_who_drops_the_answer_ends_the_tries() {
     let script = Arc::new(Scripted::new([Turn::fails(limited(Some(30))), Turn::says("never")]));
-    let model = Retrying::new(script.clone());
+    let model = Retrying::new(script.clone()).with_jitter(Jitter::none);
     let mut answer = model.stream(Request::default());
     let (error, wait) = (limited(Some(30)), Duration::from_secs(30));
     let told = answer.next().await;

@@ -54,7 +54,7 @@ pub(crate) async fn carry_out(
                 gateway.server_of(id, name)?;
             }
             let patience = Patience::AtMost(LISTS_WAIT);
-            let is_lazy = |server: &Server| server.config().treatment.lazy;
+            let is_lazy = |server: &Server| server.is_lazy();
             let gathered = mcp::gather(&agent, server.as_deref(), patience, is_lazy).await?;
             Done::Tools(mcp::tools(&agent, &gathered, ToolsWanted::default()))
         }

@@ -293,7 +293,7 @@ pub async fn find(
         }
         None => {
             let patience = Patience::AtMost(SEARCH);
-            drop(gather(agent, None, patience, |server| server.config().treatment.lazy).await);
+            drop(gather(agent, None, patience, |server| server.is_lazy()).await);
         }
     }
     let catalogue = agent.catalogue();

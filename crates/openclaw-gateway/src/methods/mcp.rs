@@ -90,8 +90,7 @@ async fn gathered(
         false => Patience::AtMost(LISTS_WAIT),
     };
     let gathered =
-        mcp::gather(&agent, params.server.as_deref(), patience, |it| it.config().treatment.lazy)
-            .await?;
+        mcp::gather(&agent, params.server.as_deref(), patience, |it| it.is_lazy()).await?;
     Ok((agent, gathered))
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openclaw_backoff::Jitter;
 use tokio::time::Instant;
 
 /// A server may say many times in a row that a list has changed: it is asked once it is quiet.
@@ -15,19 +16,20 @@ const QUIET: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Pace {
     between: Duration,
+    jitter: Jitter,
     /// When the lists were read last.
     read: Option<Instant>,
 }
 
 impl Pace {
-    pub(super) fn new() -> Self {
-        Self { between: SHORTEST, read: None }
+    pub(super) fn new(jitter: Jitter) -> Self {
+        Self { between: SHORTEST, jitter, read: None }
     }
 
     /// A change is told: how long to wait until the lists are read.
     pub(super) fn wait(&mut self, now: Instant) -> Duration {
         let since = self.read.map(|read| now.saturating_duration_since(read));
-        match since.filter(|since| *since < QUIET) {
+        let wait = match since.filter(|since| *since < QUIET) {
             Some(since) => {
                 self.between = self.between.saturating_mul(2).min(LONGEST);
                 self.between.saturating_sub(since).max(SHORTEST)
@@ -36,7 +38,8 @@ impl Pace {
                 self.between = SHORTEST;
                 SHORTEST
             }
-        }
+        };
+        self.jitter.around(wait)
     }
 
     /// The lists have been read.
@@ -52,7 +55,7 @@ mod tests {
     #[test]
     fn a_server_that_does_not_stop_is_asked_ever_more_rarely() {
         let mut now = Instant::now();
-        let mut pace = Pace::new();
+        let mut pace = Pace::new(Jitter::none());
         let waits: Vec<u128> = (0..10)
             .map(|_| {
                 let wait = pace.wait(now);
@@ -70,7 +73,7 @@ mod tests {
     #[test]
     fn the_time_that_has_passed_counts() {
         let now = Instant::now();
-        let mut pace = Pace::new();
+        let mut pace = Pace::new(Jitter::none());
         for _ in 0..6 {
             pace.wait(now);
             pace.read(now);

@@ -1,9 +1,10 @@
 //! Hearing that a list or a resource has changed (T10, B14). Of lists, older servers tell by themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use openclaw_backoff::{Exponential, Jitter};
 use rmcp::model::{ServerNotification, SubscriptionFilter, SubscriptionFilterBuilder};
 use rmcp::service::{Subscription, SubscriptionEnd};
 use serde_json::value::to_raw_value;
@@ -48,8 +49,8 @@ impl Connection {
     /// read misses none; a server that takes its time is listed all the same, and once more later.
     ///
     /// Of these resources every server that can is asked to tell.
-    pub(crate) async fn subscribe(&self, resources: Vec<String>) {
-        let resources = self.followed.get_or_init(|| resources);
+    pub(crate) async fn subscribe(&self, resources: BTreeSet<String>) {
+        self.followed.send_replace(resources.clone());
         if self.era != Era::Modern {
             return self.subscribe_to_each(resources).await;
         }
@@ -64,20 +65,34 @@ impl Connection {
         *self.subscribed.lock().await = subscribed;
     }
 
+    /// Other resources are wanted from now on: a server that can is asked to tell of them.
+    pub(crate) async fn follow_these(&self, resources: BTreeSet<String>) {
+        let before = self.followed.borrow().clone();
+        if before == resources {
+            return;
+        }
+        let new = resources.difference(&before).cloned().collect();
+        // On a stream of changes they are asked for anew.
+        self.followed.send_replace(resources);
+        if self.era != Era::Modern {
+            self.subscribe_to_each(new).await;
+        }
+    }
+
     /// Nobody stays to hear of changes.
     pub(crate) async fn subscribe_to_nothing(&self) {
         *self.subscribed.lock().await = Subscribed::Refused;
     }
 
-    async fn subscribe_to_each(&self, resources: &[String]) {
+    async fn subscribe_to_each(&self, resources: BTreeSet<String>) {
         if !self.about.offers.resource_updates {
             return;
         }
-        let asked = resources.iter().map(|uri| async move {
-            let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
+        let asked = resources.into_iter().map(|uri| async move {
+            let params = BTreeMap::from([("uri", to_raw_value(&uri).unwrap_or_default())]);
             let limits = Limits { timeout: SUBSCRIBES, cap: SUBSCRIBES };
             if self.request("resources/subscribe", params, limits).await.is_ok() {
-                self.client.follow([uri.clone()]);
+                self.client.follow([uri]);
             }
         });
         join_all(asked).await;
@@ -90,12 +105,11 @@ impl Connection {
 
     fn wanted(&self) -> SubscriptionFilter {
         let filter = all_lists();
-        match self.followed.get() {
-            Some(resources) if !resources.is_empty() => {
-                filter.resource_subscriptions(resources.iter().cloned()).build()
-            }
-            _ => filter.build(),
+        let resources = self.followed.borrow();
+        if resources.is_empty() {
+            return filter.build();
         }
+        filter.resource_subscriptions(resources.iter().cloned()).build()
     }
 
     /// A server takes on what it can.
@@ -116,14 +130,17 @@ impl Connection {
         };
         // Nobody told what has changed meanwhile, and nothing is sent twice.
         let mut has_missed = subscribed.is_none();
-        let mut pause = None;
+        let mut backoff = Exponential::new(LISTEN_AGAIN, LISTEN_AGAIN_AT_LAST, Jitter::random());
+        let mut followed = self.followed.subscribe();
+        let mut is_offered = false;
         loop {
+            followed.mark_unchanged();
             let listened = match subscribed.take() {
                 Some(subscription) => Ok(subscription),
                 None => self.peer.listen(self.wanted()).await,
             };
-            match (listened, pause) {
-                (Ok(subscription), _) => {
+            match listened {
+                Ok(subscription) => {
                     if has_missed {
                         self.follow(&subscription);
                         self.client.changed(|changes| {
@@ -132,23 +149,27 @@ impl Connection {
                             changes.prompts += 1;
                         });
                     }
-                    let heard = self.hear_out(subscription).await;
+                    is_offered = true;
+                    let heard = tokio::select! {
+                        heard = self.hear_out(subscription) => Some(heard),
+                        // Other resources: it is asked for anew at once.
+                        Ok(()) = followed.changed() => None,
+                    };
                     self.client.follow_nothing();
+                    has_missed = true;
                     match heard {
-                        Heard::Enough => return,
-                        Heard::Something => pause = None,
-                        Heard::Nothing => {}
+                        Some(Heard::Enough) => return,
+                        Some(Heard::Something) => backoff.reset(),
+                        Some(Heard::Nothing) => {}
+                        None => continue,
                     }
                 }
                 // It does not offer that.
-                (Err(_), None) => return,
-                (Err(_), Some(_)) => {}
+                Err(_) if !is_offered => return,
+                Err(_) => {}
             }
             has_missed = true;
-            let next = pause.map_or(LISTEN_AGAIN, |pause: Duration| pause.saturating_mul(2));
-            let next = next.min(LISTEN_AGAIN_AT_LAST);
-            pause = Some(next);
-            tokio::time::sleep(next).await;
+            tokio::time::sleep(backoff.next_delay()).await;
         }
     }
 

@@ -128,15 +128,17 @@ async fn a_lazy_server_shows_its_tools_and_starts_when_one_is_called() {
 }
 
 #[tokio::test]
-async fn agents_with_the_same_entry_share_a_server_and_others_do_not() {
+async fn agents_that_connect_in_the_same_way_share_a_server_and_others_do_not() {
     let script = Script::new().name("openclaw-tag-fleet-shared");
-    let other = json!({ "mcp": { "servers": { "x": { "toolTimeout": 5_000 } } } });
+    let treated = json!({ "mcp": { "servers": { "x": { "toolTimeout": 5_000 } } } });
+    let connected = json!({ "mcp": { "servers": { "x": { "env": { "A": "1" } } } } });
     let config = config(&json!({
         "mcp": { "servers": { "x": entry(&script) } },
         "agents": { "list": [
             { "id": "one" },
             { "id": "two" },
-            { "id": "three", "mcp": other["mcp"] },
+            { "id": "three", "mcp": treated["mcp"] },
+            { "id": "four", "mcp": connected["mcp"] },
         ] },
     }));
     let fleet = start(&config);
@@ -144,7 +146,8 @@ async fn agents_with_the_same_entry_share_a_server_and_others_do_not() {
     assert_eq!(fleet.servers().len(), 2);
     let server = |agent: &str| Arc::clone(fleet.agent(agent).unwrap().server("x").unwrap());
     assert!(Arc::ptr_eq(&server("one"), &server("two")));
-    assert!(!Arc::ptr_eq(&server("one"), &server("three")));
+    assert!(Arc::ptr_eq(&server("one"), &server("three")), "only treated differently");
+    assert!(!Arc::ptr_eq(&server("one"), &server("four")));
     fleet.stop().await;
     assert_nothing_left("openclaw-tag-fleet-shared").await;
 }
@@ -160,7 +163,7 @@ async fn a_new_configuration_touches_only_what_has_changed() {
     fleet.tried().await;
     let pid = tools(&fleet).server("kept").unwrap().status().pid;
     assert!(tools(&fleet).catalogue().get("mcp_gone_echo").is_some());
-    fleet.apply(&after).await;
+    fleet.apply(&after).settled().await;
     fleet.tried().await;
     let tools = tools(&fleet);
     assert_eq!(tools.server("kept").unwrap().status().pid, pid);

@@ -6,6 +6,7 @@
 mod bad_input;
 mod calls;
 mod lifecycle;
+mod reload;
 mod remote;
 mod secrets;
 mod support;

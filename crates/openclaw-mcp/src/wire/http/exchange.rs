@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_backoff::Jitter;
 use reqwest::{Response, StatusCode};
 use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};
@@ -28,7 +29,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 /// What may follow an answer, and for how long, if the connection is to be used again.
 const TAIL: (usize, Duration) = (64 * 1024, Duration::from_secs(1));
 
-/// How long to wait before a stream is asked for again.
+/// How long to wait before a stream is asked for again; with jitter, never less than the server wants.
 pub(super) fn pause(retry: Option<Duration>, fruitless: u32) -> Duration {
     let retry = retry.unwrap_or(RETRY).max(SHORTEST_RETRY);
     retry.saturating_mul(1 << fruitless.min(10)).min(LONGEST_RETRY.max(retry))
@@ -157,7 +158,7 @@ impl HttpWire {
                     if fruitless == FRUITLESS {
                         return Err(end.into());
                     }
-                    sleep(pause(events.retry(), fruitless)).await;
+                    sleep(Jitter::random().after(pause(events.retry(), fruitless))).await;
                     fruitless += 1;
                     self.resume(route, &mut events).await?;
                 }

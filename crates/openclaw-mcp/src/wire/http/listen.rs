@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_backoff::Jitter;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
@@ -60,6 +61,7 @@ impl HttpWire {
         }
         let mut events: Option<Events> = None;
         let (mut fruitless, mut out_of_reach) = (0, 0);
+        let mut jitter = Jitter::random();
         loop {
             let last_id = events.as_ref().and_then(Events::last_id).map(str::to_owned);
             let got = self.get(route, last_id.as_deref()).await;
@@ -87,7 +89,7 @@ impl HttpWire {
                 }
                 Err(error @ (CallError::RateLimited { .. } | CallError::OutOfService { .. })) => {
                     let retry_after = error.retry_after();
-                    sleep(pause(retry_after, fruitless)).await;
+                    sleep(jitter.after(pause(retry_after, fruitless))).await;
                     fruitless += 1;
                     continue;
                 }
@@ -98,7 +100,7 @@ impl HttpWire {
                 }
             }
             let retry = events.as_ref().and_then(Events::retry);
-            sleep(pause(retry, fruitless.saturating_sub(1))).await;
+            sleep(jitter.after(pause(retry, fruitless.saturating_sub(1)))).await;
         }
     }
 

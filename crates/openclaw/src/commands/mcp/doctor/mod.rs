@@ -84,7 +84,7 @@ async fn examine(status: &ServerStatus, own: &Own<'_>, environment: &Environment
         Some(server) => {
             let mut checks = vec![Check::good("it is switched on, and its variables are set")];
             checks.extend(secrets(name, own).await);
-            match &server.config().connection.transport {
+            match &server.connection().transport {
                 Transport::Stdio(stdio) => checks.extend(machine::checks(stdio, environment)),
                 Transport::Http(http) => checks.extend(network::checks(http, environment).await),
             }
@@ -146,7 +146,7 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
     let program = status.program.as_deref().unwrap_or("a program without a name");
     let line = |text| clean_line(Untrusted::new(text), PROGRAM_CHARS);
     checks.push(Check::good(format!("protocol {}, {}", line(version), line(program))));
-    if let Transport::Http(http) = &server.config().connection.transport
+    if let Transport::Http(http) = &server.connection().transport
         && (http.flavour, status.transport) == (HttpFlavour::Streamable, TransportKind::Sse)
     {
         let what = "it speaks the transport of 2024-11-05: with `transport: \"sse\"` in its entry \
@@ -168,7 +168,7 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
 
 /// What to do where nothing better is known. The log of a local server holds what it wrote to stderr.
 fn look_further(server: &Server, wrote: bool) -> String {
-    match &server.config().connection.transport {
+    match &server.connection().transport {
         Transport::Stdio(stdio) if !wrote => format!(
             "it wrote nothing to stderr; run it by hand: `{}`. One that ends at once, and without a word, \
              may be no MCP server, or need an argument such as `stdio`",

@@ -1,0 +1,262 @@
+//! A configuration that changes while servers run: what is treated differently stays connected, what is
+//! connected to differently is started anew, and new rules wait for no old process (C9, L7, L10).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use openclaw_config::{Approval, Config, ServerChange};
+use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::status::ServerState;
+use openclaw_mcp::supervisor::State;
+use openclaw_testkit::{Script, TestServer, Tool, processes};
+use openclaw_tools::Failure;
+use serde_json::{Value, json};
+
+use crate::support::{assert_nothing_left, call, config, entry, entry_with, servers, start, tools};
+
+fn pid(tools: &AgentTools, server: &str) -> u32 {
+    tools.server(server).unwrap().status().pid.unwrap()
+}
+
+/// What became of a server of the default agent.
+fn change(fleet: &Fleet, config: &Config, server: &str) -> ServerChange {
+    fleet.apply(config).changes.agents["main"].servers[server]
+}
+
+/// Waits until a server is at work on a call.
+async fn until_called(tools: &AgentTools, server: &str) {
+    let attached = tools.server(server).unwrap().ready().await.unwrap();
+    let called = async {
+        while attached.connection().in_flight() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), called).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_treated_differently_keeps_its_process_and_the_call_in_flight() {
+    let script = Script::new().name("openclaw-tag-reload-treated");
+    let fleet = start(&servers(json!({ "x": entry(&script) })));
+    fleet.tried().await;
+    let before = tools(&fleet);
+    let pid_before = pid(&before, "x");
+    let in_flight = {
+        let before = Arc::clone(&before);
+        tokio::spawn(async move { call(&before, "mcp_x_sleep", json!({ "ms": 2_000 })).await })
+    };
+    until_called(&before, "x").await;
+    for treatment in [
+        json!({ "toolTimeout": 1_000 }),
+        json!({ "approval": "never" }),
+        json!({ "tools": { "deny": ["sleep"] } }),
+        json!({ "rateLimit": 7 }),
+        json!({ "maxResultChars": 100 }),
+        json!({ "toolPrefix": "y" }),
+        json!({ "timeout": 59_000 }),
+        json!({ "restartOnCrash": false }),
+        json!({ "maxRestarts": 1 }),
+        json!({ "lazy": true }),
+        json!({ "supportsParallelToolCalls": false }),
+        json!({ "required": true }),
+        json!({ "resources": ["test://a"] }),
+    ] {
+        let config = servers(json!({ "x": entry_with(&script, treatment.clone()) }));
+        assert_eq!(change(&fleet, &config, "x"), ServerChange::Updated, "{treatment}");
+        assert_eq!(pid(&tools(&fleet), "x"), pid_before, "{treatment}");
+    }
+    let outcome = in_flight.await.unwrap();
+    assert!(outcome.text().contains("slept 2000 ms"), "{outcome:?}");
+    assert_eq!(pid(&tools(&fleet), "x"), pid_before);
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-reload-treated").await;
+}
+
+#[tokio::test]
+async fn another_treatment_is_in_force_at_once() {
+    let script = Script::new().name("openclaw-tag-reload-rules");
+    let fleet = start(&servers(json!({ "x": entry(&script) })));
+    fleet.tried().await;
+    let with = |more: Value| servers(json!({ "x": entry_with(&script, more) }));
+
+    fleet.apply(&with(json!({ "tools": { "deny": ["echo"] } })));
+    let denied = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+    assert_eq!(denied.details.failure, Some(Failure::Denied), "{denied:?}");
+
+    fleet.apply(&with(json!({ "approval": "never" })));
+    let catalogue = tools(&fleet).catalogue();
+    let echo = catalogue.get("mcp_x_echo").unwrap();
+    assert_eq!(echo.treatment().approval, Approval::Never);
+    fleet.apply(&with(json!({ "approval": "always" })));
+    let catalogue = tools(&fleet).catalogue();
+    let echo = catalogue.get("mcp_x_echo").unwrap();
+    assert_eq!(echo.treatment().approval, Approval::Always);
+
+    fleet.apply(&with(json!({ "toolTimeout": 200 })));
+    let late = call(&tools(&fleet), "mcp_x_sleep", json!({ "ms": 2_000, "every": 9_000 })).await;
+    assert_eq!(late.details.failure, Some(Failure::TimedOut), "{late:?}");
+
+    fleet.apply(&with(json!({ "maxResultChars": 100 })));
+    let cut = call(&tools(&fleet), "mcp_x_big", json!({ "bytes": 5_000 })).await;
+    assert!(cut.text().len() < 2_000, "{}", cut.text().len());
+
+    fleet.apply(&with(json!({ "toolPrefix": "y" })));
+    let named = call(&tools(&fleet), "mcp_y_echo", json!({ "text": "a" })).await;
+    assert!(!named.is_error, "{named:?}");
+
+    fleet.apply(&with(json!({ "rateLimit": 1 })));
+    let limited = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+    assert_eq!(limited.details.failure, Some(Failure::RateLimited), "calls so far count");
+    fleet.apply(&with(json!({ "rateLimit": 0 })));
+    let unlimited = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+    assert!(!unlimited.is_error, "{unlimited:?}");
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-reload-rules").await;
+}
+
+#[tokio::test]
+async fn a_tool_is_denied_while_an_old_server_is_still_ending() {
+    const SLOW: &str = "openclaw-tag-reload-slow";
+    let stays = Script::new().name("openclaw-tag-reload-stays");
+    let slow = Script::new().name(SLOW).ignore_stdin_close().ignore_sigterm();
+    let fleet = start(&servers(json!({ "a": entry(&stays), "slow": entry(&slow) })));
+    fleet.tried().await;
+    let denied = entry_with(&stays, json!({ "tools": { "deny": ["echo"] } }));
+    let began = Instant::now();
+    let reloaded = fleet.apply(&servers(json!({ "a": denied })));
+    let outcome = call(&tools(&fleet), "mcp_a_echo", json!({ "text": "a" })).await;
+    assert_eq!(outcome.details.failure, Some(Failure::Denied), "{outcome:?}");
+    assert!(!processes::mentioning(SLOW).is_empty(), "it is still there");
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    reloaded.settled().await;
+    assert_nothing_left(SLOW).await;
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-reload-stays").await;
+}
+
+#[tokio::test]
+async fn agents_that_share_a_process_have_their_own_rules() {
+    let script = Script::new().name("openclaw-tag-reload-shared");
+    let treated = |more: Value| json!({ "servers": { "x": more } });
+    let config = config(&json!({
+        "mcp": { "servers": { "x": entry(&script) } },
+        "agents": { "list": [
+            { "id": "open", "mcp": treated(json!({ "approval": "never" })) },
+            { "id": "strict", "mcp": treated(json!({
+                "tools": { "deny": ["env"] }, "toolPrefix": "y", "maxResultChars": 100,
+                "approval": "always", "lazy": true,
+            })) },
+        ] },
+    }));
+    let fleet = start(&config);
+    fleet.tried().await;
+    let (open, strict) = (fleet.agent("open").unwrap(), fleet.agent("strict").unwrap());
+    assert_eq!(fleet.servers().len(), 1);
+    assert_eq!(pid(&open, "x"), pid(&strict, "x"));
+    assert_eq!(processes::mentioning("openclaw-tag-reload-shared").len(), 1, "one process");
+    let free = call(&open, "mcp_x_env", json!({ "name": "PATH" })).await;
+    assert!(!free.is_error, "{free:?}");
+    let denied = call(&strict, "mcp_y_env", json!({ "name": "PATH" })).await;
+    assert_eq!(denied.details.failure, Some(Failure::Denied), "{denied:?}");
+    let (long, short) = (json!({ "bytes": 5_000 }), json!({ "bytes": 5_000 }));
+    assert!(call(&open, "mcp_x_big", long).await.text().len() >= 5_000);
+    assert!(call(&strict, "mcp_y_big", short).await.text().len() < 2_000);
+    let approval =
+        |agent: &AgentTools, name: &str| agent.catalogue().get(name).unwrap().treatment().approval;
+    assert_eq!(approval(&open, "mcp_x_echo"), Approval::Never);
+    assert_eq!(approval(&strict, "mcp_y_echo"), Approval::Always);
+    assert_eq!((open.statuses()[0].lazy, strict.statuses()[0].lazy), (false, true));
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-reload-shared").await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_connected_to_differently_is_started_anew_and_no_other() {
+    let a = Script::new().name("openclaw-tag-reload-a");
+    let b = Script::new().name("openclaw-tag-reload-b").ignore_stdin_close();
+    let with = |value: &str| entry_with(&b, json!({ "env": { "COLOUR": value } }));
+    let fleet = start(&servers(json!({ "a": entry(&a), "b": with("red") })));
+    fleet.tried().await;
+    let before = tools(&fleet);
+    let (pid_a, pid_b) = (pid(&before, "a"), pid(&before, "b"));
+    let reloaded = fleet.apply(&servers(json!({ "a": entry(&a), "b": with("blue") })));
+    let servers = &reloaded.changes.agents["main"].servers;
+    assert_eq!((servers["a"], servers["b"]), (ServerChange::Same, ServerChange::Restarted));
+    // It is in mid-change: the call waits for the new one.
+    let after = tools(&fleet);
+    let colour = call(&after, "mcp_b_env", json!({ "name": "COLOUR" })).await;
+    assert!(colour.text().contains("blue"), "{colour:?}");
+    assert_eq!(processes::mentioning("openclaw-tag-reload-b"), [pid(&after, "b")]);
+    assert_eq!(pid(&after, "a"), pid_a);
+    assert_ne!(pid(&after, "b"), pid_b);
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-reload-a").await;
+    assert_nothing_left("openclaw-tag-reload-b").await;
+}
+
+/// A server that cannot start while another one of its kind has not ended.
+const ALONE: &str = r#"mkdir "$LOCK" || exit 9; "$@"; rmdir "$LOCK""#;
+
+#[tokio::test]
+async fn a_server_starts_after_the_one_whose_place_it_takes_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("lock");
+    let (program, args) = TestServer::stdio(&Script::new().name("openclaw-tag-reload-alone"));
+    let alone = |value: &str| {
+        let mut all = vec!["-c".to_owned(), ALONE.replace('$', "$$"), "sh".to_owned()];
+        all.push(program.display().to_string());
+        all.extend(args.clone());
+        let env = json!({ "LOCK": lock, "COLOUR": value });
+        servers(json!({ "x": {
+            "command": "sh", "args": all, "env": env, "restartOnCrash": false,
+        } }))
+    };
+    let fleet = start(&alone("red"));
+    fleet.tried().await;
+    assert_eq!(tools(&fleet).statuses()[0].state, ServerState::Ready);
+    // The second waits for the first, and the third, at whose time the second never began, does, too.
+    fleet.apply(&alone("green"));
+    fleet.apply(&alone("blue"));
+    let colour = call(&tools(&fleet), "mcp_x_env", json!({ "name": "COLOUR" })).await;
+    assert!(colour.text().contains("blue"), "{colour:?}");
+    assert_eq!(tools(&fleet).statuses()[0].last_error, None);
+    fleet.stop().await;
+    assert_nothing_left("openclaw-tag-reload-alone").await;
+}
+
+#[tokio::test]
+async fn a_call_that_waited_for_another_server_is_checked_against_its_tool() {
+    let wants = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] });
+    let red = Script::new().tools([Tool::new("paint").schema(wants("red"))]);
+    let blue =
+        Script::new().tools([Tool::new("paint").schema(wants("blue"))]).initialize_delay_ms(300);
+    let fleet = start(&servers(json!({ "x": entry(&red) })));
+    fleet.tried().await;
+    fleet.apply(&servers(json!({ "x": entry(&blue) })));
+    let outcome = call(&tools(&fleet), "mcp_x_paint", json!({ "red": "a" })).await;
+    assert_eq!(outcome.details.failure, Some(Failure::InvalidArguments), "{outcome:?}");
+    assert!(outcome.text().contains("blue"), "{outcome:?}");
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_was_given_up_is_tried_again_when_its_entry_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    // Each of the three ways to greet it fails at first.
+    let script = Script::new().failing_starts(3, folder.path().join("starts"));
+    let once = |more: Value| {
+        let mut entry = entry_with(&script, more);
+        entry["restartOnCrash"] = json!(false);
+        servers(json!({ "x": entry }))
+    };
+    let fleet = start(&once(json!({})));
+    fleet.tried().await;
+    let mut snapshots = tools(&fleet).server("x").unwrap().snapshots();
+    let failed = snapshots.wait_for(|snapshot| snapshot.state == State::Failed);
+    tokio::time::timeout(Duration::from_secs(60), failed).await.unwrap().unwrap();
+    fleet.apply(&once(json!({ "timeout": 50_000 })));
+    let ready = snapshots.wait_for(|snapshot| snapshot.state == State::Ready);
+    tokio::time::timeout(Duration::from_secs(60), ready).await.unwrap().unwrap();
+    fleet.stop().await;
+}
