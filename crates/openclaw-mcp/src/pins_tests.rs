@@ -284,3 +284,36 @@ async fn an_approval_that_cannot_be_saved_is_told_to_whoever_asks() {
     assert!(unsaved.starts_with(&expected), "{unsaved}");
     assert!(pins.saved().await.is_ok(), "it was told");
 }
+
+/// Written by the version that had no pipeline yet.
+const EARLIER: &str = r#"{
+  "version": 1,
+  "servers": {
+    "demo": {
+      "add": {
+        "fingerprint": "f27ccd679d1c54024884d7ed6083d5e2ddebeb4f3657c4c471cdba2ade8694c7",
+        "since": 1794866460,
+        "for_good": false
+      },
+      "echo": {
+        "fingerprint": "cf4b9a19d4206976eebe50295cae9132ebfebe4afb2a8f313b40bbadea988f29",
+        "since": 1794866460,
+        "for_good": true
+      }
+    }
+  }
+}"#;
+
+#[test]
+fn approvals_of_an_earlier_version_still_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    std::fs::write(&path, EARLIER).unwrap();
+    let pins = Pins::load(&path).unwrap();
+    let add = "f27ccd679d1c54024884d7ed6083d5e2ddebeb4f3657c4c471cdba2ade8694c7".parse().unwrap();
+    let echo = "cf4b9a19d4206976eebe50295cae9132ebfebe4afb2a8f313b40bbadea988f29".parse().unwrap();
+    assert_eq!(pins.check("demo", "add", &add), Pin::Same { for_good: false });
+    assert!(is_free(&pins, "demo", "echo", &echo));
+    assert_eq!(pins.check("demo", "add", &echo), Pin::Changed);
+    assert!(pins.set_aside().is_none());
+}
