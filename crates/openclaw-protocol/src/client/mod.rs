@@ -186,7 +186,7 @@ impl Client {
         });
         let answered = answered.await;
         if answered.is_ok() {
-            cancel.is_needless();
+            cancel.disarm();
         }
         answered.unwrap_or_else(|_| {
             let message = format!("the gateway did not answer `{method}` in time");
@@ -207,7 +207,7 @@ impl<'a> OnDrop<'a> {
         Self { client, id: can_cancel.then(|| id.to_owned()) }
     }
 
-    fn is_needless(mut self) {
+    fn disarm(mut self) {
         self.id = None;
     }
 }

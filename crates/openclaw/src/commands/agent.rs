@@ -49,7 +49,7 @@ pub(crate) fn agent(
     }
     let has_person = edge.has_person() && !from_stdin;
     let role = if has_person { Role::Person } else { Role::Script };
-    with_link(Need::Agents(role), flag, edge, output, async |link, signals, output| {
+    with_link(&Need::Agents(role), flag, edge, output, async |link, signals, output| {
         let mut once = Once {
             surface: &*link.surface,
             typed: has_person.then(|| None),

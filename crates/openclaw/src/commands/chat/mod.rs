@@ -45,7 +45,7 @@ pub(crate) fn chat(
     let can_edit = edge.can_edit();
     let role = if can_edit { Role::Chatting } else { Role::Script };
     let history = edge.paths(flag)?.state.join("chat-history");
-    with_link(Need::Agents(role), flag, edge, output, async |link, signals, output| {
+    with_link(&Need::Agents(role), flag, edge, output, async |link, signals, output| {
         let surface = &*link.surface;
         let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
         let whom = Whom::find(surface, agent, session).await?;

@@ -150,14 +150,14 @@ pub(crate) async fn look<R: Rpc>(
 
 /// Runs what a front end does, and ends what was started for it.
 pub(crate) fn with_link(
-    need: Need,
+    need: &Need,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
     let paths = edge.paths(flag)?;
-    block_on(attend(&need, &paths, edge, output, work))
+    block_on(attend(need, &paths, edge, output, work))
 }
 
 /// Like [`with_link`], for work that may be dropped when it is interrupted.
@@ -167,7 +167,7 @@ pub(crate) fn with_records(
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, &mut Output) -> CommandResult,
 ) -> CommandResult {
-    with_link(Need::Records, flag, edge, output, async |link, signals, output| {
+    with_link(&Need::Records, flag, edge, output, async |link, signals, output| {
         tokio::select! {
             result = work(link, output) => result,
             _ = signals.next() => Err(CommandError::Interrupted),

@@ -50,7 +50,7 @@ pub(super) fn with_shell(
     let agent = servers.agent.clone();
     let screen = Screen::new(edge.can_draw() && !output.json);
     let terminal = edge.has_person().then(|| Terminal::new(screen.clone()));
-    with_link(Need::Servers(servers), flag, edge, output, async |link, signals, output| {
+    with_link(&Need::Servers(servers), flag, edge, output, async |link, signals, output| {
         let (surface, gateway, agent) = (&*link.surface, link.local.as_ref(), agent.as_deref());
         let shell = Shell { surface, gateway, agent, screen, terminal };
         let result = tokio::select! {
