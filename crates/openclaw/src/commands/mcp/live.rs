@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::pin::pin;
 
 use openclaw_mcp::client::Answer;
+use openclaw_protocol::approvals::{Approval, ApprovalKind, ResolvedEvent as Resolved};
 use openclaw_protocol::mcp::elicitation::{Elicitation, ResolvedEvent};
 use openclaw_protocol::mcp::{CallParams, Outcome, ProgressEvent};
 use openclaw_protocol::{AskError, Event, EventReceiver, Heard, ask, names, rpc};
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 use super::shell::Shell;
 use super::terminal::{Terminal, say};
 use crate::commands::inquiry::{Responded, respond};
+use crate::commands::talk::approve::respond as respond_to;
 use crate::commands::talk::fresh_key;
 
 /// How often a form may be filled in anew that did not fit as a whole.
@@ -22,6 +24,8 @@ const MAX_FORMS: usize = 3;
 enum Told {
     Progress(ProgressEvent),
     Asked(Elicitation),
+    /// The server wants to use the agent's model.
+    Sampling(Box<Approval>),
     /// A question needs no answer any more.
     Settled(String),
 }
@@ -61,6 +65,23 @@ impl Shell<'_> {
             match events.next().await {
                 Told::Progress(event) => drop(progress.send(Some(event))),
                 Told::Settled(_) => {}
+                Told::Sampling(approval) => {
+                    let Some(terminal) = &self.terminal else { continue };
+                    if events.is_settled(&approval.id) {
+                        continue;
+                    }
+                    let deciding = async {
+                        let decision = terminal.decide(&approval).await;
+                        if let Err(error) = respond_to(self.surface, &approval.id, decision).await {
+                            say(&format!("    {error}\n"));
+                        }
+                    };
+                    tokio::select! {
+                        biased;
+                        () = deciding => {}
+                        () = events.until_settled(&approval.id) => say("\nit is no longer asked\n"),
+                    }
+                }
                 Told::Asked(question) => {
                     let Some(terminal) = &self.terminal else { continue };
                     if events.is_settled(&question.id) {
@@ -87,6 +108,11 @@ impl Shell<'_> {
         }
         let _ = respond(self.surface, &question.id, Answer::Cancel).await;
     }
+}
+
+/// Whether a request belongs to a call without a conversation, as those of this command are.
+fn is_of_call(approval: &Approval) -> bool {
+    approval.session_key.as_deref().is_some_and(|key| !key.starts_with("agent:"))
 }
 
 /// What the gateway tells about one call.
@@ -131,6 +157,13 @@ impl Events {
                 .filter(|event| event.token == self.token)
                 .map(Told::Progress),
             names::MCP_ELICITATION_REQUESTED => payload(event).map(Told::Asked),
+            // All who may decide are told; questions of conversations are answered there.
+            names::APPROVAL_REQUESTED => payload::<Approval>(event)
+                .filter(|it| it.kind == ApprovalKind::Sampling && is_of_call(it))
+                .map(|it| Told::Sampling(Box::new(it))),
+            names::APPROVAL_RESOLVED => {
+                payload::<Resolved>(event).map(|event| Told::Settled(event.id))
+            }
             names::MCP_ELICITATION_RESOLVED => {
                 payload::<ResolvedEvent>(event).map(|event| Told::Settled(event.id))
             }

@@ -4,12 +4,18 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use openclaw_mcp::client::Answer;
+use openclaw_protocol::approvals::{Approval, Decision};
 use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::sync::Mutex;
 
 use super::screen::Screen;
 use crate::commands::inquiry::{Inquiry, Next, is_yes};
 use crate::commands::talk::Lines;
+use crate::commands::talk::approve::{Choice, Request};
+
+/// How wide a request of a server is laid out, and how often the user is asked about it.
+const WIDTH: u16 = 80;
+const MAX_TRIES: usize = 3;
 
 /// Somebody at a terminal. A clone is the same.
 #[derive(Clone)]
@@ -46,6 +52,27 @@ impl Terminal {
         let _asking = Asking::begin(&self.screen);
         let answer = answer_to(&format!("{question} [y/N] "), &mut typed).await;
         answer.is_some_and(|answer| is_yes(&answer))
+    }
+
+    /// Asks whether a server may use the agent's model; no answer means no. Safe to cancel.
+    pub(super) async fn decide(&self, approval: &Approval) -> Decision {
+        let mut typed = self.typed.lock().await;
+        let _asking = Asking::begin(&self.screen);
+        let mut request = Request::new(approval, WIDTH);
+        say(&format!("\n{}\n", request.lines().join("\n")));
+        for _ in 0..MAX_TRIES {
+            let line = answer_to(&format!("  {} ", request.choices()), &mut typed).await;
+            let Some(line) = line else { break };
+            match request.meaning(&line) {
+                Some(Choice::Decision(decision)) => return decision,
+                Some(Choice::ShowAll) => {
+                    request.show_all();
+                    say(&format!("{}\n", request.lines().join("\n")));
+                }
+                None => say(&format!("{}\n", request.wrong_answer())),
+            }
+        }
+        Decision::Deny
     }
 
     /// Leads the user through a question of a server. Safe to cancel.
