@@ -184,22 +184,6 @@ impl Output {
         }
     }
 
-    // For `commands/mcp`, until its commands return `CommandError`.
-
-    pub(crate) fn problem(&mut self, message: &str, hint: Option<&str>) {
-        self.problem_of(message, hint, &[]);
-    }
-
-    pub(crate) fn problem_of(&mut self, message: &str, hint: Option<&str>, last_words: &[String]) {
-        let error = CommandError::failed(message);
-        self.error(&error.with(|failure| {
-            failure.hint = hint.map(ToOwned::to_owned);
-            failure.last_lines = last_words.to_vec();
-        }));
-    }
-
-    // Up to here.
-
     /// A line of ours beside a result.
     pub(crate) fn aside(&mut self, line: &str) {
         let is_terminal = io::stderr().is_terminal();

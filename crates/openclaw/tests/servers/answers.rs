@@ -93,10 +93,10 @@ fn where_nothing_can_be_written_nothing_is_called() {
         [&["call", "test", "count"][..], &["read", "test", "a:b"], &["prompt", "test", "greet"]]
     {
         for (option, target, words) in [
-            ("-o", "none/x.png", "there is no folder none"),
+            ("-o", "none/x.png", "no folder none"),
             ("-o", ".", "--save FOLDER"),
             ("-o", "-", "without `-o`"),
-            ("--save", "file", "is no folder"),
+            ("--save", "file", "is not a folder"),
         ] {
             let args = [&["mcp"], verb, &[option, target]].concat();
             let (exit, stdout, stderr) = place.said(&args);
@@ -116,7 +116,7 @@ fn an_answer_that_cannot_be_written_is_shown() {
     let assert_shown = |beside: &str| {
         let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "text", "-o", &too_long]);
         assert_eq!((exit, stdout.as_str()), (1, "Deleted.\n"), "{beside}: {stderr}");
-        assert!(stderr.contains("no file can have that name"), "{beside}: {stderr}");
+        assert!(stderr.contains("invalid file name"), "{beside}: {stderr}");
         let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "files", "-o", "one"]);
         assert_eq!((exit, stdout.as_str()), (1, "Done.\n"), "{beside}: {stderr}");
         assert!(stderr.contains("3 files") && stderr.contains("--save FOLDER"), "{stderr}");

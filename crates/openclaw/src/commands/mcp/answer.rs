@@ -3,50 +3,42 @@
 use openclaw_protocol::mcp::{Details, Failure, Outcome, Part};
 use serde::Serialize;
 
-use super::save::{self, Saved, Unsaved, is_whole, save, save_as, save_text};
+use super::save::{self, Saved, is_whole, save, save_as, save_text};
 use crate::cli::ShowArgs;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Whether an answer can be written where it is wanted. It is asked before there is one.
-///
-/// # Errors
-/// If it cannot.
-pub(super) fn check(args: &ShowArgs) -> Result<(), CommandError> {
-    save::check(args).map_err(|problem| {
-        let error = CommandError::usage(problem.message);
-        match problem.hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
-    })
-}
-
-/// Shows an outcome; the exit code says how it went. It is shown, too, where it cannot be written.
-pub(super) fn show(outcome: &Outcome, what: &str, args: &ShowArgs, output: &mut Output) -> Exit {
-    let saved = save_parts(outcome, args);
+/// Shows an outcome, also where it cannot be written to a file. A failed outcome is an error.
+pub(super) fn show(
+    outcome: &Outcome,
+    what: &str,
+    args: &ShowArgs,
+    output: &mut Output,
+) -> CommandResult {
+    let mut saved = save_parts(outcome, args);
+    let shows_text = !args.raw && !output.json;
     if output.json {
         output.data(&with_files(outcome, &saved));
     } else {
         if args.raw {
             output.outside(&texts(outcome).join("\n"));
-        } else if outcome.is_error {
-            tell_failure(outcome, what, output);
-        } else if !saved.is_text {
+        } else if !outcome.is_error && !saved.is_text {
             show_parts(outcome, output);
         }
         tell_saved(outcome, &saved, output);
     }
-    for Unsaved { message, hint } in &saved.problems {
-        output.problem(message, *hint);
-    }
-    if !args.raw && !output.json {
+    if shows_text {
         tell_details(&outcome.details, output);
     }
-    match exit(outcome) {
-        Exit::Ok if !saved.problems.is_empty() => Exit::Failed,
-        exit => exit,
+    let failure = exit(outcome);
+    // What came of the call matters more than where it was to be written.
+    let last = if failure == Exit::Ok { saved.problems.pop() } else { None };
+    saved.problems.iter().for_each(|problem| output.error(problem));
+    match last {
+        Some(problem) => Err(problem),
+        None if shows_text && outcome.is_error => Err(failed(outcome, failure, what)),
+        None => Ok(failure),
     }
 }
 
@@ -86,19 +78,20 @@ fn show_parts(outcome: &Outcome, output: &mut Output) {
     }
 }
 
-fn tell_failure(outcome: &Outcome, what: &str, output: &mut Output) {
+fn failed(outcome: &Outcome, exit: Exit, what: &str) -> CommandError {
     let text = texts(outcome).join("\n");
-    let hint = match outcome.details.failure {
+    let text = text.trim_end();
+    match outcome.details.failure {
         Some(Failure::InvalidArguments) => {
             let server = outcome.details.server.as_deref().unwrap_or("SERVER");
-            Some(format!("`openclaw mcp tools {server} --schema` shows what tools take"))
+            CommandError::new(exit, text)
+                .hint(format!("`openclaw mcp tools {server} --schema` shows what tools take"))
         }
-        Some(Failure::TimedOut) => Some("`--timeout MS` gives it longer".to_owned()),
-        _ => None,
-    };
-    match outcome.details.failure {
-        Some(_) => output.problem(text.trim_end(), hint.as_deref()),
-        None => output.problem(&format!("{what} failed: {}", text.trim_end()), None),
+        Some(Failure::TimedOut) => {
+            CommandError::new(exit, text).hint("`--timeout MS` gives it longer")
+        }
+        Some(_) => CommandError::new(exit, text),
+        None => CommandError::new(exit, format!("{what} failed")).cause(text),
     }
 }
 
@@ -159,17 +152,18 @@ struct SavedParts {
     files: Vec<Option<Saved>>,
     /// Whether the text is in a file, because there was nothing else.
     is_text: bool,
-    problems: Vec<Unsaved>,
+    problems: Vec<CommandError>,
 }
 
 impl SavedParts {
-    fn add(&mut self, saved: Result<Saved, Unsaved>) {
+    fn add(&mut self, saved: Result<Saved, CommandError>) {
         match saved {
             Ok(saved) => self.files.push(Some(saved)),
             Err(problem) => {
                 self.files.push(None);
-                // The same folder is told once.
-                if !self.problems.contains(&problem) {
+                // The same folder is named once.
+                let is_known = |known: &CommandError| known.to_string() == problem.to_string();
+                if !self.problems.iter().any(is_known) {
                     self.problems.push(problem);
                 }
             }
@@ -193,7 +187,7 @@ fn save_parts(outcome: &Outcome, args: &ShowArgs) -> SavedParts {
                 parts.add(saved);
             }
             [only] => parts.add(save_as(file, only.mime_type, only.data)),
-            more => parts.problems.push(Unsaved::too_many(more.len(), file)),
+            more => parts.problems.push(save::too_many(more.len(), file)),
         }
     }
     parts
@@ -215,16 +209,16 @@ fn text_of(outcome: &Outcome) -> String {
 
 /// An outcome for programs.
 #[derive(Serialize)]
-struct WithFiles<'a> {
+struct WithFiles {
     #[serde(flatten)]
     outcome: Outcome,
     /// What could not be written, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    problems: Vec<&'a str>,
+    problems: Vec<String>,
 }
 
 /// The same, with the names of files in the place of what was written to them.
-fn with_files<'a>(outcome: &Outcome, saved: &'a SavedParts) -> WithFiles<'a> {
+fn with_files(outcome: &Outcome, saved: &SavedParts) -> WithFiles {
     let mut outcome = outcome.clone();
     let mut files = saved.files.iter().filter(|_| !saved.is_text);
     for part in &mut outcome.content {
@@ -237,6 +231,6 @@ fn with_files<'a>(outcome: &Outcome, saved: &'a SavedParts) -> WithFiles<'a> {
             *data = None;
         }
     }
-    let problems = saved.problems.iter().map(|it| it.message.as_str()).collect();
+    let problems = saved.problems.iter().map(ToString::to_string).collect();
     WithFiles { outcome, problems }
 }

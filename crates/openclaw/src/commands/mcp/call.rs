@@ -7,10 +7,10 @@ use openclaw_protocol::mcp::{CallParams, ListParams, Tool};
 use openclaw_protocol::{AskError, detail, rpc};
 use serde_json::value::to_raw_value;
 
-use super::answer;
 use super::arguments::{self, Given, Sources};
 use super::shell::{Shell, in_time, servers_of, with_shell};
 use super::terminal::Terminal;
+use super::{answer, save};
 use crate::cli::CallArgs;
 use crate::commands::link::Servers;
 use crate::edge::Edge;
@@ -29,7 +29,7 @@ pub(super) fn call(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    answer::check(&args.show)?;
+    save::check(&args.show)?;
     // Before anything starts: nothing else happens while the user types.
     let is_piped = args.rest.last().is_some_and(|word| word == "-");
     let stdin = is_piped.then(|| arguments::read_text(std::io::stdin().lock()));
@@ -108,9 +108,9 @@ async fn carry_out(
     let details = &outcome.details;
     let (server, name) = (details.server.as_deref(), details.tool.as_deref());
     let what = format!("{}/{}", server.unwrap_or_default(), outside(name.unwrap_or(target.tool)));
-    let exit = answer::show(&outcome, &what, &args.show, output);
+    let shown = answer::show(&outcome, &what, &args.show, output);
     outcome.warnings.iter().for_each(|warning| output.warning(warning));
-    Ok(exit)
+    shown
 }
 
 /// Whether the tool says something else about itself than when it was approved.

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::shell::{in_time, servers_of, with_shell};
 use super::tools::tell_missing;
-use super::{answer, arguments};
+use super::{answer, arguments, save};
 use crate::cli::{PromptArgs, PromptsArgs, ReadArgs, ResourcesArgs};
 use crate::commands::link::Servers;
 use crate::edge::Edge;
@@ -182,7 +182,7 @@ pub(super) fn read(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    answer::check(&args.show)?;
+    save::check(&args.show)?;
     let params = ReadParams {
         agent_id: args.whose.agent.clone(),
         server: args.server.clone(),
@@ -193,7 +193,7 @@ pub(super) fn read(
     let servers = Servers { calls: true, ..servers_of(&args.whose, &args.by, edge) };
     with_shell(servers, flag, edge, output, async |shell, output| {
         let outcome = shell.try_ask::<rpc::McpRead>(params, Some(&args.server)).await;
-        Ok(answer::show(&outcome.map_err(in_time)?, &args.uri, &args.show, output))
+        answer::show(&outcome.map_err(in_time)?, &args.uri, &args.show, output)
     })
 }
 
@@ -203,7 +203,7 @@ pub(super) fn prompt(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    answer::check(&args.show)?;
+    save::check(&args.show)?;
     let arguments = arguments::texts(&args.arguments).map_err(CommandError::usage)?;
     let params = PromptParams {
         agent_id: args.whose.agent.clone(),
@@ -216,7 +216,7 @@ pub(super) fn prompt(
     let servers = Servers { calls: true, ..servers_of(&args.whose, &args.by, edge) };
     with_shell(servers, flag, edge, output, async |shell, output| {
         let outcome = shell.try_ask::<rpc::McpPrompt>(params, Some(&args.server)).await;
-        Ok(answer::show(&outcome.map_err(in_time)?, &args.name, &args.show, output))
+        answer::show(&outcome.map_err(in_time)?, &args.name, &args.show, output)
     })
 }
 

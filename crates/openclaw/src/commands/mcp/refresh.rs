@@ -10,7 +10,7 @@ use serde_json::json;
 use super::shell::{servers_of, with_shell};
 use crate::cli::RefreshArgs;
 use crate::edge::Edge;
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, plural, printable};
 
@@ -47,9 +47,9 @@ fn conclude(result: &RefreshResult, output: &mut Output) -> Exit {
 fn show(it: &Refreshed, output: &mut Output) {
     let name = &it.name;
     if let Some(error) = &it.error {
-        let look = format!("`openclaw mcp doctor {name}` looks closer");
-        let hint = it.hint.as_deref().unwrap_or(&look);
-        return output.problem_of(error, Some(hint), &it.last_lines);
+        let look = || format!("run `openclaw mcp doctor {name}`");
+        let error = CommandError::unavailable(error).hint(it.hint.clone().unwrap_or_else(look));
+        return output.error(&error.with(|failure| failure.last_lines.clone_from(&it.last_lines)));
     }
     let count = |count: Option<u64>, thing| {
         plural(count.and_then(|it| usize::try_from(it).ok()).unwrap_or(0), thing)

@@ -22,26 +22,28 @@ pub(super) fn reload(
     let exit = with_running(flag, edge, output, async |surface, output| {
         let params = ServersParams { agent_id: args.whose.agent.clone() };
         let result = ask::<rpc::McpReload>(surface, params).await?;
-        Ok(show(&result, output))
+        show(&result, output)
     })?;
     exit.ok_or_else(|| {
-        CommandError::unavailable("no gateway runs: there is nothing to reload")
-            .hint("`openclaw gateway` starts one; other commands read the file each time anyway")
+        CommandError::unavailable("the gateway is not running: there is nothing to reload").hint(
+            "run `openclaw gateway` to start it; other commands read the file each time anyway",
+        )
     })
 }
 
-fn show(result: &ReloadResult, output: &mut Output) -> Exit {
-    let exit = if result.ok { Exit::Ok } else { Exit::Config };
+fn show(result: &ReloadResult, output: &mut Output) -> CommandResult {
     if output.json {
         output.value(&json!(result));
-        return exit;
     }
     if !result.ok {
         let issues: Vec<String> = result.issues.iter().map(ToString::to_string).collect();
-        let message =
-            format!("the configuration has errors, the old one stays: {}", issues.join("; "));
-        output.problem(&message, Some("`openclaw config validate` shows them in their places"));
-        return exit;
+        let message = "the configuration has errors, and the old one stays in force";
+        return Err(CommandError::new(Exit::Config, message)
+            .cause(issues.join("; "))
+            .hint("run `openclaw config validate` to see them in their places"));
+    }
+    if output.json {
+        return Ok(Exit::Ok);
     }
     let marks = [
         ("+", GOOD, &result.added, "added"),
@@ -60,5 +62,5 @@ fn show(result: &ReloadResult, output: &mut Output) -> Exit {
     if is_same {
         output.line("no server has changed");
     }
-    exit
+    Ok(Exit::Ok)
 }

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::cli::ShowArgs;
+use crate::error::CommandError;
 use crate::output::plural;
 
 /// How many files of one name there may be.
@@ -23,32 +24,15 @@ pub(super) struct Saved {
     pub(super) path: PathBuf,
 }
 
-/// Why something was not written, and perhaps a way out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unsaved {
-    pub(super) message: String,
-    pub(super) hint: Option<&'static str>,
+fn cannot_write(file: &Path, error: &io::Error) -> CommandError {
+    CommandError::failed(format!("cannot write {}", file.display())).cause(reason(error))
 }
 
-impl Unsaved {
-    fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
-    }
-
-    pub(super) fn hint(self, hint: &'static str) -> Self {
-        Self { hint: Some(hint), ..self }
-    }
-
-    fn in_file(file: &Path, error: &io::Error) -> Self {
-        Self::new(format!("{} cannot be written: {}", file.display(), reason(error)))
-    }
-
-    /// There are too many for one file.
-    pub(super) fn too_many(count: usize, file: &Path) -> Self {
-        let (files, file) = (plural(count, "file"), file.display());
-        Self::new(format!("the answer holds {files}, and not one: {file} is not written"))
-            .hint("`--save FOLDER` writes them all")
-    }
+/// There are too many for one file.
+pub(super) fn too_many(count: usize, file: &Path) -> CommandError {
+    let (files, file) = (plural(count, "file"), file.display());
+    CommandError::failed(format!("cannot write {files} into {file}"))
+        .hint("use `--save FOLDER` to write them all")
 }
 
 /// Whether there is a place for what is to be written. It is looked at before anything is called: then
@@ -56,28 +40,28 @@ impl Unsaved {
 ///
 /// # Errors
 /// Why there is none.
-pub(super) fn check(args: &ShowArgs) -> Result<(), Unsaved> {
+pub(super) fn check(args: &ShowArgs) -> Result<(), CommandError> {
     if let Some(folder) = &args.save
         && let Some(there) = folder.ancestors().find(|it| it.exists() && !it.is_dir())
     {
-        let words = format!("{} is no folder, and nothing can be saved in it", there.display());
-        return Err(Unsaved::new(words).hint("`-o FILE` writes to a file"));
+        return Err(CommandError::usage(format!("{} is not a folder", there.display()))
+            .hint("use `-o FILE` to write to a file"));
     }
     let Some(file) = &args.output else { return Ok(()) };
     if file.as_os_str() == "-" {
-        let words = "`-o` takes the name of a file, and `-` is none";
-        return Err(Unsaved::new(words).hint("without `-o`, text goes to stdout"));
+        return Err(CommandError::usage("`-o` takes the name of a file, not `-`")
+            .hint("without `-o`, text goes to stdout"));
     }
     if file.is_dir() {
-        let words = format!("{} is a folder, and no file", file.display());
-        return Err(Unsaved::new(words).hint("`--save FOLDER` writes into a folder"));
+        return Err(CommandError::usage(format!("{} is a folder", file.display()))
+            .hint("use `--save FOLDER` to write into a folder"));
     }
     match file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
-        Some(folder) if folder.exists() => Err(format!("{} is no folder", folder.display())),
-        Some(folder) => Err(format!("there is no folder {}", folder.display())),
+        Some(folder) if folder.exists() => Err(format!("{} is not a folder", folder.display())),
+        Some(folder) => Err(format!("no folder {}", folder.display())),
         None => Ok(()),
     }
-    .map_err(|why| Unsaved::new(format!("{} cannot be written: {why}", file.display())))
+    .map_err(|why| CommandError::usage(format!("cannot write {}", file.display())).cause(why))
 }
 
 /// Writes what is given in base64 into a folder.
@@ -89,7 +73,7 @@ pub(super) fn save(
     stem: &str,
     mime_type: &str,
     data: &str,
-) -> Result<Saved, Unsaved> {
+) -> Result<Saved, CommandError> {
     let bytes = decoded(mime_type, data)?;
     DirBuilder::new()
         .recursive(true)
@@ -97,8 +81,8 @@ pub(super) fn save(
         .and_then(|()| write_new(folder, &harmless(stem), ending(mime_type), &bytes))
         .map(|path| Saved { mime_type: mime_type.to_owned(), path })
         .map_err(|error| {
-            let (folder, why) = (folder.display(), reason(&error));
-            Unsaved::new(format!("nothing can be saved in {folder}: {why}"))
+            CommandError::failed(format!("cannot save to {}", folder.display()))
+                .cause(reason(&error))
         })
 }
 
@@ -106,21 +90,21 @@ pub(super) fn save(
 ///
 /// # Errors
 /// Why that cannot be.
-pub(super) fn save_as(file: &Path, mime_type: &str, data: &str) -> Result<Saved, Unsaved> {
+pub(super) fn save_as(file: &Path, mime_type: &str, data: &str) -> Result<Saved, CommandError> {
     let bytes = decoded(mime_type, data)?;
     std::fs::write(file, bytes)
         .map(|()| Saved { mime_type: mime_type.to_owned(), path: file.to_owned() })
-        .map_err(|error| Unsaved::in_file(file, &error))
+        .map_err(|error| cannot_write(file, &error))
 }
 
 /// Writes a text to the file that somebody named.
 ///
 /// # Errors
 /// Why that cannot be.
-pub(super) fn save_text(file: &Path, text: &str) -> Result<Saved, Unsaved> {
+pub(super) fn save_text(file: &Path, text: &str) -> Result<Saved, CommandError> {
     std::fs::write(file, text)
         .map(|()| Saved { mime_type: "text".to_owned(), path: file.to_owned() })
-        .map_err(|error| Unsaved::in_file(file, &error))
+        .map_err(|error| cannot_write(file, &error))
 }
 
 /// Whether what is given in base64 can be written at all.
@@ -128,13 +112,13 @@ pub(super) fn is_whole(data: &str) -> bool {
     STANDARD.decode(data).is_ok()
 }
 
-fn decoded(mime_type: &str, data: &str) -> Result<Vec<u8>, Unsaved> {
-    STANDARD.decode(data).map_err(|_| Unsaved::new(damaged(mime_type)))
+fn decoded(mime_type: &str, data: &str) -> Result<Vec<u8>, CommandError> {
+    STANDARD.decode(data).map_err(|_| CommandError::failed(damaged(mime_type)))
 }
 
 /// What is said about something that nobody can read.
 pub(super) fn damaged(mime_type: &str) -> String {
-    format!("{} cannot be written to a file: its data is damaged", named(mime_type))
+    format!("cannot write {}: its data is damaged", named(mime_type))
 }
 
 /// What something is, where perhaps nobody says.
@@ -145,13 +129,13 @@ pub(super) fn named(mime_type: &str) -> &str {
 /// Why something cannot be written, in words of ours where there are better ones.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "there is no such folder".to_owned(),
-        io::ErrorKind::PermissionDenied => "that is not allowed".to_owned(),
+        io::ErrorKind::NotFound => "no such folder".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        io::ErrorKind::NotADirectory => "it is no folder".to_owned(),
-        io::ErrorKind::InvalidFilename => "no file can have that name".to_owned(),
-        io::ErrorKind::ReadOnlyFilesystem => "nothing can be written there".to_owned(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "there is no room".to_owned(),
+        io::ErrorKind::NotADirectory => "not a folder".to_owned(),
+        io::ErrorKind::InvalidFilename => "invalid file name".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "read-only file system".to_owned(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "no space left".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -241,7 +225,7 @@ mod tests {
         let file = folder.path().join("file");
         std::fs::write(&file, "x").unwrap();
         let said = |output: Option<PathBuf>, save: Option<PathBuf>| {
-            check(&ShowArgs { raw: false, save, output }).err().map(|it| it.message)
+            check(&ShowArgs { raw: false, save, output }).err().map(|it| it.to_string())
         };
         assert_eq!(said(Some("new".into()), None), None);
         assert_eq!(said(Some(file.clone()), None), None);
@@ -249,10 +233,10 @@ mod tests {
         for (output, save, words) in [
             (Some("-".into()), None, "takes the name of a file"),
             (Some(folder.path().to_owned()), None, "is a folder"),
-            (Some(folder.path().join("none/x")), None, "there is no folder"),
-            (Some(file.join("x")), None, "is no folder"),
-            (None, Some(file.clone()), "is no folder"),
-            (None, Some(file.join("x")), "is no folder"),
+            (Some(folder.path().join("none/x")), None, "no folder"),
+            (Some(file.join("x")), None, "is not a folder"),
+            (None, Some(file.clone()), "is not a folder"),
+            (None, Some(file.join("x")), "is not a folder"),
         ] {
             let message = said(output, save).unwrap_or_default();
             assert!(message.contains(words), "{message}");
