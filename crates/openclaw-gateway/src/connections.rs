@@ -179,7 +179,7 @@ impl Gateway {
             let configured = in_force.config.agent(Some(agent.as_str()));
             match configured.and_then(|it| it.mcp.servers.get_key_value(name)) {
                 Some((name, config)) => {
-                    drop(of_agent.off.insert(name.clone(), config.connection.clone()))
+                    drop(of_agent.off.insert(name.clone(), config.connection.clone()));
                 }
                 None => drop(of_agent.added.remove(name)),
             }

@@ -323,8 +323,7 @@ async fn servers_that_crash_together_are_not_restarted_together() {
         let supervisor = Supervisor::start(name, dial.clone(), backoff, false, log);
         until(&mut supervisor.snapshots(), State::Failed).await;
         supervisor.stop().await;
-        let tries = dial.tries.lock().unwrap().clone();
-        tries
+        dial.tries.lock().unwrap().clone()
     };
     let (one, other) = (tried(1).await, tried(2).await);
     assert_eq!((one.len(), other.len()), (6, 6));
