@@ -1,9 +1,10 @@
 //! The calls that a model asks for in one round: side by side within a bound, their results in its order,
 //! each by way of the pipeline.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -14,10 +15,10 @@ use openclaw_tools::{
     Answer, Approver, Call, CallContext, CallOptions, Consent, Content, Failure, Fallback, Nobody,
     Pipeline, Question, Refused, Tool, ToolOutcome, Why,
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::budget::Budget;
-use crate::event::{CallEnded, CallStarted, Event};
+use crate::event::{CallEnded, CallProgress, CallStarted, Event};
 use crate::history::CallNote;
 use crate::near::did_you_mean;
 use crate::offer::Offers;
@@ -26,6 +27,8 @@ use crate::turn::Turn;
 
 /// More calls are not made in one round.
 const MOST: usize = 128;
+/// How often the progress of a call is reported, at most.
+const PROGRESS: Duration = Duration::from_millis(100);
 
 /// What the calls of a round came to.
 #[derive(Debug)]
@@ -131,9 +134,18 @@ impl Wanted<'_> {
         let (turn, call) = (self.turn, self.call);
         let approver = Reporting { turn, fallback: manner.fallback };
         let consent = Consent::Ask { approver: &approver, fallback: manner.fallback };
-        let context =
-            CallContext { begun: Some(&self.progress.begun), ..context(turn, manner, consent) };
-        let outcome = manner.pipeline.call(self, asked(call), &context).await;
+        let (watcher, progress) = watch::channel(None);
+        let context = CallContext {
+            begun: Some(&self.progress.begun),
+            options: CallOptions { watcher: Some(&watcher), ..CallOptions::default() },
+            ..context(turn, manner, consent)
+        };
+        let calling = Box::pin(manner.pipeline.call(self, asked(call), &context));
+        let outcome = tokio::select! {
+            biased;
+            outcome = calling => outcome,
+            never = report(turn, call, progress) => match never {},
+        };
         see_end(turn, call, &outcome);
         outcome
     }
@@ -238,6 +250,25 @@ impl Approver for Reporting<'_> {
             }
             answer
         })
+    }
+}
+
+/// Reports progress until it is dropped. Only the latest counts: a server that reports more costs nothing.
+async fn report(
+    turn: &Turn,
+    call: &ToolUse,
+    mut progress: watch::Receiver<Option<openclaw_tools::Progress>>,
+) -> Infallible {
+    loop {
+        if progress.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+        let latest = progress.borrow_and_update().clone();
+        if let Some(progress) = latest {
+            let (id, name) = (call.id.clone(), call.name.clone());
+            turn.observer.see(Event::CallProgress(CallProgress { id, name, progress }));
+        }
+        tokio::time::sleep(PROGRESS).await;
     }
 }
 

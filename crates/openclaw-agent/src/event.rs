@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_models::{Part, Usage};
-use openclaw_tools::Failure;
+use openclaw_tools::{Failure, Progress};
 
 /// Something that happened in a turn.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub enum Event {
     Part(Part),
     /// A tool is called.
     CallStarted(CallStarted),
+    /// A call has got further.
+    CallProgress(CallProgress),
     /// A call is over.
     CallEnded(CallEnded),
     /// What a request to the model cost.
@@ -36,6 +38,17 @@ pub struct CallStarted {
     pub label: String,
     /// The arguments, as the model wrote them.
     pub arguments: String,
+}
+
+/// A call has got further: the latest that its server reports, a few times a second at most.
+#[derive(Debug, Clone)]
+pub struct CallProgress {
+    /// The model's name for the call.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// How far it has got.
+    pub progress: Progress,
 }
 
 /// A call is over.

@@ -23,7 +23,7 @@ mod tokens;
 mod turn;
 
 pub use agent::{Agent, TurnError};
-pub use event::{CallEnded, CallStarted, Event, Observer};
+pub use event::{CallEnded, CallProgress, CallStarted, Event, Observer};
 pub use history::{CallNote, Compacted, Record, Said};
 pub use limits::Limits;
 pub use near::did_you_mean;

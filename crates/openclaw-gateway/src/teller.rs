@@ -194,6 +194,19 @@ impl Observer for Teller {
                         .unwrap_or(Value::String(call.arguments)),
                 }),
             ),
+            Event::CallProgress(call) => self.agent(
+                "tool",
+                json!({
+                    "phase": "update",
+                    "toolCallId": call.id,
+                    "name": call.name,
+                    "progress": {
+                        "done": call.progress.done,
+                        "percent": call.progress.percent(),
+                        "message": call.progress.message,
+                    },
+                }),
+            ),
             Event::CallEnded(call) => self.agent(
                 "tool",
                 json!({

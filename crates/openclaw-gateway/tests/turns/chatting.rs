@@ -56,6 +56,26 @@ async fn a_message_becomes_events_in_order_an_answer_and_history() {
 }
 
 #[tokio::test]
+async fn the_progress_of_a_call_is_told_while_it_runs_and_not_too_often() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    someone.send(KEY, "r1", "/call mcp_x_sleep {\"ms\":1000,\"every\":5}").await;
+    let heard = someone.hear_run("r1").await;
+    let tool = heard.iter().filter(|(_, payload)| payload["stream"] == "tool");
+    let phases: Vec<&str> = tool.clone().filter_map(|(_, it)| it["data"]["phase"].as_str()).collect();
+    assert_eq!((phases.first(), phases.last()), (Some(&"start"), Some(&"result")));
+    let updates: Vec<&Value> =
+        tool.map(|(_, it)| &it["data"]).filter(|data| data["phase"] == "update").collect();
+    assert!((2..=15).contains(&updates.len()), "of two hundred: {}", updates.len());
+    for data in updates {
+        assert_eq!(data["name"], "mcp_x_sleep");
+        assert!(data["progress"]["percent"].is_number(), "{data}");
+    }
+    gateway.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn a_message_that_is_sent_twice_is_answered_once() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
     let gateway = place.start().await;

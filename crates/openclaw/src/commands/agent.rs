@@ -134,7 +134,7 @@ impl Once<'_> {
                         }
                         return *answer;
                     }
-                    Step::Called(_) => {}
+                    Step::Called(_) | Step::Advanced(_) => {}
                     Step::Returned(call) => self.tell_call(&call, output),
                     Step::Notice(text) => output.note(&text),
                     Step::Asked(approval) => self.decide(&approval, turn, signals, output).await,

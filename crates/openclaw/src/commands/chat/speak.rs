@@ -154,6 +154,7 @@ impl Speaker<'_, '_> {
                 Step::Replaced(text) => self.view.replaced(&text, output),
                 Step::Thought => self.view.thinking(output),
                 Step::Called(call) => self.view.called(&call, output),
+                Step::Advanced(call) => self.view.runs(&call, output),
                 Step::Returned(call) => self.view.returned(&call, output),
                 Step::Notice(text) => self.view.notice(&text, output),
                 Step::Asked(approval) => {

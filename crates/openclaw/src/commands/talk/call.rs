@@ -32,12 +32,40 @@ pub(crate) struct Call {
     pub(crate) text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) duration_ms: Option<f64>,
+    /// How far it has got, while it runs.
+    #[serde(skip_serializing)]
+    pub(crate) progress: Option<Progress>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) findings: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kept_in: Option<String>,
+}
+
+/// How far a call has got.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Progress {
+    done: f64,
+    /// Of a hundred, where that can be told.
+    percent: Option<f64>,
+    message: Option<String>,
+}
+
+impl Progress {
+    /// `40%  reading the second page`
+    pub(crate) fn words(&self) -> String {
+        let mut words = match self.percent {
+            Some(percent) => format!("{percent:.0}%"),
+            None => self.done.to_string(),
+        };
+        if let Some(message) = &self.message {
+            words.push_str("  ");
+            words.push_str(&clean_line(Untrusted::new(message), LINE_CHARS));
+        }
+        words
+    }
 }
 
 impl Call {

@@ -23,6 +23,8 @@ pub(crate) enum Step {
     Thought,
     /// A tool is called.
     Called(Call),
+    /// A call has got further; only its id and how far are known.
+    Advanced(Call),
     /// A call has ended; only its id and what came of it are known.
     Returned(Call),
     /// Something that people should know.
@@ -134,6 +136,7 @@ fn of_agent(event: AgentEvent) -> Option<Step> {
             let ToolData { phase, call } = data(event.data)?;
             match phase.as_str() {
                 "start" => Some(Step::Called(call)),
+                "update" => call.progress.is_some().then_some(Step::Advanced(call)),
                 "result" => Some(Step::Returned(call)),
                 _ => None,
             }

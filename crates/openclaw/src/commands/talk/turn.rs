@@ -123,6 +123,13 @@ impl<'a> Turn<'a> {
                 }
                 Step::Called(call)
             }
+            Step::Advanced(call) => {
+                let known = self.calls.iter().rev().find(|known| known.id == call.id);
+                Step::Advanced(match known {
+                    Some(known) => Call { progress: call.progress, ..known.clone() },
+                    None => call,
+                })
+            }
             Step::Returned(call) => {
                 let known = self.calls.iter_mut().rev().find(|known| known.id == call.id);
                 match known {

@@ -157,7 +157,8 @@ impl View {
 
     /// A call is under way.
     pub(crate) fn runs(&mut self, call: &Call, output: &mut Output) {
-        self.draft(&format!("⚙ {} …", call.asked()), output);
+        let progress = call.progress.as_ref().map(|it| format!(" {}", it.words()));
+        self.draft(&format!("⚙ {} …{}", call.asked(), progress.unwrap_or_default()), output);
     }
 
     pub(crate) fn returned(&mut self, call: &Call, output: &mut Output) {
