@@ -50,7 +50,7 @@ fn outcomes_lists_and_logs_come_through() {
     }));
     survives::<mcp::RefreshResult>(&json!({ "ok": false, "servers": [
         { "name": "demo", "ok": true, "tools": 2, "resources": 0, "prompts": 1,
-          "added": ["a"], "removed": [], "restarted": [], "updated": ["b"] },
+          "added": ["a"], "removed": [], "changed": ["b"] },
         { "name": "files", "ok": false, "error": "it does not start" },
     ] }));
     survives::<mcp::ResourcesResult>(&json!({

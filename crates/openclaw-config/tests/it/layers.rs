@@ -80,7 +80,7 @@ fn every_value_says_where_it_comes_from() {
         place("command"),
         (r#"plugins.entries.mcp-client.config.servers.x.command"#.to_owned(), 3)
     );
-    assert_eq!(place("timeout"), ("mcp.servers.x.treatment.timeout".to_owned(), 5));
+    assert_eq!(place("timeout"), ("mcp.servers.x.timeout".to_owned(), 5));
     assert_eq!(place("toolTimeout"), ("agents.defaults.mcp.servers.x.toolTimeout".to_owned(), 8));
     assert_eq!(place("maxRestarts"), ("agents.list[0].mcp.servers.x.maxRestarts".to_owned(), 9));
     assert_eq!(place("env.A").1, 3);
