@@ -207,12 +207,15 @@ async fn a_server_of_any_era_gives_signs_of_life_and_one_that_hangs_does_not() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let before = connection.last_heard();
         connection.ping(LIMITS).await.unwrap();
-        assert!(before >= Duration::from_millis(50) && connection.last_heard() < LIMITS.timeout);
+        // The clock of some machines ticks every 4 ms, or 10.
+        let grain = Duration::from_millis(10);
+        assert!(before + grain >= Duration::from_millis(50), "{before:?}");
+        assert!(connection.last_heard() < LIMITS.timeout);
         let pid = nix::unistd::Pid::from_raw(connection.pid().unwrap().try_into().unwrap());
         kill(pid, Signal::SIGSTOP).unwrap();
         let error = connection.ping(short).await.unwrap_err();
         assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
-        assert!(connection.last_heard() >= short.timeout, "nothing was heard since");
+        assert!(connection.last_heard() + grain >= short.timeout, "nothing was heard since");
         kill(pid, Signal::SIGCONT).unwrap();
         connection.close(Patience::default()).await;
     }
