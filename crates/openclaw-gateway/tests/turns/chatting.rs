@@ -63,7 +63,8 @@ async fn the_progress_of_a_call_is_told_while_it_runs_and_not_too_often() {
     someone.send(KEY, "r1", "/call mcp_x_sleep {\"ms\":1000,\"every\":5}").await;
     let heard = someone.hear_run("r1").await;
     let tool = heard.iter().filter(|(_, payload)| payload["stream"] == "tool");
-    let phases: Vec<&str> = tool.clone().filter_map(|(_, it)| it["data"]["phase"].as_str()).collect();
+    let phases: Vec<&str> =
+        tool.clone().filter_map(|(_, it)| it["data"]["phase"].as_str()).collect();
     assert_eq!((phases.first(), phases.last()), (Some(&"start"), Some(&"result")));
     let updates: Vec<&Value> =
         tool.map(|(_, it)| &it["data"]).filter(|data| data["phase"] == "update").collect();

@@ -121,7 +121,7 @@ async fn a_turn_is_heard_from_its_first_word_to_its_end() {
                 &json!({ "phase": "start", "toolCallId": "1", "name": "add", "args": { "a": 2 } }),
             ),
             tool(&json!({ "phase": "update", "toolCallId": "1", "name": "add",
-                     "progress": { "done": 2.0, "percent": 40.0, "message": "carrying\u001b[2J" } })),
+                     "progress": { "done": 2.0, "percent": 40.0, "message": "carrying\u{1b}[2J" } })),
             tool(&json!({ "phase": "result", "toolCallId": "1", "name": "add", "isError": false,
                      "text": "5", "durationMs": 1.5, "failure": null, "keptIn": null })),
             chat("run", &last("It is 5.")),
@@ -132,7 +132,10 @@ async fn a_turn_is_heard_from_its_first_word_to_its_end() {
     assert!(matches!(turn.next().await, Step::Called(call) if call.asked() == "add(a=2)"));
     let Step::Advanced(call) = turn.next().await else { panic!("the call has got further") };
     let progress = call.progress.as_ref().map(|progress| progress.words());
-    assert_eq!((call.asked().as_str(), progress.as_deref()), ("add(a=2)", Some("40%  carrying[2J")));
+    assert_eq!(
+        (call.asked().as_str(), progress.as_deref()),
+        ("add(a=2)", Some("40%  carrying[2J"))
+    );
     let Step::Returned(call) = turn.next().await else { panic!("the call has ended") };
     assert_eq!((call.asked().as_str(), call.result()), ("add(a=2)", "5"));
     let answer = answer(&mut turn).await;
