@@ -82,6 +82,8 @@ pub(crate) fn result_limits(options: CallOptions<'_>, member: &Member) -> Result
 
 /// Calls a tool of a server, which has passed all checks. Dropping the future tells the server that nobody
 /// waits any more.
+///
+/// What happens rarely is boxed: the future is moved once for each call, and should be small.
 pub(crate) async fn call(tool: &CatalogueTool, call: ToolCall<'_>) -> Executed {
     let (member, server) = (&*tool.member, tool.server());
     let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
@@ -117,7 +119,8 @@ pub(crate) async fn call(tool: &CatalogueTool, call: ToolCall<'_>) -> Executed {
             outcome
         }
         Err(error) if has_code(&error, HEADER_MISMATCH) => {
-            let _ = attached.list_again(Changes { tools: 1, ..Changes::default() }).await;
+            let changes = Changes { tools: 1, ..Changes::default() };
+            let _ = Box::pin(attached.list_again(changes)).await;
             return Executed::Stale(results::call_failed(error, origin));
         }
         Err(error) => {
@@ -125,7 +128,7 @@ pub(crate) async fn call(tool: &CatalogueTool, call: ToolCall<'_>) -> Executed {
                 server.shelf().remove_tool(&tool.listed.name);
                 ask_again(attached);
             }
-            failed(server, attached, &error).await;
+            Box::pin(failed(server, attached, &error)).await;
             results::call_failed(error, origin)
         }
     };
@@ -143,7 +146,7 @@ pub(crate) async fn usable(member: &Member) -> Result<Usable<'_>, (Failure, Stri
     if let Some(attached) = server.connected() {
         return Ok(Usable { attached, was_waited_for: false, _turn: turn });
     }
-    let attached = server.ready().await;
+    let attached = Box::pin(server.ready()).await;
     let attached =
         attached.map_err(|unavailable| (Failure::Unavailable, unavailable.for_model()))?;
     Ok(Usable { attached, was_waited_for: true, _turn: turn })

@@ -51,7 +51,7 @@ impl Connection {
     pub(super) async fn answers(&self, result: &RawValue) -> Result<Option<Answers>, CallError> {
         let Some(missing) = self.missing(result) else { return Ok(None) };
         let state = missing.request_state.map(ToOwned::to_owned);
-        let responses = self.client.fulfil(missing.input_requests).await;
+        let responses = Box::pin(self.client.fulfil(missing.input_requests)).await;
         let responses = responses.map_err(CallError::AskedFor)?;
         let responses = to_raw_value(&responses).unwrap_or_default();
         Ok(Some(Answers { responses, state }))

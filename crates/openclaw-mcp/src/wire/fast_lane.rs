@@ -215,7 +215,8 @@ impl FastLane {
                 let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, &call);
                 pipe::send(queue, limits, WhenDropped::Cancel, watcher, frame).await
             }
-            Way::Http(wire) => http::call_tool(wire, &call, limits, watcher).await,
+            // Large: a call over a pipe would carry its size around.
+            Way::Http(wire) => Box::pin(http::call_tool(wire, &call, limits, watcher)).await,
         }
     }
 

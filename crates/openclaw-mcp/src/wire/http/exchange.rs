@@ -47,14 +47,14 @@ impl HttpWire {
             Err(refusal) => refusal,
         };
         match refusal {
-            Refusal::SessionLost => self.renew(&route).await?,
+            Refusal::SessionLost => Box::pin(self.renew(&route)).await?,
             Refusal::Failed(error) => {
                 self.notice(&error);
                 return Err(error);
             }
         }
         let route = self.route();
-        match self.post(&route, message).await {
+        match Box::pin(self.post(&route, message)).await {
             Ok(response) => Ok((route, response)),
             Err(Refusal::Failed(error)) => Err(error),
             Err(Refusal::SessionLost) => {
@@ -160,7 +160,7 @@ impl HttpWire {
                     }
                     sleep(Jitter::random().after(pause(events.retry(), fruitless))).await;
                     fruitless += 1;
-                    self.resume(route, &mut events).await?;
+                    Box::pin(self.resume(route, &mut events)).await?;
                 }
                 Err(end) => return Err(end.into()),
             }

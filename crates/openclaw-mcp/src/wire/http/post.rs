@@ -69,7 +69,7 @@ impl HttpWire {
             return Err(Refusal::SessionLost);
         }
         let is_bad = response.status() == StatusCode::BAD_REQUEST;
-        let failure = self.failure(response).await;
+        let failure = Box::pin(self.failure(response)).await;
         if is_bad && route.session.is_some() && Box::pin(self.is_forgotten(route, url)).await {
             return Err(Refusal::SessionLost);
         }
