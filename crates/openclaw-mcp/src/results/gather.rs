@@ -12,6 +12,7 @@ use super::repeats::Repeats;
 use super::structured::Said;
 use super::text::{Token, without_needless_escapes};
 use super::unshown;
+use super::usual::usual;
 
 /// More pictures and sounds than this are only described.
 const MAX_MEDIA: usize = 20;
@@ -88,6 +89,11 @@ impl<'a> Gathered<'a> {
     /// Of the result of a `tools/call`; nothing if it is none.
     pub(super) fn of_call(raw: &'a RawValue, everything: bool) -> Option<Self> {
         let mut gathered = Self::new(everything);
+        if let Some(answer) = usual(raw) {
+            gathered.pieces.push(Piece::Theirs(answer.text));
+            gathered.rest.is_error = answer.is_error;
+            return Some(gathered);
+        }
         let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw) {
             Some(result) => {
                 gathered.parts = result.structured.map(|_| Vec::new());

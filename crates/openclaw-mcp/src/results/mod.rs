@@ -15,6 +15,7 @@ mod repeats;
 mod structured;
 mod text;
 mod unshown;
+mod usual;
 
 pub use failure::{call_failed, failure, failure_with};
 
