@@ -196,6 +196,11 @@ impl ToolOutcome {
 
     /// How many characters of text there are.
     pub fn content_chars(&self) -> usize {
-        self.texts().map(|text| text.expose().chars().count()).sum()
+        self.texts().map(|text| chars(text.expose())).sum()
     }
+}
+
+/// How many characters a text has. Most are ASCII, which is seen sooner than characters are counted.
+fn chars(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().count() }
 }
