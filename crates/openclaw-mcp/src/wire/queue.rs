@@ -20,6 +20,9 @@ use super::{Closed, ENDS};
 
 /// With more than this waiting to be written, nothing is added: the server does not read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
+/// With so many calls in flight, what is to be written is gathered: a system call for each costs more than to wake
+/// the writer.
+const CROWD: usize = 8;
 /// A buffer that has grown beyond this is given back when it is empty.
 const KEPT: usize = 256 * 1024;
 /// How long a server may take in nothing at all, while more than enough waits for it.
@@ -120,12 +123,17 @@ impl Queue {
     }
 
     /// Adds to what is to be written. Where nothing else waits it is written at once, by the caller
-    /// itself: to wake a task for it would cost more than the call.
+    /// itself: to wake a task for it would cost more than the call. Only among many calls is it left to the
+    /// writer, which finds several by then.
     pub(super) fn push<T>(&self, add: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let was_idle = state.out.is_empty() && !state.writing;
         let added = add(&mut state);
-        if was_idle && let Some(outlet) = self.outlet() {
+        let is_crowded = state.calls.count() >= CROWD;
+        if was_idle
+            && !is_crowded
+            && let Some(outlet) = self.outlet()
+        {
             // An error is left for the writer to find.
             let written = outlet.try_write(&state.out).unwrap_or(0);
             state.out.drain(..written);
