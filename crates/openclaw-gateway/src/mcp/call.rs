@@ -287,7 +287,8 @@ pub async fn find(
     match known(agent, None, name) {
         Some(tool) => drop(ready(agent, tool.server().name().as_str()).await?),
         None if agent.server(name).is_some() => {
-            let hint = format!("`openclaw mcp tools {name}` shows what it has");
+            let hint =
+                format!("`{name}` is a server: `openclaw mcp tools {name}` shows what it has");
             return Err(Problem::new(ProblemKind::UnknownTool, "which tool?").hint(hint));
         }
         None => {
