@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
@@ -169,7 +170,9 @@ pub(crate) async fn refused(
 pub(crate) async fn say(surface: &Arc<dyn Endpoint>, message: &str) -> String {
     let mut events = surface.events();
     let key = "agent:main:test";
-    let id = format!("{message}-{:?}", std::time::Instant::now());
+    // Not the time: a clock may stand still for milliseconds, and what is sent twice is answered once.
+    static SENT: AtomicU64 = AtomicU64::new(0);
+    let id = format!("{message}-{}", SENT.fetch_add(1, Ordering::Relaxed));
     let params = json!({ "sessionKey": key, "message": message, "idempotencyKey": id });
     ask(surface, "chat.send", params).await;
     let last = async {
