@@ -99,7 +99,7 @@ impl Lineage {
 
     /// The same of those that were found running.
     pub(crate) fn descendants_among(&self, processes: &Processes) -> BTreeSet<Found> {
-        let running = || processes.iter().filter(|it| it.found.born >= self.born);
+        let running = || processes.iter().filter(|it| !it.found.is_older_than(self.born));
         let mut members: BTreeSet<u32> = running()
             .filter(|it| self.is_leader(it) || self.is_marked(it))
             .map(|it| it.found.pid)
@@ -108,7 +108,7 @@ impl Lineage {
         loop {
             let is_child = |it: &&Running| {
                 let parent = processes.get(it.parent).filter(|_| members.contains(&it.parent));
-                parent.is_some_and(|parent| parent.found.born <= it.found.born)
+                parent.is_some_and(|parent| !it.found.is_older_than(parent.found.born))
             };
             let children = running().filter(is_child).map(|it| it.found.pid);
             let children: Vec<u32> = children.filter(|pid| !members.contains(pid)).collect();

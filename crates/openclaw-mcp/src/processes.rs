@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -13,6 +15,14 @@ use tokio::sync::Mutex;
 
 /// The variable that names the run of a server, which all that it starts inherits.
 pub(crate) const VARIABLE: &str = "OPENCLAW_SERVER_RUN";
+
+/// How often, and after which pause, a process is looked at that is being replaced by another program.
+const EXEC_TRIES: u32 = 100;
+const EXEC_PAUSE: Duration = Duration::from_millis(1);
+
+/// How far the clocks of two processors may be apart, in the hundredths of a second that the system counts
+/// in: on some virtual machines, a child seems to begin before its parent.
+const CLOCK_SKEW: u64 = 100;
 
 /// One process, which no later one of the same number is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +36,11 @@ impl Found {
     /// The process of this number that runs now.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         stat(pid).map(|stat| stat.found)
+    }
+
+    /// Whether it began before that moment, for certain.
+    pub(crate) fn is_older_than(self, born: u64) -> bool {
+        self.born + CLOCK_SKEW < born
     }
 
     /// Whether it still runs.
@@ -62,8 +77,7 @@ impl Processes {
         let possible = possible();
         let running = numbers.into_iter().filter(|pid| possible.contains(pid)).filter_map(|pid| {
             let Stat { found, parent, .. } = stat(pid)?;
-            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            Some((pid, Running { found, parent, run: run_in(&environment) }))
+            Some((pid, Running { found, parent, run: run_in(&environment(pid)) }))
         });
         Self(running.collect())
     }
@@ -123,6 +137,36 @@ fn numbers() -> Option<Vec<u32>> {
     let entries = std::fs::read_dir("/proc").ok()?.flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     Some(numbers.collect())
+}
+
+/// The environment of a process; empty if it has none, or none that this user may read. While a process is
+/// replaced by another program (`exec`), less than the whole can be read for a moment, so it is read again.
+fn environment(pid: u32) -> Vec<u8> {
+    let mut is_whole_and_empty = false;
+    for _ in 0..EXEC_TRIES {
+        let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { break };
+        let Some(place) = environment_place(pid) else { break };
+        let is_whole = place.end > 0 && place.len() == environment.len();
+        // Just before `exec` says where an environment ends, it says that it is empty: once is no proof.
+        if is_whole && (!place.is_empty() || is_whole_and_empty) {
+            return environment;
+        }
+        is_whole_and_empty = is_whole;
+        sleep(EXEC_PAUSE);
+    }
+    Vec::new()
+}
+
+/// Where the environment of a process is in its memory, all zero while `exec` has not written it down.
+/// A process of the kernel has no memory of its own, and one that has ended none any more.
+fn environment_place(pid: u32) -> Option<Range<usize>> {
+    let line = read_short(&format!("/proc/{pid}/stat"))?;
+    let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
+    // The 23rd field is the size of its memory, the 50th and the 51st say where its environment is.
+    let memory: u64 = fields.nth(20)?.parse().ok()?;
+    let start = fields.nth(26)?.parse().ok()?;
+    let end = fields.next()?.parse().ok()?;
+    (memory > 0).then_some(start..end)
 }
 
 /// The value of our variable among `NAME=VALUE`s between zeros; an empty one is none.
@@ -204,6 +248,48 @@ mod tests {
         assert!(ended, "`cat` ends with its input");
         assert_eq!(group_runs(child.id()), Some(false));
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_is_being_replaced_by_another_program_is_known_by_its_run() {
+        for run in 0..200 {
+            let run = format!("run-{run}");
+            let mut child = std::process::Command::new("sh")
+                .args(["-c", "sleep 1000 & echo $!; wait"])
+                .env(VARIABLE, &run)
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut line = String::new();
+            let output = child.stdout.take().unwrap();
+            std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
+            // The shell has said the number of a process that is about to become `sleep`.
+            let pid: u32 = line.trim().parse().unwrap();
+            let found = (0..10).map(|_| run_in(&environment(pid))).collect::<Vec<_>>();
+            Found::of(pid).unwrap().signal(Signal::SIGKILL);
+            child.wait().unwrap();
+            assert!(found.iter().all(|it| it.as_ref() == Some(&run)), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_process_without_an_environment_is_not_waited_for() {
+        let mut child = std::process::Command::new("/bin/cat")
+            .env_clear()
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert_eq!(environment(child.id()), Vec::<u8>::new());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(environment_place(child.id()), None);
+    }
+
+    #[test]
+    fn a_child_that_seems_to_begin_a_little_before_its_parent_is_not_older() {
+        let child = Found { pid: 7, born: 1_000 };
+        assert!(!child.is_older_than(1_000) && !child.is_older_than(1_005));
+        assert!(child.is_older_than(2_000));
     }
 
     #[test]
