@@ -1,7 +1,7 @@
 //! Searches for the rare fragments that suspicious phrases have in them.
 //!
-//! Only every third place of the text is looked at. A fragment has at least six letters, so one of
-//! its first three groups of four starts at such a place; a table tells which fragments that could
+//! Only every fourth place of the text is looked at. A fragment has at least six letters, so one of
+//! its first four groups of three starts at such a place; a table tells which fragments that could
 //! be. It is a plain look-up, without regard to case, and needs no particular processor.
 
 use std::ops::Range;
@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 use crate::patterns::RARE_FRAGMENTS;
 
 /// How far apart the places are that are looked at.
-const STRIDE: usize = 3;
+const STRIDE: usize = 4;
 /// How many bytes are looked at together.
-const GROUP: usize = 4;
+const GROUP: usize = 3;
 
 /// The length of the longest fragment.
 pub(crate) const LONGEST: usize = {
@@ -41,7 +41,14 @@ static GROUPS: LazyLock<Groups> = LazyLock::new(|| Groups::new(RARE_FRAGMENTS));
 /// The hash of a group of bytes. Their five low bits are the same for capitals and small letters.
 #[inline]
 fn hash(group: [u8; GROUP]) -> usize {
-    let letters = u32::from_le_bytes(group) & 0x1F1F_1F1F;
+    let [first, second, third] = group;
+    hash_of_word([first, second, third, 0])
+}
+
+/// The same of the first three bytes of a word.
+#[inline]
+fn hash_of_word(word: [u8; STRIDE]) -> usize {
+    let letters = u32::from_le_bytes(word) & 0x001F_1F1F;
     (letters.wrapping_mul(0x9E37_79B1) >> (u32::BITS - HASH_BITS)) as usize
 }
 
@@ -98,18 +105,19 @@ fn is_same(text: &[u8], fragment: &[u8]) -> bool {
     text.iter().zip(fragment).all(|(a, b)| a.to_ascii_lowercase().max(b' ') == *b)
 }
 
-/// How many bytes are gone over at once, so that there is one decision for four places.
-const BLOCK: usize = 4 * STRIDE;
+/// How many places there is one decision for.
+const PLACES: usize = 8;
+const BLOCK: usize = PLACES * STRIDE;
 
 /// Finds the first fragment that begins at or after `from`.
 pub(crate) fn find(text: &[u8], from: usize) -> Option<Range<usize>> {
     let groups = &*GROUPS;
+    let (words, _) = text.get(from..)?.as_chunks::<STRIDE>();
+    let (blocks, _) = words.as_chunks::<PLACES>();
     let mut at = from;
-    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<16>) {
-        let bytes = u128::from_le_bytes(*block);
-        let place =
-            |nth: usize| groups.by_hash[hash(((bytes >> (8 * STRIDE * nth)) as u32).to_le_bytes())];
-        if place(0) | place(1) | place(2) | place(3) != 0
+    for block in blocks {
+        let any = block.iter().fold(0, |any, word| any | groups.by_hash[hash_of_word(*word)]);
+        if any != 0
             && let Some(found) = groups.find_in(text, at..at + BLOCK, from)
         {
             return Some(found);
