@@ -13,6 +13,8 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use nix::fcntl::{FcntlArg, fcntl};
 use openclaw_secrets::SecretString;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
@@ -25,6 +27,11 @@ use crate::guard::Entry;
 use crate::guard::Guard;
 #[cfg(unix)]
 use crate::processes::{Census, Found, VARIABLE};
+
+/// How much of a server's output waits in its pipe. A user may have some hundreds of such pipes; who has more
+/// gets smaller ones.
+#[cfg(target_os = "linux")]
+const OUTPUT_PIPE: i32 = 128 * 1024;
 
 /// How to start a process.
 #[derive(Debug, Clone)]
@@ -167,6 +174,9 @@ impl Process {
             let cause = std::io::Error::other("it has no pipes");
             return Err(SpawnError::Other { program: launch.program.clone(), cause });
         };
+        // An answer of 64 KB is more than the usual pipe holds: it would take turns to write and to read it.
+        #[cfg(target_os = "linux")]
+        let _ = fcntl(&stdout, FcntlArg::F_SETPIPE_SZ(OUTPUT_PIPE));
         Ok((process, Pipes { stdin, stdout, stderr }))
     }
 

@@ -13,8 +13,15 @@ use super::deliver::{Message, deliver};
 use super::queue::{Queue, broken};
 use super::{Closed, ENDS, MAX_MESSAGE};
 
+/// How large a buffer is at first.
+const SMALL: usize = 16 * 1024;
 /// A buffer that has grown beyond this is given back when it is empty.
 const KEPT: usize = 256 * 1024;
+
+/// A large read into a place just behind the beginning of a page, where an allocator puts a large buffer,
+/// takes some processors four times as long (measured with 64 KB: 28 and not 7 µs). So reading begins at
+/// a place that is divisible by this.
+const ALIGNMENT: usize = 64;
 
 /// So many lines are looked at without a pause.
 const LINES_AT_ONCE: usize = 128;
@@ -61,18 +68,33 @@ pub(super) async fn read(
     queue.close(reason);
 }
 
-/// What was read, up to the end of the last line.
+/// What was read and not delivered yet.
 struct Lines {
     queue: Arc<Queue>,
     to_rmcp: mpsc::Sender<Message>,
     buffer: Vec<u8>,
+    /// Where it begins in the buffer.
+    start: usize,
     /// How far the buffer is known to hold no line break.
     searched: usize,
 }
 
 impl Lines {
     fn new(queue: Arc<Queue>, to_rmcp: mpsc::Sender<Message>) -> Self {
-        Self { queue, to_rmcp, buffer: Vec::with_capacity(16 * 1024), searched: 0 }
+        let mut lines = Self { queue, to_rmcp, buffer: Vec::new(), start: 0, searched: 0 };
+        lines.begin_anew();
+        lines
+    }
+
+    /// Makes the buffer empty, and gives it back if it is large.
+    fn begin_anew(&mut self) {
+        self.buffer.clear();
+        if !(SMALL..=KEPT).contains(&self.buffer.capacity()) {
+            self.buffer = Vec::with_capacity(SMALL);
+        }
+        self.start = self.buffer.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        self.buffer.resize(self.start, 0);
+        self.searched = self.start;
     }
 
     /// Takes what a process that has ended left behind. A descendant may hold its output open.
@@ -96,12 +118,12 @@ impl Lines {
             Ok(_) => self.queue.heard.note(),
             Err(error) => return Err(broken(&error)),
         }
-        let (mut start, mut lines) = (0, 0);
+        let (delivered, mut lines) = (self.start, 0);
         let line_break = |buffer: &[u8], from: usize| memchr::memchr(b'\n', &buffer[from..]);
         while let Some(at) = line_break(&self.buffer, self.searched) {
             let end = self.searched + at;
-            let line = &self.buffer[start..end];
-            (start, self.searched) = (end + 1, end + 1);
+            let line = &self.buffer[self.start..end];
+            (self.start, self.searched) = (end + 1, end + 1);
             if deliver(line, None, &*self.queue, &self.to_rmcp).await.is_err() {
                 return Err(Closed::ByUs);
             }
@@ -111,13 +133,15 @@ impl Lines {
                 tokio::task::yield_now().await;
             }
         }
-        self.buffer.drain(..start);
-        self.searched = self.buffer.len();
-        if self.searched > MAX_MESSAGE {
+        let left = self.buffer.len() - self.start;
+        if left > MAX_MESSAGE {
             return Err(Closed::LineTooLong);
         }
-        if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
-            self.buffer = Vec::with_capacity(16 * 1024);
+        if left == 0 {
+            self.begin_anew();
+        } else {
+            self.buffer.drain(delivered..self.start);
+            (self.start, self.searched) = (delivered, self.buffer.len());
         }
         Ok(())
     }
