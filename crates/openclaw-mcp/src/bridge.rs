@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use openclaw_tools::audit::Audit;
 use openclaw_tools::{CallOptions, Executed, Failure, Tool as _, ToolCall, ToolOutcome};
-use serde_json::value::RawValue;
 use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 use crate::attached::Attached;
 use crate::catalogue::CatalogueTool;
 use crate::client::Changes;
+use crate::json::Json;
 use crate::limiter::{AskedBy, RetryAfter};
 use crate::member::Member;
 use crate::pins::{Pins, Unsaved};
@@ -169,7 +169,7 @@ pub(crate) async fn failed(server: &Server, attached: &Arc<Attached>, error: &Ca
 /// so that other calls need not wait.
 async fn read_result(
     office: &Office,
-    raw: Box<RawValue>,
+    raw: Json,
     origin: Origin<'_>,
     limits: ResultLimits,
     duration: Duration,

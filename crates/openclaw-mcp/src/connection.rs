@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, watch};
 
 use crate::client::Client;
 use crate::era::{self, Era};
+use crate::json::Json;
 use crate::param_headers::ParamHeader;
 use crate::process::Patience;
 use crate::remote::Flavour;
@@ -142,7 +143,7 @@ impl Connection {
         arguments: &RawValue,
         headers: &[ParamHeader],
         limits: Limits,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<Json, CallError> {
         self.call_tool_watched(tool, arguments, headers, limits, None).await
     }
 
@@ -157,7 +158,7 @@ impl Connection {
         headers: &[ParamHeader],
         limits: Limits,
         watcher: Option<&Watcher>,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<Json, CallError> {
         let meta = self.meta.as_ref().map_or("", |meta| &meta.members);
         let call = ToolCall { tool, arguments, meta, more: "", headers };
         let mut result = self.lane.call_tool_watched(call, limits, watcher).await?;
@@ -179,7 +180,7 @@ impl Connection {
         method: &str,
         params: BTreeMap<&str, Box<RawValue>>,
         limits: Limits,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<Json, CallError> {
         let mut result = self.lane.request(method, &self.with_meta(params.clone()), limits).await?;
         for _ in 0..MAX_ROUNDS {
             let Some(answers) = self.answers(&result).await? else { return Ok(result) };

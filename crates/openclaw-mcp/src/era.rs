@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
+use crate::json::Json;
 use crate::wire::{CallError, FastLane, Greeting, Limits};
 
 /// How long a server may be silent before it is asked the old way, too.
@@ -117,7 +118,7 @@ async fn both(
 }
 
 /// What an answer to `server/discover` means: none for an old server.
-fn discovered(answer: Result<Box<RawValue>, CallError>) -> Result<Option<Greeted>, CallError> {
+fn discovered(answer: Result<Json, CallError>) -> Result<Option<Greeted>, CallError> {
     match answer {
         // Some old servers answer anything with an empty result.
         Ok(result) => {

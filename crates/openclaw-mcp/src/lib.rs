@@ -23,6 +23,7 @@ pub mod fleet;
 pub mod guard;
 mod health;
 pub mod inventory;
+pub mod json;
 pub mod latency;
 pub mod launch;
 pub mod library;

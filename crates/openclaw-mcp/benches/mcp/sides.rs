@@ -13,6 +13,7 @@ use openclaw_mcp::client::Host;
 use openclaw_mcp::dial::Surroundings;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::guard::Guard;
+use openclaw_mcp::json::Json;
 use openclaw_mcp::pins::Pins;
 use openclaw_mcp::process::{Launch, Pipes, Process};
 use openclaw_mcp::server::Folders;
@@ -161,7 +162,7 @@ impl Lane {
     }
 
     /// What the server answers.
-    pub(crate) async fn answer(&self, tool: &str, arguments: &RawValue) -> Box<RawValue> {
+    pub(crate) async fn answer(&self, tool: &str, arguments: &RawValue) -> Json {
         let call = ToolCall { tool, arguments, meta: "", more: "", headers: &[] };
         self.lane.call_tool(call, LIMITS).await.unwrap()
     }

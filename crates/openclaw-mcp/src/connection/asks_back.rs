@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::Connection;
+use crate::json::Json;
 use crate::wire::CallError;
 
 /// How often a server may ask back before it answers a request.
@@ -48,7 +49,7 @@ impl Answers {
 
 impl Connection {
     /// What to send along when asking again, if the result says that something is missing.
-    pub(super) async fn answers(&self, result: &RawValue) -> Result<Option<Answers>, CallError> {
+    pub(super) async fn answers(&self, result: &Json) -> Result<Option<Answers>, CallError> {
         let Some(missing) = self.missing(result) else { return Ok(None) };
         let state = missing.request_state.map(ToOwned::to_owned);
         let responses = Box::pin(self.client.fulfil(missing.input_requests)).await;
@@ -58,7 +59,7 @@ impl Connection {
     }
 
     /// The last result.
-    pub(super) fn complete(&self, result: Box<RawValue>) -> Result<Box<RawValue>, CallError> {
+    pub(super) fn complete(&self, result: Json) -> Result<Json, CallError> {
         match self.missing(&result) {
             Some(_) => Err(CallError::AskedFor("more and more, without an answer".to_owned())),
             None => Ok(result),
@@ -66,7 +67,7 @@ impl Connection {
     }
 
     /// Cheap for what is complete: nothing is parsed then.
-    fn missing<'a>(&self, result: &'a RawValue) -> Option<InputRequired<'a>> {
+    fn missing<'a>(&self, result: &'a Json) -> Option<InputRequired<'a>> {
         self.meta.as_ref()?.asks_back.find(result.get().as_bytes())?;
         let parsed: InputRequired<'a> = serde_json::from_str(result.get()).ok()?;
         (*parsed.result_type == *INPUT_REQUIRED).then_some(parsed)

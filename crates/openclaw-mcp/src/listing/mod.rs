@@ -139,7 +139,7 @@ async fn pages<T>(
             listing.cut = Some("the list is larger than can be taken");
             return Ok(listing);
         }
-        let page = match Page::read(&answer, list.key, MAX_ENTRIES - looked_at) {
+        let page = match Page::read(answer.get(), list.key, MAX_ENTRIES - looked_at) {
             Ok(page) => page,
             Err(error) if number == 0 => return Err(no_list(&list, &error)),
             Err(_) => {

@@ -23,12 +23,8 @@ impl<'a> Page<'a> {
     ///
     /// # Errors
     /// If it is not a page. `null` is a page with nothing on it, and so is a page without the key.
-    pub(super) fn read(
-        answer: &'a RawValue,
-        key: &str,
-        room: usize,
-    ) -> Result<Self, serde_json::Error> {
-        PageOf { key, room }.deserialize(&mut serde_json::Deserializer::from_str(answer.get()))
+    pub(super) fn read(answer: &'a str, key: &str, room: usize) -> Result<Self, serde_json::Error> {
+        PageOf { key, room }.deserialize(&mut serde_json::Deserializer::from_str(answer))
     }
 }
 
@@ -122,7 +118,6 @@ mod tests {
     use super::*;
 
     fn read(answer: &str, room: usize) -> Result<(usize, bool, Option<String>), String> {
-        let answer: &RawValue = serde_json::from_str(answer).unwrap();
         let page = Page::read(answer, "tools", room).map_err(|error| error.to_string())?;
         Ok((page.entries.len(), page.overflows, page.next))
     }

@@ -193,7 +193,7 @@ fn has_opened(way: Way, error: &CallError) -> bool {
 fn checked(way: Way, greeting: Option<Greeting>) -> Result<Met, RemoteError> {
     if way != Way::Modern {
         let result = greeting.as_ref().map(|greeting| &greeting.result);
-        match result.and_then(|result| agreed_version(result)) {
+        match result.and_then(agreed_version) {
             Some(version) if VERSIONS.iter().any(|known| known.as_str() == version) => {}
             Some(version) => {
                 let version = clean_line(Untrusted::new(&version), 40);

@@ -1,6 +1,7 @@
 //! Takes an answer apart: its text, its pictures and sounds, its links.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_tools::{Blob, Content, Link, MediaKind, check_media};
@@ -13,6 +14,7 @@ use super::structured::Said;
 use super::text::{Token, without_needless_escapes};
 use super::unshown;
 use super::usual::usual;
+use crate::json::Json;
 
 /// More pictures and sounds than this are only described.
 const MAX_MEDIA: usize = 20;
@@ -67,6 +69,22 @@ pub(super) struct Stretch<'a> {
 }
 
 impl<'a> Answer<'a> {
+    /// An answer of one text.
+    pub(super) fn of_text(text: String, rest: Rest) -> Answer<'static> {
+        let stretch = Stretch { text: Cow::Owned(text), is_placeholder: false };
+        Answer { stretches: vec![stretch], rest }
+    }
+
+    /// Where in the raw JSON the text is, if it is one piece of it that makes up most of it.
+    pub(super) fn only_part_of(&self, json: &str) -> Option<Range<usize>> {
+        let [Stretch { text: Cow::Borrowed(text), is_placeholder: false }] = *self.stretches else {
+            return None;
+        };
+        let start = text.as_ptr().addr().checked_sub(json.as_ptr().addr())?;
+        let part = start..start + text.len();
+        (part.end <= json.len() && text.len() >= json.len() / 2).then_some(part)
+    }
+
     /// The answer by itself, if nothing of it is borrowed from the raw JSON any more.
     #[allow(clippy::result_large_err, reason = "it is handed back as it was")]
     pub(super) fn detached(self) -> Result<Answer<'static>, Self> {
@@ -87,14 +105,14 @@ impl<'a> Gathered<'a> {
     }
 
     /// Of the result of a `tools/call`; nothing if it is none.
-    pub(super) fn of_call(raw: &'a RawValue, everything: bool) -> Option<Self> {
+    pub(super) fn of_call(raw: &'a Json, everything: bool) -> Option<Self> {
         let mut gathered = Self::new(everything);
         if let Some(answer) = usual(raw) {
             gathered.pieces.push(Piece::Theirs(answer.text));
             gathered.rest.is_error = answer.is_error;
             return Some(gathered);
         }
-        let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw) {
+        let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw.get()) {
             Some(result) => {
                 gathered.parts = result.structured.map(|_| Vec::new());
                 gathered.parts(result.content.unwrap_or_default(), Some);
@@ -102,7 +120,7 @@ impl<'a> Gathered<'a> {
             }
             // One part is no part at all: each is read by itself.
             None => {
-                let result = parse::<CallResult<'a, &'a RawValue>>(raw)?;
+                let result = parse::<CallResult<'a, &'a RawValue>>(raw.get())?;
                 gathered.parts = result.structured.map(|_| Vec::new());
                 gathered.parts(result.content.unwrap_or_default(), Part::read);
                 (result.structured, result.is_error)
@@ -117,8 +135,8 @@ impl<'a> Gathered<'a> {
     }
 
     /// Of the result of a `resources/read`; nothing if it is none.
-    pub(super) fn of_resource(raw: &'a RawValue, everything: bool) -> Option<Self> {
-        let result: ReadResult<'a> = parse(raw)?;
+    pub(super) fn of_resource(raw: &'a Json, everything: bool) -> Option<Self> {
+        let result: ReadResult<'a> = parse(raw.get())?;
         let mut gathered = Self::new(everything);
         let is_only_one = result.contents.items.len() == 1;
         gathered.bounded(result.contents, |gathered, raw| match Part::read(raw) {
@@ -130,14 +148,16 @@ impl<'a> Gathered<'a> {
     }
 
     /// Of the result of a `prompts/get`; nothing if it is none.
-    pub(super) fn of_prompt(raw: &'a RawValue, everything: bool) -> Option<Self> {
-        let result: PromptResult<'a> = parse(raw)?;
+    pub(super) fn of_prompt(raw: &'a Json, everything: bool) -> Option<Self> {
+        let result: PromptResult<'a> = parse(raw.get())?;
         let mut gathered = Self::new(everything);
         if let Some(description) = result.description.and_then(Token::of) {
             gathered.describe(format!("[description: {}]", shown(description)));
         }
         gathered.bounded(result.messages, |gathered, raw| {
-            let Some(message) = parse::<Message<'a>>(raw) else { return gathered.unreadable() };
+            let Some(message) = parse::<Message<'a>>(raw.get()) else {
+                return gathered.unreadable();
+            };
             let role = message.role.and_then(Token::of).map(shown);
             gathered.describe(format!("[message of {}]", role.as_deref().unwrap_or("nobody")));
             // One part, or since 2026 a list of them.
@@ -359,12 +379,12 @@ fn join(pieces: &[Piece<'_>]) -> String {
     text
 }
 
-fn parse<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
+fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
     // A list would be taken for an object's members in their order.
-    if !raw.get().starts_with('{') {
+    if !json.starts_with('{') {
         return None;
     }
-    serde_json::from_str(raw.get()).ok()
+    serde_json::from_str(json).ok()
 }
 
 /// A short text on one line.

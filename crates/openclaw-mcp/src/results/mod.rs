@@ -5,7 +5,7 @@
 //! names from outside. That something was cut off, or that there was nothing, is said in our own words.
 //!
 //! An answer is never made into a tree: texts are decoded from the raw JSON once, and not even copied
-//! if they hold no escapes.
+//! if there is one without escapes.
 
 mod failure;
 mod gather;
@@ -19,6 +19,7 @@ mod usual;
 
 pub use failure::{call_failed, failure, failure_with};
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,8 +27,9 @@ use openclaw_content::Source;
 use openclaw_tools::{Failure, ToolOutcome};
 use serde_json::value::RawValue;
 
+use crate::json::Json;
 use crate::spill::Spill;
-use gather::Gathered;
+use gather::{Answer, Gathered};
 use present::present;
 
 /// Which tool of which server an answer comes from.
@@ -74,14 +76,14 @@ const SOURCE: &str = "mcp_server";
 ///
 /// let raw = RawValue::from_string(r#"{"content":[{"type":"text","text":"Warm."}]}"#.to_owned())?;
 /// let origin = Origin { server: "weather", tool: "today" };
-/// let outcome = outcome(raw, origin, ResultLimits::default(), None, Default::default());
+/// let outcome = outcome(raw.into(), origin, ResultLimits::default(), None, Default::default());
 /// assert_eq!(outcome.text(), "Warm.");
 /// assert!(outcome.details.untrusted);
 /// assert!(outcome.rendered().starts_with("This is output from MCP server 'weather'."));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn outcome(
-    raw: Box<RawValue>,
+    raw: Json,
     origin: Origin<'_>,
     limits: ResultLimits,
     spill: Option<&Spill>,
@@ -93,7 +95,7 @@ pub fn outcome(
 
 /// The outcome of a `resources/read`.
 pub fn resource_outcome(
-    raw: Box<RawValue>,
+    raw: Json,
     server: &str,
     uri: &str,
     limits: ResultLimits,
@@ -107,7 +109,7 @@ pub fn resource_outcome(
 
 /// The outcome of a `prompts/get`: its messages, each with its role in words.
 pub fn prompt_outcome(
-    raw: Box<RawValue>,
+    raw: Json,
     server: &str,
     prompt: &str,
     limits: ResultLimits,
@@ -125,7 +127,7 @@ pub fn prompt_outcome(
     outcome
 }
 
-fn messages_of(raw: &RawValue) -> Option<Box<RawValue>> {
+fn messages_of(raw: &Json) -> Option<Box<RawValue>> {
     #[derive(serde::Deserialize)]
     struct Messages {
         messages: Box<RawValue>,
@@ -153,15 +155,21 @@ impl Place<'_> {
 }
 
 fn read(
-    raw: Box<RawValue>,
+    raw: Json,
     place: &Place<'_>,
-    gather: for<'r> fn(&'r RawValue, bool) -> Option<Gathered<'r>>,
+    gather: for<'r> fn(&'r Json, bool) -> Option<Gathered<'r>>,
 ) -> ToolOutcome {
     let Some(gathered) = gather(&raw, place.limits.everything) else {
         let server = failure::named(place.origin.server);
         return place.failure(format!("{server} sent an invalid response: it is no result."));
     };
-    match gathered.into_answer().detached() {
+    let answer = gathered.into_answer();
+    if let Some(part) = answer.only_part_of(raw.get()) {
+        let Answer { stretches, rest } = answer;
+        drop(stretches);
+        return present(Answer::of_text(kept_part(raw, part), rest), place);
+    }
+    match answer.detached() {
         Ok(answer) => {
             // It has been decoded: a large answer need not be held twice.
             drop(raw);
@@ -169,6 +177,14 @@ fn read(
         }
         Err(answer) => present(answer, place),
     }
+}
+
+/// A part of the raw JSON in the memory that it has already: a large text is not copied.
+fn kept_part(raw: Json, part: Range<usize>) -> String {
+    let mut text = String::from(raw);
+    text.truncate(part.end);
+    text.drain(..part.start);
+    text
 }
 
 #[cfg(test)]

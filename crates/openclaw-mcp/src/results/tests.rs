@@ -12,12 +12,12 @@ const ORIGIN: Origin<'_> = Origin { server: "files", tool: "read" };
 /// The smallest thing that passes for a picture.
 const PNG: &str = "iVBORw0KGgo=";
 
-fn raw(json: &Value) -> Box<RawValue> {
-    serde_json::value::to_raw_value(json).unwrap()
+fn raw(json: &Value) -> Json {
+    serde_json::value::to_raw_value(json).unwrap().into()
 }
 
 fn of_text(json: &str) -> ToolOutcome {
-    let raw = RawValue::from_string(json.to_owned()).unwrap();
+    let raw = RawValue::from_string(json.to_owned()).unwrap().into();
     outcome(raw, ORIGIN, ResultLimits::default(), None, Duration::from_millis(7))
 }
 
@@ -352,7 +352,7 @@ fn what_no_model_sees_is_kept_for_those_who_want_everything() {
     let json = r#"{"content":[{"type":"resource","resource":{"uri":"a:b","mimeType":"application/zip",
         "blob":"UEsDBA=="}},{"type":"image","mimeType":"image/svg+xml","data":"PHN2Zy8+"}],
         "structuredContent":{"n": 1}}"#;
-    let raw = || RawValue::from_string(json.to_owned()).unwrap();
+    let raw = || RawValue::from_string(json.to_owned()).unwrap().into();
     let origin = Origin { server: "s", tool: "t" };
     let read = |everything| {
         let limits = ResultLimits { everything, ..ResultLimits::default() };

@@ -1,12 +1,8 @@
-//! The usual answer, one part of text and nothing else to look at, read in the quickest way.
-//!
-//! A `RawValue` is valid JSON: it was checked when it came. So its texts need not be gone over byte by byte once
-//! more; their ends are searched for. Whatever is not quite usual is left to the reader that knows all cases.
-
-use memchr::memchr2;
-use serde_json::value::RawValue;
+//! The usual answer, one part of text and nothing else to look at, read in the quickest way. Whatever is not
+//! quite usual is left to the reader that knows all cases.
 
 use super::text::Token;
+use crate::json::{Json, Walk};
 
 /// An answer of one text.
 #[derive(Debug)]
@@ -16,16 +12,16 @@ pub(super) struct Usual<'a> {
 }
 
 /// The one text of an answer; nothing if there is more to it, which does not mean that it is no answer.
-pub(super) fn usual(raw: &RawValue) -> Option<Usual<'_>> {
-    let mut walk = Walk { json: raw.get(), at: 0 };
+pub(super) fn usual(raw: &Json) -> Option<Usual<'_>> {
+    let mut walk = Walk::over(raw.get());
     let (mut text, mut is_error) = (None, None);
     walk.members(|walk, name| match name {
         "content" if text.is_none() => {
-            text = Some(walk.only_part()?);
+            text = Some(only_part(walk)?);
             Some(())
         }
         "isError" if is_error.is_none() => {
-            is_error = Some(walk.value()? == "true");
+            is_error = Some(walk.value()?.get() == "true");
             Some(())
         }
         "resultType" | "_meta" => walk.value().map(drop),
@@ -34,115 +30,36 @@ pub(super) fn usual(raw: &RawValue) -> Option<Usual<'_>> {
     Some(Usual { text: text?, is_error: is_error.unwrap_or(false) })
 }
 
-/// A walk over JSON that is valid.
-struct Walk<'a> {
-    json: &'a str,
-    at: usize,
-}
-
-impl<'a> Walk<'a> {
-    /// The next byte that is no white space.
-    fn peek(&mut self) -> Option<u8> {
-        let rest = self.json.as_bytes().get(self.at..)?;
-        let blank = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
-        self.at += blank;
-        rest.get(blank).copied()
-    }
-
-    /// Goes past this byte, if it is the next.
-    fn take(&mut self, byte: u8) -> Option<()> {
-        (self.peek()? == byte).then(|| self.at += 1)
-    }
-
-    /// The members of an object: `visit` goes past the value of each, and gives nothing to end the walk.
-    fn members(&mut self, mut visit: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
-        self.take(b'{')?;
-        loop {
-            let name = self.text()?;
-            self.take(b':')?;
-            visit(self, name)?;
-            if self.take(b',').is_none() {
-                return self.take(b'}');
-            }
+/// The text of the only part in a list of parts.
+fn only_part<'a>(walk: &mut Walk<'a>) -> Option<Token<'a>> {
+    let (mut kind, mut text) = (None, None);
+    walk.take(b'[')?;
+    walk.members(|walk, name| match name {
+        "type" if kind.is_none() => {
+            kind = Some(walk.string()?);
+            Some(())
         }
-    }
-
-    /// The text of the only part in a list of parts.
-    fn only_part(&mut self) -> Option<Token<'a>> {
-        let (mut kind, mut text) = (None, None);
-        self.take(b'[')?;
-        self.members(|walk, name| match name {
-            "type" if kind.is_none() => {
-                kind = Some(walk.text()?);
-                Some(())
-            }
-            "text" if text.is_none() => {
-                text = Some(walk.text()?);
-                Some(())
-            }
-            "annotations" | "_meta" => walk.value().map(drop),
-            _ => None,
-        })?;
-        self.take(b']')?;
-        text.filter(|_| kind == Some("text")).map(Token::bare)
-    }
-
-    /// What stands between the quotes of a text. An escape in it stays as it is.
-    fn text(&mut self) -> Option<&'a str> {
-        self.take(b'"')?;
-        let start = self.at;
-        loop {
-            self.at += memchr2(b'"', b'\\', self.json.as_bytes().get(self.at..)?)?;
-            if self.json.as_bytes().get(self.at) == Some(&b'"') {
-                self.at += 1;
-                return self.json.get(start..self.at - 1);
-            }
-            self.at += 2;
+        "text" if text.is_none() => {
+            text = Some(walk.string()?);
+            Some(())
         }
-    }
-
-    /// Any value, as it stands there.
-    fn value(&mut self) -> Option<&'a str> {
-        let mut depth = 0_usize;
-        self.peek()?;
-        let start = self.at;
-        loop {
-            match self.peek()? {
-                b'"' => drop(self.text()?),
-                b'{' | b'[' => {
-                    depth += 1;
-                    self.at += 1;
-                }
-                b'}' | b']' => {
-                    depth = depth.checked_sub(1)?;
-                    self.at += 1;
-                }
-                b',' | b':' => self.at += 1,
-                _ => self.word(),
-            }
-            if depth == 0 {
-                return self.json.get(start..self.at);
-            }
-        }
-    }
-
-    /// Goes past a number, `true`, `false` or `null`.
-    fn word(&mut self) {
-        let rest = self.json.as_bytes().get(self.at..).unwrap_or_default();
-        let is_end = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte);
-        self.at += rest.iter().position(is_end).unwrap_or(rest.len());
-    }
+        "annotations" | "_meta" => walk.value().map(drop),
+        _ => None,
+    })?;
+    walk.take(b']')?;
+    text.filter(|_| kind == Some("text")).map(Token::bare)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::value::RawValue;
     use serde_json::{Value, json};
 
     use super::*;
 
     fn read(json: &str) -> Option<(String, bool)> {
-        let raw = RawValue::from_string(json.to_owned()).unwrap();
+        let raw = Json::from(RawValue::from_string(json.to_owned()).unwrap());
         usual(&raw).map(|answer| (answer.text.decode().into_owned(), answer.is_error))
     }
 

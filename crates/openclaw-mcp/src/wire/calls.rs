@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use super::call_error::CallError;
 use super::peek::number;
 use super::progress::Watcher;
+use crate::json::Json;
 
 /// Our ids begin here: `rmcp` counts from zero and never comes this far. All stay below 2^53, which
 /// every JSON implementation can represent.
@@ -39,8 +40,8 @@ impl CallId {
     }
 }
 
-/// What a server answered: its result, as raw JSON, or none.
-pub(super) type Answer = Result<Box<RawValue>, Fault>;
+/// What a server answered: its result, or none.
+pub(super) type Answer = Result<Json, Fault>;
 
 /// What a server answered in the place of a result.
 #[derive(Debug)]

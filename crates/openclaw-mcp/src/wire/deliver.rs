@@ -12,6 +12,7 @@ use super::calls::{Answer, CallId, Calls, Fault};
 use super::peek::{Line, peek};
 use super::progress;
 use super::skipped::Skipped;
+use crate::json::{Json, JsonRef};
 
 /// A message for `rmcp`.
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;
@@ -90,8 +91,8 @@ pub(super) async fn deliver(
     }
 }
 
-fn owned(answer: Result<&RawValue, &RawValue>) -> Answer {
-    answer.map(ToOwned::to_owned).map_err(|error| Fault::Error(error.to_owned()))
+fn owned(answer: Result<JsonRef<'_>, &RawValue>) -> Answer {
+    answer.map(Json::from).map_err(|error| Fault::Error(error.to_owned()))
 }
 
 fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> Answer, waiters: &impl Waiters) {

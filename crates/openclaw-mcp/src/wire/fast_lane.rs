@@ -13,6 +13,7 @@ use super::pipe::WhenDropped;
 use super::progress::Watcher;
 use super::queue::Queue;
 use super::{Closed, frame, pipe};
+use crate::json::Json;
 use crate::param_headers::ParamHeader;
 
 /// How long a call may take (T7).
@@ -192,11 +193,7 @@ impl FastLane {
     ///
     /// # Errors
     /// If the server answers with one, too late or not at all.
-    pub async fn call_tool(
-        &self,
-        call: ToolCall<'_>,
-        limits: Limits,
-    ) -> Result<Box<RawValue>, CallError> {
+    pub async fn call_tool(&self, call: ToolCall<'_>, limits: Limits) -> Result<Json, CallError> {
         self.call_tool_watched(call, limits, None).await
     }
 
@@ -209,7 +206,7 @@ impl FastLane {
         call: ToolCall<'_>,
         limits: Limits,
         watcher: Option<&Watcher>,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<Json, CallError> {
         match &self.way {
             Way::Pipe(queue) => {
                 let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, &call);
@@ -229,7 +226,7 @@ impl FastLane {
         method: &str,
         params: &RawValue,
         limits: Limits,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<Json, CallError> {
         self.send(method, params, limits, WhenDropped::Cancel).await
     }
 
@@ -239,7 +236,7 @@ impl FastLane {
         method: &str,
         params: &RawValue,
         limits: Limits,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<Json, CallError> {
         self.send(method, params, limits, WhenDropped::Forget).await
     }
 
@@ -249,7 +246,7 @@ impl FastLane {
         params: &RawValue,
         limits: Limits,
         when_dropped: WhenDropped,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<Json, CallError> {
         match &self.way {
             Way::Pipe(queue) => {
                 let frame = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);

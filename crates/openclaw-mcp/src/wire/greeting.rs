@@ -1,6 +1,6 @@
 //! What a server has said already to what `rmcp` is going to ask.
 
-use serde_json::value::RawValue;
+use crate::json::Json;
 
 /// An answer that `rmcp` gets when it asks, so that the server is greeted once.
 #[derive(Debug)]
@@ -8,5 +8,5 @@ pub(crate) struct Greeting {
     /// `initialize` or `server/discover`.
     pub(crate) method: &'static str,
     /// The server's result.
-    pub(crate) result: Box<RawValue>,
+    pub(crate) result: Json,
 }

@@ -6,16 +6,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::CallId;
+use crate::json::{JsonRef, Walk};
 
 /// What a line holds, as far as the wire must know.
 #[derive(Debug)]
 pub(super) enum Line<'a> {
     /// An answer to one of our calls.
-    Answer(CallId, Result<&'a RawValue, &'a RawValue>),
+    Answer(CallId, Result<JsonRef<'a>, &'a RawValue>),
     /// What was to be an answer to one of our calls, and is no JSON.
     Unreadable(CallId),
     /// An answer to a request of `rmcp`, by its number.
-    ToRmcp(u64, Result<&'a RawValue, &'a RawValue>),
+    ToRmcp(u64, Result<JsonRef<'a>, &'a RawValue>),
     /// An error that does not say what it is about.
     Nameless(&'a RawValue),
     /// The server tells of progress with one of our calls.
@@ -76,6 +77,26 @@ pub(super) fn number(id: &RawValue) -> Option<u64> {
     id.get().trim_matches('"').parse().ok()
 }
 
+/// The id and the result of an answer that holds nothing else, read in the quickest way. Nothing does not
+/// mean that it is none.
+fn usual_answer(line: &str) -> Option<(CallId, JsonRef<'_>)> {
+    let (mut id, mut result) = (None, None);
+    let mut walk = Walk::over(line);
+    walk.members(|walk, name| match name {
+        "jsonrpc" => walk.string().map(drop),
+        "id" if id.is_none() => {
+            id = Some(walk.value()?.get().parse().ok()?);
+            Some(())
+        }
+        "result" if result.is_none() => {
+            result = Some(walk.value()?);
+            Some(())
+        }
+        _ => None,
+    })?;
+    walk.is_at_end().then_some((CallId::of_number(id?)?, result?))
+}
+
 /// Looks at a line.
 pub(super) fn peek(line: &[u8]) -> Line<'_> {
     let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -88,7 +109,10 @@ pub(super) fn peek(line: &[u8]) -> Line<'_> {
     }
     // Text is looked at once for being such; in bytes, each of its parts would be.
     let envelope: Result<Envelope<'_>, _> = match std::str::from_utf8(line) {
-        Ok(text) => serde_json::from_str(text),
+        Ok(text) => match usual_answer(text) {
+            Some((id, result)) => return Line::Answer(id, Ok(result)),
+            None => serde_json::from_str(text),
+        },
         Err(_) => serde_json::from_slice(line),
     };
     let Ok(envelope) = envelope else { return broken(line) };
@@ -103,7 +127,7 @@ pub(super) fn peek(line: &[u8]) -> Line<'_> {
         };
     }
     let answer = match (envelope.result, envelope.error) {
-        (Some(result), _) => Ok(result),
+        (Some(result), _) => Ok(JsonRef::from(result)),
         (None, Some(error)) => Err(error),
         (None, None) => return Line::Garbage,
     };

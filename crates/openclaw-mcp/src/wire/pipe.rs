@@ -2,14 +2,13 @@
 
 use std::time::Instant;
 
-use serde_json::value::RawValue;
-
 use super::call_error::CallError;
 use super::calls::CallId;
 use super::fast_lane::Limits;
 use super::progress::Watcher;
 use super::queue::Queue;
 use super::{Closed, frame};
+use crate::json::Json;
 
 /// What a server learns when nobody waits for its answer any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub(super) async fn send(
     when_dropped: WhenDropped,
     watcher: Option<&Watcher>,
     write: impl FnOnce(&mut Vec<u8>, u64),
-) -> Result<Box<RawValue>, CallError> {
+) -> Result<Json, CallError> {
     let started = Instant::now();
     // A server that does not read what it is sent must not be waited for without end.
     if !queue.has_room() {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use openclaw_mcp::guard::Guard;
+use openclaw_mcp::json::Json;
 use openclaw_mcp::process::{Launch, Patience, Process};
 use openclaw_mcp::wire::{self, CallError, Closed, FastLane, Limits, ToolCall};
 use openclaw_testkit::{Script, TestServer};
@@ -73,7 +74,7 @@ impl Flooded {
         Self { fast, rmcp, process }
     }
 
-    async fn echo(&self) -> Result<Box<RawValue>, CallError> {
+    async fn echo(&self) -> Result<Json, CallError> {
         let arguments = RawValue::from_string(r#"{"text":"hello"}"#.to_owned()).unwrap();
         let call =
             ToolCall { tool: "echo", arguments: &arguments, meta: "", more: "", headers: &[] };

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use super::HttpWire;
 use super::headers::{Object, Subject};
 use super::post::Outgoing;
+use crate::json::Json;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::CallId;
 use crate::wire::fast_lane::{Limits, ToolCall};
@@ -21,7 +22,7 @@ pub(in crate::wire) async fn call_tool(
     call: &ToolCall<'_>,
     limits: Limits,
     watcher: Option<&Watcher>,
-) -> Result<Box<RawValue>, CallError> {
+) -> Result<Json, CallError> {
     let ToolCall { tool: name, arguments, headers, .. } = *call;
     let subject =
         Subject { method: "tools/call", object: Object::Tool { name, arguments, headers } };
@@ -36,7 +37,7 @@ pub(in crate::wire) async fn request(
     method: &str,
     params: &RawValue,
     limits: Limits,
-) -> Result<Box<RawValue>, CallError> {
+) -> Result<Json, CallError> {
     let subject = Subject { method, object: Object::Params(params) };
     let size = 128 + params.get().len();
     let write = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
@@ -50,7 +51,7 @@ async fn send(
     size: usize,
     watcher: Option<&Watcher>,
     write: impl FnOnce(&mut Vec<u8>, u64),
-) -> Result<Box<RawValue>, CallError> {
+) -> Result<Json, CallError> {
     let (id, mut elsewhere) = wire.calls().open().ok_or(CallError::Busy)?;
     if let Some(watcher) = watcher {
         wire.calls().watch(id, watcher);

@@ -15,6 +15,7 @@ use super::HttpWire;
 use super::headers::{Object, SESSION, Subject};
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
+use crate::json::Json;
 use crate::wire::call_error::CallError;
 use crate::wire::deliver::hand_over;
 use crate::wire::{Closed, frame};
@@ -33,7 +34,7 @@ struct Agreed {
 }
 
 /// The version that a server agreed to.
-pub(crate) fn agreed_version(result: &RawValue) -> Option<String> {
+pub(crate) fn agreed_version(result: &Json) -> Option<String> {
     serde_json::from_str::<Agreed>(result.get()).ok().map(|agreed| agreed.version)
 }
 
@@ -54,7 +55,7 @@ impl HttpWire {
     pub(crate) async fn shake_hands(
         self: &Arc<Self>,
         params: &RawValue,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<Json, CallError> {
         let (result, begun) = self.introduce(params).await?;
         let version = agreed_version(&result).unwrap_or_default();
         let session = begun.keep();
@@ -69,10 +70,7 @@ impl HttpWire {
     }
 
     /// Sends `initialize`, outside of any session.
-    async fn introduce(
-        self: &Arc<Self>,
-        params: &RawValue,
-    ) -> Result<(Box<RawValue>, Begun), CallError> {
+    async fn introduce(self: &Arc<Self>, params: &RawValue) -> Result<(Json, Begun), CallError> {
         let (id, _answer) = self.calls().open().ok_or(CallError::Busy)?;
         // Only its number is needed: the answer is read here.
         self.calls().close(id);

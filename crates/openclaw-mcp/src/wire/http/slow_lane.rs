@@ -211,7 +211,7 @@ impl HttpWire {
     async fn answer_rmcp(&self, id: u64, answer: Answer) {
         let (member, content) = match answer {
             Ok(result) => ("result", result),
-            Err(fault) => ("error", as_rpc(fault.into())),
+            Err(fault) => ("error", as_rpc(fault.into()).into()),
         };
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":{content}}}"#);
         // If it is gone, so is its question.

@@ -1,0 +1,307 @@
+//! JSON as text: checked once, when it comes, and never made into a tree.
+//!
+//! Most of what tools answer is one long string, which this goes over several times as fast as `serde_json`
+//! does. A `RawValue` can only be made by `serde_json`; that, and not more, is why a [`Json`] is none.
+
+use std::fmt;
+
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+/// What is nested deeper is left to `serde_json`, which has a bound of its own.
+const MAX_DEPTH: usize = 64;
+
+/// A JSON value as text.
+#[derive(Debug, Clone)]
+pub struct Json(Box<str>);
+
+impl Json {
+    /// The text.
+    pub fn get(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Json> for String {
+    fn from(json: Json) -> Self {
+        json.0.into()
+    }
+}
+
+impl From<Box<RawValue>> for Json {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self(raw.into())
+    }
+}
+
+impl From<JsonRef<'_>> for Json {
+    fn from(json: JsonRef<'_>) -> Self {
+        Self(json.0.into())
+    }
+}
+
+/// A JSON value in a longer text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JsonRef<'a>(&'a str);
+
+impl<'a> JsonRef<'a> {
+    pub(crate) fn get(self) -> &'a str {
+        self.0
+    }
+}
+
+impl<'a> From<&'a RawValue> for JsonRef<'a> {
+    fn from(raw: &'a RawValue) -> Self {
+        Self(raw.get())
+    }
+}
+
+/// A walk over JSON. Each step gives nothing where the text is no JSON, or not what was expected.
+#[derive(Debug)]
+pub(crate) struct Walk<'a> {
+    json: &'a str,
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn over(json: &'a str) -> Self {
+        Self { json, at: 0 }
+    }
+
+    /// The next byte that is no white space.
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            match *self.json.as_bytes().get(self.at)? {
+                b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
+                byte => return Some(byte),
+            }
+        }
+    }
+
+    /// Goes past this byte, if it is the next.
+    pub(crate) fn take(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    /// Whether nothing follows.
+    pub(crate) fn is_at_end(&mut self) -> bool {
+        self.peek().is_none()
+    }
+
+    /// The members of an object: `visit` goes past the value of each, and gives nothing to end the walk.
+    pub(crate) fn members(
+        &mut self,
+        mut visit: impl FnMut(&mut Self, &'a str) -> Option<()>,
+    ) -> Option<()> {
+        self.take(b'{')?;
+        if self.take(b'}').is_some() {
+            return Some(());
+        }
+        loop {
+            let name = self.string()?;
+            self.take(b':')?;
+            visit(self, name)?;
+            if self.take(b',').is_none() {
+                return self.take(b'}');
+            }
+        }
+    }
+
+    /// What stands between the quotes of a string. An escape in it stays as it is.
+    pub(crate) fn string(&mut self) -> Option<&'a str> {
+        self.take(b'"')?;
+        let start = self.at;
+        loop {
+            let rest = self.json.as_bytes().get(self.at..)?;
+            let end = plain_length(rest);
+            self.at += end;
+            match rest.get(end)? {
+                b'"' => {
+                    self.at += 1;
+                    return self.json.get(start..self.at - 1);
+                }
+                b'\\' => self.at += escape_length(&rest[end..])?,
+                // A control character must be escaped.
+                _ => return None,
+            }
+        }
+    }
+
+    /// Any value, as it stands there.
+    pub(crate) fn value(&mut self) -> Option<JsonRef<'a>> {
+        self.peek()?;
+        let start = self.at;
+        self.skip(0)?;
+        self.json.get(start..self.at).map(JsonRef)
+    }
+
+    fn skip(&mut self, depth: usize) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.string().map(drop),
+            b'{' | b'[' if depth == MAX_DEPTH => None,
+            b'{' => self.members(|walk, _| walk.skip(depth + 1)),
+            b'[' => self.items(depth),
+            _ => self.word(),
+        }
+    }
+
+    fn items(&mut self, depth: usize) -> Option<()> {
+        self.take(b'[')?;
+        if self.take(b']').is_some() {
+            return Some(());
+        }
+        loop {
+            self.skip(depth + 1)?;
+            if self.take(b',').is_none() {
+                return self.take(b']');
+            }
+        }
+    }
+
+    /// Goes past a number, `true`, `false` or `null`.
+    fn word(&mut self) -> Option<()> {
+        let rest = self.json.get(self.at..)?;
+        let is_end = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte);
+        let length = rest.as_bytes().iter().position(is_end).unwrap_or(rest.len());
+        self.at += length;
+        match rest.get(..length)? {
+            "true" | "false" | "null" => Some(()),
+            number => serde_json::from_str::<IgnoredAny>(number).ok().map(drop),
+        }
+    }
+}
+
+/// How many bytes stand for themselves: neither quotes nor backslashes nor control characters.
+fn plain_length(string: &[u8]) -> usize {
+    let is_special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
+    // Where there are many escapes, the next one is near; where there are few, a block at a time is quicker.
+    let near = 4 * WORD;
+    let mut at = match first_special(string.get(..near).unwrap_or(string)) {
+        Some(found) => return found,
+        None => near.min(string.len() / WORD * WORD),
+    };
+    let (blocks, _) = string[at..].as_chunks::<64>();
+    // All bytes of a block are looked at: that is done for many at once.
+    let is_plain =
+        |block: &&[u8; 64]| !block.iter().fold(false, |any, byte| any | is_special(byte));
+    at += 64 * blocks.iter().take_while(is_plain).count();
+    if let Some(found) = first_special(&string[at..]) {
+        return at + found;
+    }
+    at += (string.len() - at) / WORD * WORD;
+    let rest = &string[at..];
+    at + rest.iter().position(is_special).unwrap_or(rest.len())
+}
+
+const WORD: usize = size_of::<u64>();
+
+/// The first byte that does not stand for itself, in words of eight bytes; what is left over is not looked at.
+fn first_special(string: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 0xFF;
+    // The high bit of the lowest byte that is zero; higher ones need not be right.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let special = |bytes: [u8; WORD]| {
+        let word = u64::from_le_bytes(bytes);
+        let control = word.wrapping_sub(ONES * u64::from(b' ')) & !word;
+        let quote = zero(word ^ (ONES * u64::from(b'"')));
+        let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+        (control | quote | backslash) & (ONES << 7)
+    };
+    let (words, _) = string.as_chunks::<WORD>();
+    let found = words.iter().map(|word| special(*word)).enumerate().find(|(_, it)| *it != 0);
+    found.map(|(at, word)| at * WORD + word.trailing_zeros() as usize / 8)
+}
+
+/// How long the escape is that this begins with.
+fn escape_length(rest: &[u8]) -> Option<usize> {
+    match rest.get(1)? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
+        b'u' => rest.get(2..6)?.iter().all(u8::is_ascii_hexdigit).then_some(6),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn is_json(text: &str) -> bool {
+        let mut walk = Walk::over(text);
+        walk.value().is_some_and(|value| value.get() == text.trim_matches([' ', '\n', '\r', '\t']))
+            && walk.is_at_end()
+    }
+
+    #[test]
+    fn what_is_json_is_told_from_what_is_not() {
+        let long = "x".repeat(100);
+        for json in [
+            "{}",
+            "[]",
+            " [ ] ",
+            "0",
+            "-1.5e+3",
+            "true",
+            "null",
+            "\"\"",
+            r#"{"a":[1,{"b":"c"}]}"#,
+            r#""\"\\\/\b\f\n\r\té""#,
+            &format!("\"{long}\\n{long}\""),
+        ] {
+            assert!(is_json(json), "{json}");
+            assert!(serde_json::from_str::<&RawValue>(json.trim()).is_ok(), "{json}");
+        }
+        let control = format!("\"{long}\u{1}{long}\"");
+        for other in [
+            "",
+            "{",
+            "}",
+            "[1,]",
+            "{\"a\":1,}",
+            "{\"a\" 1}",
+            "{a:1}",
+            "[1 2]",
+            "01",
+            "1.",
+            "+1",
+            "tru",
+            "nulll",
+            "NaN",
+            "\"",
+            "\"\\x\"",
+            "\"\\u12g4\"",
+            "\"\\u12",
+            "\"a\nb\"",
+            "\u{c}1",
+            "1 2",
+            &control,
+        ] {
+            assert!(!is_json(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_left_to_others() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(is_json(&nested(MAX_DEPTH)) && !is_json(&nested(MAX_DEPTH + 1)));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_taken_for_json_that_is_none(
+            text in r#"[{}\[\]",:\\ u01a\n\x01-é.etrunlfs]{0,24}"#,
+            string in r#""([a-f0-9é\x00-\x20]|\\[\\"nu/x]){0,40}""#,
+        ) {
+            for text in [text, string] {
+                prop_assert_eq!(is_json(&text), serde_json::from_str::<IgnoredAny>(&text).is_ok(), "{}", text);
+            }
+        }
+    }
+}
