@@ -75,6 +75,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The next byte that is no white space.
+    #[inline]
     fn peek(&mut self) -> Option<u8> {
         loop {
             match *self.json.as_bytes().get(self.at)? {
@@ -85,6 +86,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Goes past this byte, if it is the next.
+    #[inline]
     pub(crate) fn take(&mut self, byte: u8) -> Option<()> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
@@ -181,41 +183,46 @@ impl<'a> Walk<'a> {
 fn plain_length(string: &[u8]) -> usize {
     let is_special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
     // Where there are many escapes, the next one is near; where there are few, a block at a time is quicker.
-    let near = 4 * WORD;
-    let mut at = match first_special(string.get(..near).unwrap_or(string)) {
-        Some(found) => return found,
-        None => near.min(string.len() / WORD * WORD),
-    };
+    let (words, _) = string.as_chunks();
+    let near = &words[..words.len().min(4)];
+    if let Some(found) = find_special(near) {
+        return found;
+    }
+    let mut at = near.len() * WORD;
     let (blocks, _) = string[at..].as_chunks::<64>();
     // All bytes of a block are looked at: that is done for many at once.
     let is_plain =
         |block: &&[u8; 64]| !block.iter().fold(false, |any, byte| any | is_special(byte));
     at += 64 * blocks.iter().take_while(is_plain).count();
-    if let Some(found) = first_special(&string[at..]) {
+    let (words, rest) = string[at..].as_chunks();
+    if let Some(found) = find_special(words) {
         return at + found;
     }
-    at += (string.len() - at) / WORD * WORD;
-    let rest = &string[at..];
-    at + rest.iter().position(is_special).unwrap_or(rest.len())
+    at + words.len() * WORD + rest.iter().position(is_special).unwrap_or(rest.len())
 }
 
 const WORD: usize = size_of::<u64>();
 
-/// The first byte that does not stand for itself, in words of eight bytes; what is left over is not looked at.
-fn first_special(string: &[u8]) -> Option<usize> {
+/// Where the first byte is that does not stand for itself.
+#[inline]
+fn find_special(words: &[[u8; WORD]]) -> Option<usize> {
+    words.iter().zip(0..).find_map(|(word, nth)| {
+        let found = special(*word);
+        (found != 0).then(|| WORD * nth + found.trailing_zeros() as usize / 8)
+    })
+}
+
+/// Bits of which the lowest is in the first byte that does not stand for itself; none if all do.
+#[inline]
+fn special(bytes: [u8; WORD]) -> u64 {
     const ONES: u64 = u64::MAX / 0xFF;
+    let word = u64::from_le_bytes(bytes);
     // The high bit of the lowest byte that is zero; higher ones need not be right.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-    let special = |bytes: [u8; WORD]| {
-        let word = u64::from_le_bytes(bytes);
-        let control = word.wrapping_sub(ONES * u64::from(b' ')) & !word;
-        let quote = zero(word ^ (ONES * u64::from(b'"')));
-        let backslash = zero(word ^ (ONES * u64::from(b'\\')));
-        (control | quote | backslash) & (ONES << 7)
-    };
-    let (words, _) = string.as_chunks::<WORD>();
-    let found = words.iter().map(|word| special(*word)).enumerate().find(|(_, it)| *it != 0);
-    found.map(|(at, word)| at * WORD + word.trailing_zeros() as usize / 8)
+    let control = word.wrapping_sub(ONES * u64::from(b' ')) & !word;
+    let quote = zero(word ^ (ONES * u64::from(b'"')));
+    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+    (control | quote | backslash) & (ONES << 7)
 }
 
 /// How long the escape is that this begins with.

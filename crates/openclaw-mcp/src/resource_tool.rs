@@ -170,7 +170,7 @@ impl ResourceTool {
             let words = format!("{rest} more are not listed; ask for one `server`.");
             content.push(Content::Text(Text::ours(words)));
         }
-        ToolOutcome { content, is_error: false, details }
+        ToolOutcome { content, is_error: false, details: Box::new(details) }
     }
 }
 
@@ -182,5 +182,5 @@ fn fail(kind: Failure, words: &str) -> ToolOutcome {
 
 fn ours(words: &str) -> ToolOutcome {
     let content = vec![Content::Text(Text::ours(words))];
-    ToolOutcome { content, is_error: false, details: Details::default() }
+    ToolOutcome { content, is_error: false, details: Box::default() }
 }

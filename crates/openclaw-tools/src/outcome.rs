@@ -29,7 +29,8 @@ pub enum Content {
     },
 }
 
-/// What comes back from a tool. A failure is an outcome, too: it never breaks off a turn.
+/// What comes back from a tool. A failure is an outcome, too: it never breaks off a turn. It is moved often, so what is
+/// large in it is boxed.
 #[derive(Debug, Clone)]
 pub struct ToolOutcome {
     /// What the model sees.
@@ -37,7 +38,7 @@ pub struct ToolOutcome {
     /// Whether the tool failed.
     pub is_error: bool,
     /// What people and logs see; dropped when history is compacted.
-    pub details: Details,
+    pub details: Box<Details>,
 }
 
 /// About an outcome: where it comes from, and what was noticed.
@@ -172,7 +173,7 @@ impl ToolOutcome {
     /// A failure in plain words of our own.
     pub fn failure(message: impl Into<String>) -> Self {
         let content = vec![Content::Text(Text::ours(message))];
-        Self { content, is_error: true, details: Details::default() }
+        Self { content, is_error: true, details: Box::default() }
     }
 
     /// All text in it, for people and programs.

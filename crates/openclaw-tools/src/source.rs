@@ -14,8 +14,9 @@ use crate::policy::Decision;
 use crate::schema::{Dialect, LazyValidator, Unusable, provider_schema};
 use crate::spec::ToolSpec;
 
-/// A call that has passed all checks of the pipeline.
+/// A call that has passed all checks of the pipeline. Nobody else can make one, so nobody else can execute a tool.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ToolCall<'a> {
     /// The arguments: they fit the tool's schema.
     pub arguments: &'a Arguments<'a>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use openclaw_agent::TurnError;
 use openclaw_models::scripted::{Scripted, Turn as Says};
 use openclaw_models::{Message, Model, ModelError, Part};
-use openclaw_tools::{Content, Details, ToolOutcome};
+use openclaw_tools::{Content, ToolOutcome};
 
 use crate::support::{Bench, TestTool, assert_acceptable, text};
 
@@ -22,7 +22,7 @@ fn showing(name: &str, bytes: usize) -> TestTool {
     TestTool::new(name, move |_, _| {
         let (mime_type, data) = ("image/png".to_owned(), "A".repeat(bytes));
         let content = vec![Content::Image { mime_type, data }];
-        let outcome = ToolOutcome { content, is_error: false, details: Details::default() };
+        let outcome = ToolOutcome { content, is_error: false, details: Box::default() };
         Box::pin(std::future::ready(outcome))
     })
 }

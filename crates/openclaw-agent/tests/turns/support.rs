@@ -112,7 +112,7 @@ impl Tool for TestTool {
 /// Text from outside.
 pub(crate) fn from_outside(text: &str) -> ToolOutcome {
     let text = outside(text, "test");
-    let details = Details { untrusted: true, ..Details::default() };
+    let details = Box::new(Details { untrusted: true, ..Details::default() });
     ToolOutcome { content: vec![Content::Text(text)], is_error: false, details }
 }
 

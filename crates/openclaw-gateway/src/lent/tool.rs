@@ -143,18 +143,18 @@ fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
     };
     if text.is_empty() {
         let content = vec![Content::Text(Text::ours("The result is empty."))];
-        return ToolOutcome { content, is_error: !result.ok, details: Details::default() };
+        return ToolOutcome { content, is_error: !result.ok, details: Box::default() };
     }
     let name = spec.name.as_str();
     match label(Untrusted::new(text), Source::other(name)) {
         Ok((text, findings)) => ToolOutcome {
-            details: Details {
+            details: Box::new(Details {
                 untrusted: true,
                 source: Some("client"),
                 tool: Some(name.to_owned()),
                 findings,
                 ..Details::default()
-            },
+            }),
             content: vec![Content::Text(text)],
             is_error: !result.ok,
         },

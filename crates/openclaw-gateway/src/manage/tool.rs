@@ -243,5 +243,5 @@ fn told(text: String, failure: Option<Failure>) -> ToolOutcome {
         ..Details::default()
     };
     let content = vec![Content::Text(text)];
-    ToolOutcome { content, is_error: failure.is_some(), details }
+    ToolOutcome { content, is_error: failure.is_some(), details: Box::new(details) }
 }

@@ -36,13 +36,13 @@ const MAX_NAME: usize = 64;
 /// ```
 pub fn failure(failure: Failure, words: String, origin: Option<Origin<'_>>) -> ToolOutcome {
     let mut outcome = ToolOutcome::failure(words);
-    outcome.details = Details {
+    outcome.details = Box::new(Details {
         source: origin.map(|_| SOURCE),
         server: origin.map(|origin| origin.server.to_owned()),
         tool: origin.map(|origin| origin.tool.to_owned()),
         failure: Some(failure),
         ..Details::default()
-    };
+    });
     outcome
 }
 

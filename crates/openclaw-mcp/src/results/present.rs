@@ -12,13 +12,13 @@ use super::{Place, SOURCE};
 /// The outcome of an answer.
 pub(super) fn present(answer: Answer<'_>, place: &Place<'_>) -> ToolOutcome {
     let Answer { stretches, rest } = answer;
-    let mut details = Details {
+    let mut details = Box::new(Details {
         source: Some(SOURCE),
         server: Some(place.origin.server.to_owned()),
         tool: Some(place.origin.tool.to_owned()),
         duration: place.duration,
         ..Details::default()
-    };
+    });
     let mut content = Vec::with_capacity(2 + rest.media.len());
     if stretches.iter().any(|stretch| !stretch.text.trim_ascii().is_empty()) {
         details.untrusted = true;

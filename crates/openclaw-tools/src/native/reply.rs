@@ -83,7 +83,7 @@ impl Reply {
         let Self { content, is_error, mut details } = self;
         details.source = Some(tool.source());
         details.tool = Some(tool.name().to_owned());
-        ToolOutcome { content, is_error, details: *details }
+        ToolOutcome { content, is_error, details }
     }
 }
 

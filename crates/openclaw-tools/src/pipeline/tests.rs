@@ -122,7 +122,7 @@ impl Tool for Told {
                 std::future::pending::<()>().await;
             }
             let left = self.stale.load(Ordering::Relaxed);
-            let details = Details { failure: self.failure, ..Details::default() };
+            let details = Box::new(Details { failure: self.failure, ..Details::default() });
             let content = vec![Content::Text(Text::ours("pushed"))];
             let outcome = ToolOutcome { content, is_error: self.failure.is_some(), details };
             if left > 0 {
