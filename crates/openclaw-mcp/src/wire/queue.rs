@@ -224,3 +224,41 @@ pub(super) fn broken(error: &io::Error) -> Closed {
         kind => Closed::Broken(kind),
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "these are tests")]
+
+    use std::process::Stdio;
+
+    use openclaw_secrets::Redactor;
+    use tokio::process::Command;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn few_messages_are_written_at_once_and_many_together_in_their_order() {
+        let mut echo = Command::new("cat");
+        let echo = echo.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut echo = echo.spawn().unwrap();
+        let outlet = Outlet::new(echo.stdin.take().unwrap()).unwrap();
+        // From then on it is known to be open.
+        outlet.write(b"").await.unwrap();
+        let skipped = Skipped::from("x", &Redactor::new());
+        let queue = Arc::new(Queue::new(outlet, skipped, oneshot::channel().0));
+        let mut answers = Vec::new();
+        for number in 1..=CROWD + 2 {
+            answers.push(queue.push(|state| {
+                state.out.extend_from_slice(format!("{number};").as_bytes());
+                state.calls.open().unwrap()
+            }));
+            // The writer has not begun: what is gone was written by whoever had it.
+            let waits = queue.state().out.iter().filter(|byte| **byte == b';').count();
+            assert_eq!(waits, (number + 1).saturating_sub(CROWD));
+        }
+        queue.close(Closed::ByUs);
+        Arc::clone(&queue).write().await;
+        let written = echo.wait_with_output().await.unwrap().stdout;
+        assert_eq!(String::from_utf8(written).unwrap(), "1;2;3;4;5;6;7;8;9;10;");
+    }
+}

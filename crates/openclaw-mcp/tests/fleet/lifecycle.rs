@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::status::ServerState;
 use openclaw_mcp::supervisor::State;
@@ -53,6 +53,29 @@ async fn a_server_that_fails_harms_no_other() {
     assert_eq!(statuses[3].state, ServerState::Disabled);
     fleet.stop().await;
     assert_nothing_left("openclaw-tag-fleet-good").await;
+}
+
+#[tokio::test]
+async fn which_servers_start_at_once_is_up_to_whoever_starts_the_fleet() {
+    let config = servers(json!({
+        "eager": entry(&Script::new().name("openclaw-tag-fleet-mode")),
+        "lazy": entry_with(&Script::new().name("openclaw-tag-fleet-mode"), json!({ "lazy": true })),
+    }));
+    for (start, expected) in [
+        (StartMode::Eager, vec!["eager"]),
+        (StartMode::OnUse, vec![]),
+        (StartMode::Only("lazy".to_owned()), vec!["lazy"]),
+    ] {
+        let fleet = Fleet::start(&config, Setup { start: start.clone(), ..setup() });
+        fleet.tried().await;
+        let tools = tools(&fleet);
+        let statuses = tools.statuses();
+        let running = statuses.iter().filter(|status| status.pid.is_some());
+        let running: Vec<&str> = running.map(|status| status.name.as_str()).collect();
+        assert_eq!(running, expected, "{start:?}");
+        fleet.stop().await;
+    }
+    assert_nothing_left("openclaw-tag-fleet-mode").await;
 }
 
 #[tokio::test]
