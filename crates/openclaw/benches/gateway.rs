@@ -27,7 +27,7 @@ const RESIDENT_MB: f64 = 30.0;
 const IDLE: Duration = Duration::from_secs(5);
 const CALLS: usize = 30;
 /// How many times the time of `openclaw --version` a call may take.
-const CALL: f64 = 3.0;
+const CALL: f64 = 2.0;
 
 fn main() {
     println!("whole processes; load of the machine: {}", load());
