@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use openclaw_content::Source;
 use openclaw_tools::audit::Audit;
 use openclaw_tools::{CallOptions, Executed, Failure, Tool as _, ToolCall, ToolOutcome};
 use tokio::sync::SemaphorePermit;
@@ -83,57 +84,67 @@ pub(crate) fn result_limits(options: CallOptions<'_>, member: &Member) -> Result
 /// Calls a tool of a server, which has passed all checks. Dropping the future tells the server that nobody
 /// waits any more.
 ///
-/// What happens rarely is boxed: the future is moved once for each call, and should be small.
-pub(crate) async fn call(tool: &CatalogueTool, call: ToolCall<'_>) -> Executed {
-    let (member, server) = (&*tool.member, tool.server());
-    let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
-    let usable = match usable(member).await {
-        Ok(usable) => usable,
-        Err((kind, words)) => return Executed::Done(results::failure(kind, words, Some(origin))),
-    };
-    // What was checked is the tool of before.
-    if usable.was_waited_for && !tool.is_current() {
-        let words =
-            "The server was connected to anew, and its tool has changed. Nothing was called.";
-        let outcome = results::failure(Failure::Denied, words.to_owned(), Some(origin));
-        return Executed::Stale(outcome);
+/// The future is boxed for each call and should be small, for which an allocator is quickest: what happens
+/// rarely is boxed by itself.
+#[allow(clippy::manual_async_fn, reason = "it would hold its arguments twice")]
+pub(crate) fn call<'a>(
+    tool: &'a CatalogueTool,
+    call: ToolCall<'a>,
+) -> impl Future<Output = Executed> + Send + 'a {
+    async move {
+        let (member, server) = (&*tool.member, tool.server());
+        let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
+        let usable = match usable(member).await {
+            Ok(usable) => usable,
+            Err((kind, words)) => {
+                return Executed::Done(results::failure(kind, words, Some(origin)));
+            }
+        };
+        // What was checked is the tool of before.
+        if usable.was_waited_for && !tool.is_current() {
+            let words =
+                "The server was connected to anew, and its tool has changed. Nothing was called.";
+            let outcome = results::failure(Failure::Denied, words.to_owned(), Some(origin));
+            return Executed::Stale(outcome);
+        }
+        let attached = &usable.attached;
+        let started = Instant::now();
+        let (name, headers) = (&tool.listed.name, tool.headers());
+        let (limits, watcher) = (limits(call.options, member), call.options.watcher);
+        let connection = attached.connection();
+        let _at_work = connection.client().working_for(call.agent, call.session);
+        let arguments = call.arguments.raw();
+        let result = connection.call_tool_watched(name, arguments, headers, limits, watcher).await;
+        let duration = started.elapsed();
+        let outcome = match result {
+            Ok(raw) => {
+                server.was_let_in();
+                let limits = result_limits(call.options, member);
+                let is_short = raw.get().len() < 1_000;
+                let source = Arc::clone(tool.source());
+                let outcome = read_result(&tool.office, raw, source, limits, duration).await;
+                if is_short && outcome.is_error && says_unknown_tool(&outcome) {
+                    ask_again(attached);
+                }
+                outcome
+            }
+            Err(error) if has_code(&error, HEADER_MISMATCH) => {
+                let changes = Changes { tools: 1, ..Changes::default() };
+                let _ = Box::pin(attached.list_again(changes)).await;
+                return Executed::Stale(results::call_failed(error, origin));
+            }
+            Err(error) => {
+                if is_unknown_tool(&error) {
+                    server.shelf().remove_tool(&tool.listed.name);
+                    ask_again(attached);
+                }
+                Box::pin(failed(server, attached, &error)).await;
+                results::call_failed(error, origin)
+            }
+        };
+        server.stats.record(duration, outcome.is_error);
+        Executed::Done(outcome)
     }
-    let attached = &usable.attached;
-    let started = Instant::now();
-    let (name, headers) = (&tool.listed.name, tool.headers());
-    let (limits, watcher) = (limits(call.options, member), call.options.watcher);
-    let connection = attached.connection();
-    let _at_work = connection.client().working_for(call.agent, call.session);
-    let arguments = call.arguments.raw();
-    let result = connection.call_tool_watched(name, arguments, headers, limits, watcher).await;
-    let duration = started.elapsed();
-    let outcome = match result {
-        Ok(raw) => {
-            server.was_let_in();
-            let limits = result_limits(call.options, member);
-            let is_short = raw.get().len() < 1_000;
-            let outcome = read_result(&tool.office, raw, origin, limits, duration).await;
-            if is_short && outcome.is_error && says_unknown_tool(&outcome) {
-                ask_again(attached);
-            }
-            outcome
-        }
-        Err(error) if has_code(&error, HEADER_MISMATCH) => {
-            let changes = Changes { tools: 1, ..Changes::default() };
-            let _ = Box::pin(attached.list_again(changes)).await;
-            return Executed::Stale(results::call_failed(error, origin));
-        }
-        Err(error) => {
-            if is_unknown_tool(&error) {
-                server.shelf().remove_tool(&tool.listed.name);
-                ask_again(attached);
-            }
-            Box::pin(failed(server, attached, &error)).await;
-            results::call_failed(error, origin)
-        }
-    };
-    server.stats.record(duration, outcome.is_error);
-    Executed::Done(outcome)
 }
 
 /// A server that can be used now, once it is this call's turn.
@@ -170,19 +181,15 @@ pub(crate) async fn failed(server: &Server, attached: &Arc<Attached>, error: &Ca
 async fn read_result(
     office: &Office,
     raw: Json,
-    origin: Origin<'_>,
+    source: Arc<Source>,
     limits: ResultLimits,
     duration: Duration,
 ) -> ToolOutcome {
     if raw.get().len() < LARGE {
-        return results::outcome(raw, origin, limits, office.spill.as_deref(), duration);
+        return results::outcome(raw, source, limits, office.spill.as_deref(), duration);
     }
     let spill = office.spill.clone();
-    let (server, tool) = (origin.server.to_owned(), origin.tool.to_owned());
-    let reading = move || {
-        let origin = Origin { server: &server, tool: &tool };
-        results::outcome(raw, origin, limits, spill.as_deref(), duration)
-    };
+    let reading = move || results::outcome(raw, source, limits, spill.as_deref(), duration);
     elsewhere(reading).await
 }
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use openclaw_config::Treatment;
+use openclaw_content::Source;
 use openclaw_tools::{Decision, Effect, Fingerprint, Policy, ToolName, ToolSpec};
 use serde_json::{Map, Value};
 
@@ -48,6 +49,7 @@ pub struct CatalogueTool {
     pub(crate) validator: LazyValidator,
     fingerprint: OnceLock<Fingerprint>,
     headers: OnceLock<Vec<ParamHeader>>,
+    source: OnceLock<Arc<Source>>,
     schemas: [OnceLock<Result<Arc<Value>, Unusable>>; Dialect::ALL.len()],
 }
 
@@ -77,6 +79,12 @@ impl CatalogueTool {
     /// How the agent treats that server.
     pub fn treatment(&self) -> &Treatment {
         &self.member.treatment
+    }
+
+    /// Where its results come from.
+    pub(crate) fn source(&self) -> &Arc<Source> {
+        let source = || Source::mcp_tool(self.server().name().as_str(), self.listed.name.as_str());
+        self.source.get_or_init(|| Arc::new(source()))
     }
 
     /// The tool as its server describes it.
@@ -232,6 +240,7 @@ fn entry(
         validator,
         fingerprint: OnceLock::new(),
         headers: OnceLock::new(),
+        source: OnceLock::new(),
         schemas: Default::default(),
     }
 }

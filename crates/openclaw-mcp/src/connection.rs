@@ -151,17 +151,34 @@ impl Connection {
     ///
     /// # Errors
     /// If the server answers with one, too late or not at all.
-    pub async fn call_tool_watched(
+    pub fn call_tool_watched<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a RawValue,
+        headers: &'a [ParamHeader],
+        limits: Limits,
+        watcher: Option<&'a Watcher>,
+    ) -> impl Future<Output = Result<Json, CallError>> + Send + 'a {
+        let meta = self.meta.as_ref().map_or("", |meta| &meta.members);
+        let call = ToolCall { tool, arguments, meta, more: "", headers };
+        // Not an `async fn`, which would hold its arguments twice.
+        async move {
+            let result = self.lane.call_tool_watched(call, limits, watcher).await?;
+            match self.missing(&result) {
+                None => Ok(result),
+                Some(_) => Box::pin(self.asked_back(call, result, limits, watcher)).await,
+            }
+        }
+    }
+
+    /// Answers a server that asks back before it answers a call.
+    async fn asked_back(
         &self,
-        tool: &str,
-        arguments: &RawValue,
-        headers: &[ParamHeader],
+        call: ToolCall<'_>,
+        mut result: Json,
         limits: Limits,
         watcher: Option<&Watcher>,
     ) -> Result<Json, CallError> {
-        let meta = self.meta.as_ref().map_or("", |meta| &meta.members);
-        let call = ToolCall { tool, arguments, meta, more: "", headers };
-        let mut result = self.lane.call_tool_watched(call, limits, watcher).await?;
         for _ in 0..MAX_ROUNDS {
             let Some(answers) = self.answers(&result).await? else { return Ok(result) };
             let more = answers.members();

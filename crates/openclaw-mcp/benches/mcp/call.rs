@@ -2,10 +2,12 @@
 //! client.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_content::Source;
 use openclaw_mcp::json::Json;
-use openclaw_mcp::results::{Origin, ResultLimits, outcome};
+use openclaw_mcp::results::{ResultLimits, outcome};
 use serde_json::{Value, json};
 
 use crate::measure::{
@@ -113,12 +115,13 @@ fn shares(what: &str, reading: f64, lane: f64, pipeline: f64) {
 /// The CPU time to make an outcome of an answer, in microseconds.
 fn reading(answer: &Json) -> f64 {
     let repeats = (4 * 1024 * 1024 / answer.get().len()).clamp(50, 2_000);
-    let origin = Origin { server: "x", tool: "echo" };
+    let source = Arc::new(Source::mcp_tool("x", "echo"));
     let limits = ResultLimits { max_chars: 100_000_000, everything: false };
     let round = || {
         let start = cpu_used();
         for _ in 0..repeats {
-            let outcome = outcome(answer.clone(), origin, limits, None, Duration::ZERO);
+            let outcome =
+                outcome(answer.clone(), Arc::clone(&source), limits, None, Duration::ZERO);
             assert!(!black_box(outcome).is_error);
         }
         (cpu_used() - start) / repeats as f64

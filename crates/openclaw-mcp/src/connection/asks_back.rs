@@ -19,7 +19,7 @@ pub(super) const INPUT_REQUIRED: &str = "input_required";
 /// What a server answers when it wants to know something first (2026-07-28).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct InputRequired<'a> {
+pub(super) struct InputRequired<'a> {
     #[serde(borrow)]
     result_type: Cow<'a, str>,
     #[serde(default)]
@@ -67,7 +67,7 @@ impl Connection {
     }
 
     /// Cheap for what is complete: nothing is parsed then.
-    fn missing<'a>(&self, result: &'a Json) -> Option<InputRequired<'a>> {
+    pub(super) fn missing<'a>(&self, result: &'a Json) -> Option<InputRequired<'a>> {
         self.meta.as_ref()?.asks_back.find(result.get().as_bytes())?;
         let parsed: InputRequired<'a> = serde_json::from_str(result.get()).ok()?;
         (*parsed.result_type == *INPUT_REQUIRED).then_some(parsed)

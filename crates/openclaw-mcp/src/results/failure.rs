@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use openclaw_content::{Text, Untrusted, clean_line, label};
+use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use openclaw_tools::{Content, Details, Failure, Link, ToolOutcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -61,7 +61,9 @@ pub fn failure_with(
         return outcome;
     }
     // Without randomness there is no boundary: then our own words must do.
-    if let Ok((text, findings)) = label(shown.map(str::to_owned), origin.source()) {
+    if let Ok((text, findings)) =
+        label(shown.map(str::to_owned), Source::mcp_tool(origin.server, origin.tool))
+    {
         outcome.details.untrusted = true;
         outcome.details.is_cut = end.is_some();
         outcome.details.findings = findings;

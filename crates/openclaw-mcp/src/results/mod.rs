@@ -32,18 +32,23 @@ use crate::spill::Spill;
 use gather::{Answer, Gathered};
 use present::present;
 
-/// Which tool of which server an answer comes from.
+/// Which tool, resource or prompt of which server an answer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin<'a> {
     /// The server's name in the configuration.
     pub server: &'a str,
-    /// The tool's own name there.
+    /// The tool's own name there, or that of the resource or the prompt.
     pub tool: &'a str,
 }
 
-impl Origin<'_> {
-    fn source(self) -> Arc<Source> {
-        Arc::new(Source::mcp_tool(self.server, self.tool))
+impl<'a> Origin<'a> {
+    fn of(source: &'a Source) -> Self {
+        match source {
+            Source::McpTool { server, tool } => Self { server, tool },
+            Source::McpResource { server, uri } => Self { server, tool: uri },
+            Source::McpPrompt { server, prompt } => Self { server, tool: prompt },
+            _ => Self { server: "", tool: "" },
+        }
     }
 }
 
@@ -71,12 +76,15 @@ const SOURCE: &str = "mcp_server";
 /// A text that is cut is written to the spill folder here and now: a disk is waited for.
 ///
 /// ```
-/// use openclaw_mcp::results::{Origin, ResultLimits, outcome};
+/// use std::sync::Arc;
+///
+/// use openclaw_content::Source;
+/// use openclaw_mcp::results::{ResultLimits, outcome};
 /// use serde_json::value::RawValue;
 ///
 /// let raw = RawValue::from_string(r#"{"content":[{"type":"text","text":"Warm."}]}"#.to_owned())?;
-/// let origin = Origin { server: "weather", tool: "today" };
-/// let outcome = outcome(raw.into(), origin, ResultLimits::default(), None, Default::default());
+/// let source = Arc::new(Source::mcp_tool("weather", "today"));
+/// let outcome = outcome(raw.into(), source, ResultLimits::default(), None, Default::default());
 /// assert_eq!(outcome.text(), "Warm.");
 /// assert!(outcome.details.untrusted);
 /// assert!(outcome.rendered().starts_with("This is output from MCP server 'weather'."));
@@ -84,12 +92,12 @@ const SOURCE: &str = "mcp_server";
 /// ```
 pub fn outcome(
     raw: Json,
-    origin: Origin<'_>,
+    source: Arc<Source>,
     limits: ResultLimits,
     spill: Option<&Spill>,
     duration: Duration,
 ) -> ToolOutcome {
-    let place = Place { source: origin.source(), origin, limits, spill, duration };
+    let place = Place { source, limits, spill, duration };
     read(raw, &place, |raw, everything| Gathered::of_call(raw, everything))
 }
 
@@ -103,7 +111,7 @@ pub fn resource_outcome(
     duration: Duration,
 ) -> ToolOutcome {
     let source = Arc::new(Source::mcp_resource(server, uri));
-    let place = Place { source, origin: Origin { server, tool: uri }, limits, spill, duration };
+    let place = Place { source, limits, spill, duration };
     read(raw, &place, |raw, everything| Gathered::of_resource(raw, everything))
 }
 
@@ -117,7 +125,7 @@ pub fn prompt_outcome(
     duration: Duration,
 ) -> ToolOutcome {
     let source = Arc::new(Source::mcp_prompt(server, prompt));
-    let place = Place { source, origin: Origin { server, tool: prompt }, limits, spill, duration };
+    let place = Place { source, limits, spill, duration };
     // Programs want to know who says what; for a model it is one text.
     let messages = if limits.everything { messages_of(&raw) } else { None };
     let mut outcome = read(raw, &place, |raw, everything| Gathered::of_prompt(raw, everything));
@@ -138,17 +146,19 @@ fn messages_of(raw: &Json) -> Option<Box<RawValue>> {
 /// Where an answer comes from, and where what is too long goes.
 struct Place<'a> {
     source: Arc<Source>,
-    /// Its tool is the resource or the prompt, if it is one of these.
-    origin: Origin<'a>,
     limits: ResultLimits,
     spill: Option<&'a Spill>,
     duration: Duration,
 }
 
 impl Place<'_> {
+    fn origin(&self) -> Origin<'_> {
+        Origin::of(&self.source)
+    }
+
     /// The outcome of an answer that cannot be shown, in our words.
     fn failure(&self, words: String) -> ToolOutcome {
-        let mut outcome = failure(Failure::InvalidResponse, words, Some(self.origin));
+        let mut outcome = failure(Failure::InvalidResponse, words, Some(self.origin()));
         outcome.details.duration = self.duration;
         outcome
     }
@@ -160,7 +170,7 @@ fn read(
     gather: for<'r> fn(&'r Json, bool) -> Option<Gathered<'r>>,
 ) -> ToolOutcome {
     let Some(gathered) = gather(&raw, place.limits.everything) else {
-        let server = failure::named(place.origin.server);
+        let server = failure::named(place.origin().server);
         return place.failure(format!("{server} sent an invalid response: it is no result."));
     };
     let answer = gathered.into_answer();

@@ -14,8 +14,8 @@ pub(super) fn present(answer: Answer<'_>, place: &Place<'_>) -> ToolOutcome {
     let Answer { stretches, rest } = answer;
     let mut details = Box::new(Details {
         source: Some(SOURCE),
-        server: Some(place.origin.server.to_owned()),
-        tool: Some(place.origin.tool.to_owned()),
+        server: Some(place.origin().server.to_owned()),
+        tool: Some(place.origin().tool.to_owned()),
         duration: place.duration,
         ..Details::default()
     });
@@ -132,9 +132,9 @@ fn label(
 /// Keeps the whole text in a file.
 fn keep(text: &str, place: &Place<'_>) -> Option<std::path::PathBuf> {
     let spill = place.spill?;
-    let kept = spill.keep(place.origin.server, place.origin.tool, text);
+    let kept = spill.keep(place.origin().server, place.origin().tool, text);
     kept.inspect_err(|error| {
-        tracing::warn!(server = place.origin.server, %error, "cannot keep a large result");
+        tracing::warn!(server = place.origin().server, %error, "cannot keep a large result");
     })
     .ok()
 }

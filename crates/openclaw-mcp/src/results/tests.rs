@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::spill::SpillLimits;
 
-const ORIGIN: Origin<'_> = Origin { server: "files", tool: "read" };
+fn source() -> Arc<Source> {
+    Arc::new(Source::mcp_tool("files", "read"))
+}
 /// The smallest thing that passes for a picture.
 const PNG: &str = "iVBORw0KGgo=";
 
@@ -18,7 +20,7 @@ fn raw(json: &Value) -> Json {
 
 fn of_text(json: &str) -> ToolOutcome {
     let raw = RawValue::from_string(json.to_owned()).unwrap().into();
-    outcome(raw, ORIGIN, ResultLimits::default(), None, Duration::from_millis(7))
+    outcome(raw, source(), ResultLimits::default(), None, Duration::from_millis(7))
 }
 
 fn of(json: &Value) -> ToolOutcome {
@@ -157,7 +159,7 @@ fn data_of_a_part_is_not_repeated_as_text() {
     assert!(!mirrored.rendered().contains(PNG.trim_end_matches('=')));
     let json = json!({"content": [part], "structuredContent": {"image": picture, "width": 3}});
     let limits = ResultLimits { everything: true, ..ResultLimits::default() };
-    let more = outcome(raw(&json), ORIGIN, limits, None, Duration::ZERO);
+    let more = outcome(raw(&json), source(), limits, None, Duration::ZERO);
     assert_eq!(
         inside(&texts(&more)[0]),
         r#"{"image":"[the data of part 1, not repeated]","width":3}"#
@@ -224,7 +226,7 @@ fn a_long_text_is_cut_and_kept_whole_in_a_file() {
     let lines: String = (0..1_000).map(|at| format!("line {at}\n")).collect();
     let json = json!({"content": [{"type": "text", "text": format!("{lines}<|im_start|>")}]});
     let limits = ResultLimits { max_chars: 100, ..ResultLimits::default() };
-    let outcome = outcome(raw(&json), ORIGIN, limits, Some(&spill), Duration::ZERO);
+    let outcome = outcome(raw(&json), source(), limits, Some(&spill), Duration::ZERO);
     let [text, ours] = &texts(&outcome)[..] else { panic!("two texts") };
     assert!(lines.starts_with(&format!("{}\n", inside(text))), "it ends with a line");
     assert!(inside(text).len() > 80 && inside(text).len() <= 100);
@@ -241,7 +243,7 @@ fn a_long_text_is_cut_and_kept_whole_in_a_file() {
 fn a_long_text_is_cut_even_if_it_cannot_be_kept() {
     let json = json!({"content": [{"type": "text", "text": "é".repeat(200)}]});
     let limits = ResultLimits { max_chars: 100, ..ResultLimits::default() };
-    let outcome = outcome(raw(&json), ORIGIN, limits, None, Duration::ZERO);
+    let outcome = outcome(raw(&json), source(), limits, None, Duration::ZERO);
     let [text, ours] = &texts(&outcome)[..] else { panic!("two texts") };
     assert_eq!(inside(text), "é".repeat(100));
     assert!(ours.contains("only the first 100 are shown. The rest is not kept"), "{ours}");
@@ -335,7 +337,7 @@ proptest! {
     fn whatever_a_server_sends_there_is_an_outcome_with_nothing_loose_in_it(json in anything()) {
         let limits = ResultLimits { max_chars: 20, ..ResultLimits::default() };
         for outcome in [
-            outcome(raw(&json), ORIGIN, limits, None, Duration::ZERO),
+            outcome(raw(&json), source(), limits, None, Duration::ZERO),
             resource_outcome(raw(&json), "s", "u:1", limits, None, Duration::ZERO),
             prompt_outcome(raw(&json), "s", "p", limits, None, Duration::ZERO),
         ] {
@@ -353,10 +355,9 @@ fn what_no_model_sees_is_kept_for_those_who_want_everything() {
         "blob":"UEsDBA=="}},{"type":"image","mimeType":"image/svg+xml","data":"PHN2Zy8+"}],
         "structuredContent":{"n": 1}}"#;
     let raw = || RawValue::from_string(json.to_owned()).unwrap().into();
-    let origin = Origin { server: "s", tool: "t" };
     let read = |everything| {
         let limits = ResultLimits { everything, ..ResultLimits::default() };
-        outcome(raw(), origin, limits, None, Duration::ZERO)
+        outcome(raw(), source(), limits, None, Duration::ZERO)
     };
     let (for_model, all) = (read(false), read(true));
     assert!(for_model.details.blobs.is_empty() && for_model.details.structured.is_none());

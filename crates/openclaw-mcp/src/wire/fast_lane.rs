@@ -201,19 +201,22 @@ impl FastLane {
     ///
     /// # Errors
     /// If the server answers with one, too late or not at all.
-    pub async fn call_tool_watched(
-        &self,
-        call: ToolCall<'_>,
+    #[allow(clippy::manual_async_fn, reason = "it would hold its arguments twice")]
+    pub fn call_tool_watched<'a>(
+        &'a self,
+        call: ToolCall<'a>,
         limits: Limits,
-        watcher: Option<&Watcher>,
-    ) -> Result<Json, CallError> {
-        match &self.way {
-            Way::Pipe(queue) => {
-                let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, &call);
-                pipe::send(queue, limits, WhenDropped::Cancel, watcher, frame).await
+        watcher: Option<&'a Watcher>,
+    ) -> impl Future<Output = Result<Json, CallError>> + Send + 'a {
+        async move {
+            match &self.way {
+                Way::Pipe(queue) => {
+                    let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, &call);
+                    pipe::send(queue, limits, WhenDropped::Cancel, watcher, frame).await
+                }
+                // Large: a call over a pipe would carry its size around.
+                Way::Http(wire) => Box::pin(http::call_tool(wire, &call, limits, watcher)).await,
             }
-            // Large: a call over a pipe would carry its size around.
-            Way::Http(wire) => Box::pin(http::call_tool(wire, &call, limits, watcher)).await,
         }
     }
 
