@@ -209,16 +209,19 @@ impl Gateway {
         let Some(tools) = self.fleet.agent(agent.as_str()) else {
             return Err(Problem::new(ProblemKind::Invalid, format!("there is no agent `{agent}`")));
         };
-        mcp::server(&tools, name).map(Arc::clone).map_err(|problem| {
-            match self.connections.is_off(agent, name) {
-                true => {
-                    let message = format!("`{name}` was disconnected");
-                    Problem::new(ProblemKind::Unavailable, message)
-                        .hint(format!("`/mcp refresh {name}` connects to it again"))
-                }
-                false => problem,
-            }
-        })
+        let server = mcp::server(&tools, name).map(Arc::clone);
+        server.map_err(|problem| self.explained(agent, name, problem))
+    }
+
+    /// Why a server of an agent cannot be used: one that was disconnected from is told as such.
+    pub(crate) fn explained(&self, agent: &AgentId, name: &str, problem: Problem) -> Problem {
+        let is_missing =
+            matches!(problem.kind, ProblemKind::Unavailable | ProblemKind::UnknownServer);
+        if !is_missing || !self.connections.is_off(agent, name) {
+            return problem;
+        }
+        Problem::new(ProblemKind::Unavailable, format!("`{name}` was disconnected"))
+            .hint(format!("`/mcp refresh {name}` connects to it again"))
     }
 }
 

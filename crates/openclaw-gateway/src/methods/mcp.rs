@@ -24,7 +24,7 @@ use tokio::time::sleep;
 use super::Asked;
 use crate::callers::Connected;
 use crate::manage;
-use crate::mcp::{self, Gathered, Hand, Patience, ToolsWanted};
+use crate::mcp::{self, Gathered, Hand, Patience, Problem, ToolsWanted};
 
 /// So many lines of a log are told unless asked otherwise, and at most.
 const LINES: usize = 100;
@@ -137,7 +137,7 @@ pub(super) async fn call(asked: &Asked<'_>, mut params: CallParams) -> Result<Ou
     if params.progress_token.as_ref().is_some_and(|token| token.len() > MAX_TOKEN) {
         return Err(ErrorShape::invalid("`progressToken` is too long"));
     }
-    let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
+    let (id, agent) = of(asked, params.agent_id.as_deref())?;
     if params.session_key.is_none() && asked.caller.can_be_asked() {
         // A conversation of its own, for as long as the call: what the server asks meanwhile goes to the caller.
         let key = asked.caller.own_session();
@@ -153,7 +153,7 @@ pub(super) async fn call(asked: &Asked<'_>, mut params: CallParams) -> Result<Ou
         Some(token) => telling(asked.caller, token, progress, calling).await,
         None => calling.await,
     };
-    called.map_err(ErrorShape::from)
+    called.map_err(|problem| refused(asked, &id, params.server.as_deref(), problem))
 }
 
 /// Waits for a call, and tells its caller how far it has got: the latest, a few times a second.
@@ -186,15 +186,31 @@ async fn telling<T>(
 }
 
 pub(super) async fn read(asked: &Asked<'_>, params: ReadParams) -> Result<Outcome, ErrorShape> {
-    let agent = using(asked, params.agent_id.as_deref(), Some(&params.server))?;
+    let (id, agent) = of(asked, params.agent_id.as_deref())?;
     let who = asked.caller.name();
-    mcp::read(&agent, &params, hand(asked, &who)).await.map_err(ErrorShape::from)
+    let read = mcp::read(&agent, &params, hand(asked, &who)).await;
+    read.map_err(|problem| refused(asked, &id, Some(&params.server), problem))
 }
 
 pub(super) async fn prompt(asked: &Asked<'_>, params: PromptParams) -> Result<Outcome, ErrorShape> {
-    let agent = using(asked, params.agent_id.as_deref(), Some(&params.server))?;
+    let (id, agent) = of(asked, params.agent_id.as_deref())?;
     let who = asked.caller.name();
-    mcp::prompt(&agent, &params, hand(asked, &who)).await.map_err(ErrorShape::from)
+    let prompt = mcp::prompt(&agent, &params, hand(asked, &who)).await;
+    prompt.map_err(|problem| refused(asked, &id, Some(&params.server), problem))
+}
+
+/// Why a call was not made. That its server is not there is found out on the way of the call, so that it is in
+/// the audit log.
+fn refused(
+    asked: &Asked<'_>,
+    agent: &AgentId,
+    server: Option<&str>,
+    problem: Problem,
+) -> ErrorShape {
+    match server {
+        Some(server) => asked.gateway.explained(agent, server, problem).into(),
+        None => problem.into(),
+    }
 }
 
 fn hand<'a>(asked: &Asked<'_>, who: &'a str) -> Hand<'a> {

@@ -136,8 +136,8 @@ async fn calls_that_are_refused_are_written_down_once() {
     ask(&me, "mcp.refresh", json!({ "server": "a" })).await;
     refused(&me, "mcp.call", params).await;
     refused(&me, "mcp.call", json!({ "server": "broken", "tool": "x" })).await;
-    for nonsense in [json!({ "server": "a", "tool": "x" }), json!({ "server": "b", "tool": "x" })] {
-        refused(&me, "mcp.call", nonsense).await;
+    for server in ["a", "nowhere"] {
+        refused(&me, "mcp.call", json!({ "server": server, "tool": "x" })).await;
     }
     stop(gateway).await;
     let audit = std::fs::read_to_string(&file).unwrap();
@@ -150,6 +150,7 @@ async fn calls_that_are_refused_are_written_down_once() {
         ["mcp_a_count", "count", "ok"],
         ["mcp_a_count", "count", "denied"],
         ["x", "x", "unavailable"],
+        ["x", "x", "denied"],
         ["x", "x", "denied"],
     ];
     assert_eq!(lines, expected);

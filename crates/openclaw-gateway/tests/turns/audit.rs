@@ -295,6 +295,18 @@ async fn calls_by_hand_leave_one_line_each() {
         (
             &me,
             "mcp.call",
+            json!({ "server": "nowhere", "tool": "no" }),
+            ["", "no", "denied", "unknown-tool"],
+        ),
+        (
+            &me,
+            "mcp.read",
+            json!({ "server": "nowhere", "uri": uri }),
+            ["", "resources/read", "denied", "unknown-tool"],
+        ),
+        (
+            &me,
+            "mcp.call",
             json!({ "server": "x", "tool": "sleep", "args": { "ms": 60_000 }, "timeoutMs": 300 }),
             ["mcp", "mcp_x_sleep", "timed-out", ""],
         ),

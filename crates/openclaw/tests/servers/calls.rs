@@ -138,7 +138,7 @@ fn written_down(place: &Place) -> Vec<[String; 3]> {
 }
 
 #[test]
-fn calls_that_are_refused_are_written_down_once_and_nonsense_is_not() {
+fn calls_that_are_refused_are_written_down_once() {
     let tool = |says: &str| Script::new().tools([Tool::new("count").description(says)]);
     let place = Place::new(&[("test", &tool("Counts."))]);
     let call = ["mcp", "call", "test", "count"];
@@ -155,6 +155,7 @@ fn calls_that_are_refused_are_written_down_once_and_nonsense_is_not() {
         ["test", "count", "denied"],
         ["gone", "echo", "unavailable"],
         ["slow", "echo", "timed-out"],
+        ["nobody", "echo", "denied"],
     ];
     assert_eq!(written_down(&place), expected);
 }
