@@ -93,7 +93,7 @@ pub(crate) fn call<'a>(
 ) -> impl Future<Output = Executed> + Send + 'a {
     async move {
         let (member, server) = (&*tool.member, tool.server());
-        let origin = Origin { server: server.name().as_str(), tool: tool.listed.name.as_str() };
+        let origin = Origin::of(tool.source());
         let usable = match usable(member).await {
             Ok(usable) => usable,
             Err((kind, words)) => {

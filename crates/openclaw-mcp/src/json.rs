@@ -1,17 +1,17 @@
-//! JSON as text: checked once, when it comes, and never made into a tree.
+//! Validated JSON text, and a validating walk over it that builds no tree.
 //!
-//! Most of what tools answer is one long string, which this goes over several times as fast as `serde_json`
-//! does. A `RawValue` can only be made by `serde_json`; that, and not more, is why a [`Json`] is none.
+//! Most tool results are one long string, which this validates several times as fast as `serde_json`. Only
+//! `serde_json` can create a `RawValue`; that is the only reason for [`Json`].
 
 use std::fmt;
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-/// What is nested deeper is left to `serde_json`, which has a bound of its own.
+/// Deeper nesting is left to `serde_json`, which has its own limit.
 const MAX_DEPTH: usize = 64;
 
-/// A JSON value as text.
+/// A valid JSON value as text.
 #[derive(Debug, Clone)]
 pub struct Json(Box<str>);
 
@@ -46,7 +46,7 @@ impl From<JsonRef<'_>> for Json {
     }
 }
 
-/// A JSON value in a longer text.
+/// A valid JSON value, borrowed from a longer text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JsonRef<'a>(&'a str);
 
@@ -62,7 +62,7 @@ impl<'a> From<&'a RawValue> for JsonRef<'a> {
     }
 }
 
-/// A walk over JSON. Each step gives nothing where the text is no JSON, or not what was expected.
+/// A cursor over JSON text. Each step returns `None` if the text is invalid or not what was expected.
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {
     json: &'a str,
@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
         Self { json, at: 0 }
     }
 
-    /// The next byte that is no white space.
+    /// Skips white space and returns the next byte.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
         loop {
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         self.peek().is_none()
     }
 
-    /// The members of an object: `visit` goes past the value of each, and gives nothing to end the walk.
+    /// Visits the members of an object. `visit` must consume the value; returning `None` ends the walk.
     pub(crate) fn members(
         &mut self,
         mut visit: impl FnMut(&mut Self, &'a str) -> Option<()>,
@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What stands between the quotes of a string. An escape in it stays as it is.
+    /// Returns what is between the quotes of a string, with its escapes.
     pub(crate) fn string(&mut self) -> Option<&'a str> {
         self.take(b'"')?;
         let start = self.at;

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 /// The variable that names the run of a server, which all that it starts inherits.
 pub(crate) const VARIABLE: &str = "OPENCLAW_SERVER_RUN";
 
-/// How often, and after which pause, a process is looked at that is being replaced by another program.
+/// How often, and after which pause, the environment of a process is read again during `exec`.
 const EXEC_TRIES: u32 = 100;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
@@ -139,15 +139,15 @@ fn numbers() -> Option<Vec<u32>> {
     Some(numbers.collect())
 }
 
-/// The environment of a process; empty if it has none, or none that this user may read. While a process is
-/// replaced by another program (`exec`), less than the whole can be read for a moment, so it is read again.
+/// The environment of a process; empty if it has none, or if this user may not read it. During `exec` it can
+/// be read only in part for a moment, so it is read again until it is complete.
 fn environment(pid: u32) -> Vec<u8> {
     let mut is_whole_and_empty = false;
     for _ in 0..EXEC_TRIES {
         let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { break };
         let Some(place) = environment_place(pid) else { break };
         let is_whole = place.end > 0 && place.len() == environment.len();
-        // Just before `exec` says where an environment ends, it says that it is empty: once is no proof.
+        // `exec` sets the end to the start before it sets it for good, so empty must be seen twice.
         if is_whole && (!place.is_empty() || is_whole_and_empty) {
             return environment;
         }
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_without_an_environment_is_not_waited_for() {
+    fn a_process_without_an_environment_has_an_empty_one() {
         let mut child = std::process::Command::new("/bin/cat")
             .env_clear()
             .stdin(std::process::Stdio::piped())

@@ -14,7 +14,7 @@ use crate::policy::Decision;
 use crate::schema::{Dialect, LazyValidator, Unusable, provider_schema};
 use crate::spec::ToolSpec;
 
-/// A call that has passed all checks of the pipeline. Nobody else can make one, so nobody else can execute a tool.
+/// A call that has passed all checks of the pipeline. Only the pipeline can create one, so only it can execute a tool.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ToolCall<'a> {

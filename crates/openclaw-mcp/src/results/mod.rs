@@ -42,7 +42,7 @@ pub struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    fn of(source: &'a Source) -> Self {
+    pub(crate) fn of(source: &'a Source) -> Self {
         match source {
             Source::McpTool { server, tool } => Self { server, tool },
             Source::McpResource { server, uri } => Self { server, tool: uri },

@@ -11,7 +11,7 @@ pub(super) struct Usual<'a> {
     pub(super) is_error: bool,
 }
 
-/// The one text of an answer; nothing if there is more to it, which does not mean that it is no answer.
+/// The text of an answer that has just one. `None` means that the full reader must look at it.
 pub(super) fn usual(raw: &Json) -> Option<Usual<'_>> {
     let mut walk = Walk::over(raw.get());
     let (mut text, mut is_error) = (None, None);

@@ -77,8 +77,8 @@ pub(super) fn number(id: &RawValue) -> Option<u64> {
     id.get().trim_matches('"').parse().ok()
 }
 
-/// The id and the result of an answer that holds nothing else, read in the quickest way. Nothing does not
-/// mean that it is none.
+/// The id and the result of an answer that has no other members. `None` means that the full reader must look
+/// at the line.
 fn usual_answer(line: &str) -> Option<(CallId, JsonRef<'_>)> {
     let (mut id, mut result) = (None, None);
     let mut walk = Walk::over(line);

@@ -252,7 +252,7 @@ mod tests {
                 state.out.extend_from_slice(format!("{number};").as_bytes());
                 state.calls.open().unwrap()
             }));
-            // The writer has not begun: what is gone was written by whoever had it.
+            // The writer task has not started: what is missing was written by `push` itself.
             let waits = queue.state().out.iter().filter(|byte| **byte == b';').count();
             assert_eq!(waits, (number + 1).saturating_sub(CROWD));
         }
