@@ -77,7 +77,7 @@ fn write_text(hash: &mut Sha256, kind: u8, text: &str) {
 }
 
 /// An approval.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Approved {
     fingerprint: Fingerprint,
     /// Seconds since 1970.
@@ -230,7 +230,7 @@ impl Pins {
                 tracing::warn!(%server, ?tool, %error, "the approval cannot be kept");
                 pins.unsaved.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
-            pins.known().is_done_with(&server, &tool, fingerprint);
+            pins.known().is_done_with(&server, &tool, &approved);
         });
     }
 
@@ -294,9 +294,9 @@ impl Known {
     }
 
     /// It was saved, or cannot be. Another approval of the tool may have been given since.
-    fn is_done_with(&mut self, server: &str, tool: &str, fingerprint: Fingerprint) {
+    fn is_done_with(&mut self, server: &str, tool: &str, saved: &Approved) {
         let Some(tools) = self.being_saved.get_mut(server) else { return };
-        if tools.get(tool).is_some_and(|approved| approved.fingerprint == fingerprint) {
+        if tools.get(tool) == Some(saved) {
             tools.remove(tool);
         }
         if tools.is_empty() {

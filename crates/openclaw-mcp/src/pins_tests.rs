@@ -317,3 +317,16 @@ fn approvals_of_an_earlier_version_still_hold() {
     assert_eq!(pins.check("demo", "add", &echo), Pin::Changed);
     assert!(pins.set_aside().is_none());
 }
+
+#[test]
+fn a_later_approval_of_the_same_tool_counts_until_it_is_saved_itself() {
+    let fingerprint = Fingerprint::new([7; 32]);
+    let approved = |for_good| Approved { fingerprint, since: 1, for_good };
+    let mut known = Known::default();
+    let tools = known.being_saved.entry("git".to_owned()).or_default();
+    tools.insert("push".to_owned(), approved(true));
+    known.is_done_with("git", "push", &approved(false));
+    assert_eq!(known.pin("git", "push", &fingerprint), Pin::Same { for_good: true });
+    known.is_done_with("git", "push", &approved(true));
+    assert_eq!(known.pin("git", "push", &fingerprint), Pin::New);
+}
