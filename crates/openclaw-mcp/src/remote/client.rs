@@ -1,161 +1,128 @@
-//! The HTTP client of one server: pooled, with its own certificates, proxy and headers (T8, T12).
+//! The HTTP client of one server: with its own certificates, proxy and headers (T8, T12).
 
-use std::path::Path;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use openclaw_config::{ProxySetting, TlsSettings};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Certificate, Client, ClientBuilder, Identity, Proxy, redirect};
+use futures_util::future::BoxFuture;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::uri::Uri;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::proxy::matcher::Intercept;
+use openclaw_config::ProxySetting;
+use rustls::ClientConfig;
+use tower_service::Service;
 
-use super::{RemoteError, RemotePlan};
-use crate::wire::http::{NoSuchHost, RESERVED, tls_words};
+use super::{RemoteError, RemotePlan, network, tls, userinfo};
+use crate::wire::http::{
+    Connect, ConnectError, Forwarded, HttpClient, NoSuchHost, RESERVED, Reach, Stream, Target,
+};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How many connections are kept for later.
-const IDLE: usize = 16;
-/// Larger files of certificates are none.
-const MAX_PEM: u64 = 8 * 1024 * 1024;
+/// A peer that vanished without a word is noticed by probes, and by what it does not acknowledge.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_PROBES: u32 = 3;
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
-/// A client, and what must be known of it.
-pub(super) struct Made {
-    pub(super) client: Client,
-    pub(super) is_proxied: bool,
-}
-
-/// Authorities, where the system's do not do.
-enum Roots {
-    /// The system's and these.
-    System(Vec<Certificate>),
-    /// These alone.
-    Only(Vec<Certificate>),
-}
-
-pub(super) async fn make(plan: &RemotePlan) -> Result<Made, RemoteError> {
-    let url = plan.config.url.expose();
-    let tls = &plan.config.tls;
+/// The client of a server, and what it sends requests to.
+pub(super) async fn make(plan: &RemotePlan) -> Result<(HttpClient, Target), RemoteError> {
+    let url = userinfo::without(plan.config.url.expose());
     let headers = default_headers(plan)?;
     let proxy = proxy(plan)?;
+    let needs_tls = url.scheme() == "https" || proxy.is_some();
+    let tls = Arc::new(tls::config(plan, needs_tls).await?);
+    let bad_url = || bad("`url`", "HTTP cannot express this address");
+    let server: Uri = url.as_str().parse().map_err(|_| bad_url())?;
     let is_proxied = proxy.is_some();
-    let identity = identity(tls).await?;
-    let roots = roots(plan, is_proxied).await?;
-    let patience = CONNECT.min(plan.timeout);
-    let begin = || {
-        let mut builder = Client::builder()
-            .default_headers(headers.clone())
-            // Redirects are followed by the wire, which knows where credentials may go.
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .no_proxy()
-            .tcp_nodelay(true)
-            // Another crate of the program switches unpacking on for all clients.
-            .no_gzip()
-            .http1_only()
-            .connect_timeout(patience)
-            .pool_max_idle_per_host(IDLE)
-            .dns_resolver(Arc::new(Lookup))
-            .tls_danger_accept_invalid_certs(!tls.verify);
-        if let Some(proxy) = &proxy {
-            builder = builder.proxy(proxy.clone());
-        }
-        if let Some(identity) = &identity {
-            builder = builder.identity(identity.clone());
-        }
-        builder
+    let (connect, forwarded) = route(server, proxy, tls);
+    let connect_timeout = CONNECT.min(plan.timeout);
+    let client =
+        HttpClient::new(Reach { connect, connect_timeout, is_proxied, forwarded, headers });
+    let target = client.target(url).ok_or_else(bad_url)?;
+    Ok((client, target))
+}
+
+/// How a connection is opened, and whether a proxy forwards what is sent on it.
+fn route(
+    server: Uri,
+    proxy: Option<Intercept>,
+    tls: Arc<ClientConfig>,
+) -> (Connect, Option<Forwarded>) {
+    let Some(proxy) = proxy else {
+        return (connecting(HttpsConnector::from((tcp(), tls)), server), None);
     };
-    let https = url.scheme() == "https";
-    let client = match roots {
-        Roots::Only(only) => build(begin().tls_certs_only(only)).await,
-        Roots::System(more) => match build(begin().tls_certs_merge(more.clone())).await {
-            Ok(client) => Ok(client),
-            // A machine without certificates, such as a bare container: ours do.
-            Err(_) => build(begin().tls_certs_only(bundled().chain(more))).await,
+    let address = proxy.uri().clone();
+    if address.scheme_str().is_some_and(|scheme| scheme.starts_with("socks5")) {
+        let resolves_names = address.scheme_str() == Some("socks5h");
+        let mut socks = SocksV5::new(with_port(address), tcp()).local_dns(!resolves_names);
+        if let Some((user, password)) = proxy.raw_auth() {
+            socks = socks.with_auth(user.to_owned(), password.to_owned());
+        }
+        return (connecting(HttpsConnector::from((socks, tls)), server), None);
+    }
+    let to_proxy = HttpsConnector::from((tcp(), Arc::clone(&tls)));
+    let authorization = proxy.basic_auth().cloned();
+    if server.scheme_str() == Some("http") {
+        return (connecting(to_proxy, address), Some(Forwarded { authorization }));
+    }
+    let mut tunnel = Tunnel::new(address, to_proxy);
+    if let Some(authorization) = authorization {
+        tunnel = tunnel.with_auth(authorization);
+    }
+    (connecting(HttpsConnector::from((tunnel, tls)), server), None)
+}
+
+/// The address of a SOCKS proxy, with the port that is usual where it names none.
+fn with_port(address: Uri) -> Uri {
+    let (None, Some(host)) = (address.port(), address.host()) else { return address };
+    let mut parts = address.clone().into_parts();
+    parts.authority = format!("{host}:1080").parse().ok();
+    Uri::from_parts(parts).unwrap_or(address)
+}
+
+/// A connector without its type: it differs by proxy.
+fn connecting<C>(connector: C, to: Uri) -> Connect
+where
+    C: Service<Uri, Error = ConnectError> + Clone + Send + Sync + 'static,
+    C::Response: Stream + 'static,
+    C::Future: Send,
+{
+    Box::new(move || {
+        let (mut connector, to) = (connector.clone(), to.clone());
+        Box::pin(async move {
+            std::future::poll_fn(|cx| connector.poll_ready(cx)).await?;
+            Ok(Box::new(connector.call(to).await?) as Box<dyn Stream>)
+        })
+    })
+}
+
+fn tcp() -> HttpConnector<Lookup> {
+    let mut tcp = HttpConnector::new_with_resolver(Lookup);
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(KEEP_ALIVE));
+    tcp.set_keepalive_interval(Some(KEEP_ALIVE));
+    tcp.set_keepalive_retries(Some(KEEP_ALIVE_PROBES));
+    #[cfg(target_os = "linux")]
+    tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    tcp
+}
+
+fn proxy(plan: &RemotePlan) -> Result<Option<Intercept>, RemoteError> {
+    let url = plan.config.url.expose();
+    match &plan.config.proxy {
+        ProxySetting::Direct => Ok(None),
+        ProxySetting::Environment => Ok(plan.network.proxy_to(url)),
+        ProxySetting::Url(proxy) => match network::configured_proxy(proxy.expose(), url) {
+            Some(proxy) => Ok(Some(proxy)),
+            None => Err(bad("`proxy`", "this is not the address of a proxy")),
         },
-    };
-    let setting = if https { "`tls`" } else { "`url`" };
-    let client = client.map_err(|error| bad(setting, innermost(error)))?;
-    Ok(Made { client, is_proxied })
-}
-
-/// Reading the system's certificates takes a while.
-async fn build(builder: ClientBuilder) -> reqwest::Result<Client> {
-    match tokio::task::spawn_blocking(|| builder.build()).await {
-        Ok(built) => built,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
-}
-
-fn bundled() -> impl Iterator<Item = Certificate> {
-    webpki_root_certs::TLS_SERVER_ROOT_CERTS
-        .iter()
-        .filter_map(|der| Certificate::from_der(der).ok())
-}
-
-async fn roots(plan: &RemotePlan, is_proxied: bool) -> Result<Roots, RemoteError> {
-    if plan.config.url.expose().scheme() != "https" && !is_proxied {
-        return Ok(Roots::Only(Vec::new()));
-    }
-    let mut more = Vec::new();
-    if let Some(file) = &plan.config.tls.ca_file {
-        more = certificates("`tls.caFile`", file).await?;
-    }
-    match &plan.network.cert_file {
-        None => Ok(Roots::System(more)),
-        Some(file) => {
-            more.extend(certificates("`SSL_CERT_FILE`", file).await?);
-            Ok(Roots::Only(more))
-        }
-    }
-}
-
-async fn certificates(setting: &str, file: &Path) -> Result<Vec<Certificate>, RemoteError> {
-    let pem = read(setting, file).await?;
-    let certificates = Certificate::from_pem_bundle(&pem);
-    let certificates = certificates.map_err(|error| bad(setting, innermost(error)))?;
-    if certificates.is_empty() {
-        return Err(bad(setting, format!("there is no certificate in {}", file.display())));
-    }
-    Ok(certificates)
-}
-
-async fn identity(tls: &TlsSettings) -> Result<Option<Identity>, RemoteError> {
-    let Some(certificate) = &tls.client_cert else { return Ok(None) };
-    let mut pem = read("`tls.clientCert`", certificate).await?;
-    if let Some(key) = &tls.client_key {
-        pem.push(b'\n');
-        pem.extend(read("`tls.clientKey`", key).await?);
-    }
-    let identity = Identity::from_pem(&pem);
-    identity.map(Some).map_err(|error| bad("`tls.clientCert`", innermost(error)))
-}
-
-async fn read(setting: &str, file: &Path) -> Result<Vec<u8>, RemoteError> {
-    let failed = |error: std::io::Error| bad(setting, format!("{}: {error}", file.display()));
-    let size = tokio::fs::metadata(file).await.map_err(failed)?.len();
-    if size > MAX_PEM {
-        return Err(bad(setting, format!("{} is too large", file.display())));
-    }
-    tokio::fs::read(file).await.map_err(failed)
-}
-
-fn proxy(plan: &RemotePlan) -> Result<Option<Proxy>, RemoteError> {
-    let made = match &plan.config.proxy {
-        ProxySetting::Direct => return Ok(None),
-        ProxySetting::Url(url) => Proxy::all(url.expose().as_str()),
-        ProxySetting::Environment => {
-            let Some(found) = plan.network.proxy_to(plan.config.url.expose()) else {
-                return Ok(None);
-            };
-            let proxy = Proxy::all(found.uri().to_string());
-            match found.basic_auth() {
-                Some(auth) => proxy.map(|proxy| proxy.custom_http_auth(auth.clone())),
-                None => proxy,
-            }
-        }
-    };
-    made.map(Some).map_err(|error| bad("`proxy`", innermost(error)))
 }
 
 fn default_headers(plan: &RemotePlan) -> Result<HeaderMap, RemoteError> {
@@ -177,30 +144,28 @@ fn default_headers(plan: &RemotePlan) -> Result<HeaderMap, RemoteError> {
     Ok(headers)
 }
 
-fn bad(setting: &str, cause: impl Into<String>) -> RemoteError {
+pub(super) fn bad(setting: &str, cause: impl Into<String>) -> RemoteError {
     RemoteError::Setting { setting: setting.to_owned(), cause: cause.into() }
 }
 
-/// The innermost cause says most. Where it is the error itself: without the address, which may hold
-/// credentials.
-fn innermost(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut cause: &(dyn std::error::Error + 'static) = &error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.downcast_ref().map_or_else(|| cause.to_string(), tls_words)
-}
-
 /// Looks up host names as the system does, and says so if one is not known.
+#[derive(Clone)]
 struct Lookup;
 
-impl Resolve for Lookup {
-    fn resolve(&self, name: Name) -> Resolving {
+impl Service<Name> for Lookup {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = NoSuchHost;
+    type Future = BoxFuture<'static, Result<Self::Response, NoSuchHost>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), NoSuchHost>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await;
             let found = found.map_err(|cause| NoSuchHost { cause })?;
-            Ok(Box::new(found.collect::<Vec<_>>().into_iter()) as Addrs)
+            Ok(found.collect::<Vec<_>>().into_iter())
         })
     }
 }

@@ -5,6 +5,7 @@ mod error;
 mod handshake;
 mod headers;
 mod network;
+mod tls;
 pub(crate) mod userinfo;
 
 pub(crate) use error::key_is_kept_elsewhere;
@@ -91,10 +92,8 @@ pub async fn open<H: ClientHandler>(
     handler: H,
 ) -> Result<Opened<H>, RemoteError> {
     let deadline = Instant::now() + plan.timeout;
-    let made = Box::pin(client::make(&plan)).await?;
-    let url = userinfo::without(plan.config.url.expose());
-    let opening =
-        HttpSlowLane::open(&plan.server, plan.log.redactor(), made.client, url, made.is_proxied);
+    let (client, target) = Box::pin(client::make(&plan)).await?;
+    let opening = HttpSlowLane::open(&plan.server, plan.log.redactor(), client, target);
     let mut step = Step::Discovering;
     let met = timeout_at(
         deadline,

@@ -57,6 +57,9 @@ impl Network {
             Host::Ipv4(address) => address.is_loopback(),
             Host::Ipv6(address) => address.is_loopback(),
         };
+        if is_here {
+            return None;
+        }
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let matcher = Matcher::builder()
             .https(text(&self.https_proxy))
@@ -64,8 +67,14 @@ impl Network {
             .all(text(&self.all_proxy))
             .no(text(&self.no_proxy))
             .build();
-        matcher.intercept(&url.as_str().parse().ok()?).filter(|_| !is_here)
+        matcher.intercept(&url.as_str().parse().ok()?)
     }
+}
+
+/// The proxy that a server's entry names.
+pub(super) fn configured_proxy(proxy: &Url, url: &Url) -> Option<Intercept> {
+    let matcher = Matcher::builder().all(proxy.as_str()).build();
+    matcher.intercept(&url.as_str().parse().ok()?)
 }
 
 // The address of a proxy may hold a password.

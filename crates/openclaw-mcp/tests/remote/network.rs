@@ -112,3 +112,77 @@ async fn a_proxy_whose_name_nobody_knows_is_blamed_and_not_the_server() {
         assert!(hint.contains("`proxy`") && !hint.contains("`url`"), "{hint}");
     }
 }
+
+/// A SOCKS5 proxy without authentication that connects everything to one port (RFC 1928). Tells the host that it was
+/// asked for.
+async fn socks(mut stream: TcpStream, port: u16, tell: mpsc::Sender<String>) -> Option<()> {
+    let mut greeting = [0; 2];
+    stream.read_exact(&mut greeting).await.ok()?;
+    let mut methods = vec![0; usize::from(greeting[1])];
+    stream.read_exact(&mut methods).await.ok()?;
+    stream.write_all(&[5, 0]).await.ok()?;
+    let mut request = [0; 5];
+    stream.read_exact(&mut request).await.ok()?;
+    let [5, 1, 0, 3, length] = request else { return None };
+    let mut host = vec![0; usize::from(length) + 2];
+    stream.read_exact(&mut host).await.ok()?;
+    host.truncate(host.len() - 2);
+    tell.send(String::from_utf8(host).ok()?).await.ok()?;
+    let mut server = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+    stream.write_all(&[5, 0, 0, 1, 127, 0, 0, 1, 0, 0]).await.ok()?;
+    copy_bidirectional(&mut stream, &mut server).await.ok().map(drop)
+}
+
+#[tokio::test]
+async fn a_socks_proxy_resolves_the_host_and_carries_the_connection() {
+    let server = TestServer::http(&Script::new());
+    let port = server.port();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy = format!("socks5h://127.0.0.1:{}", listener.local_addr().unwrap().port());
+    let (tell, mut asked) = mpsc::channel(64);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let mut connections = JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            let tell = tell.clone();
+            connections.spawn(async move { socks(stream, port, tell).await });
+        }
+    });
+    let mut plan = plan("http://mcp.invalid/mcp");
+    plan.config.proxy = ProxySetting::Url(Url::parse(&proxy).unwrap().into());
+    let opened = open(plan).await.unwrap();
+    assert_eq!(asked.recv().await.unwrap(), "mcp.invalid");
+    assert!(!opened.rmcp.list_all_tools().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_and_one_that_was_closed_meanwhile_is_replaced() {
+    let server = TestServer::http(&Script::new());
+    let behind = server.port();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://127.0.0.1:{}/mcp", listener.local_addr().unwrap().port());
+    let (connected, mut connections) = mpsc::channel(64);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let mut tunnels = JoinSet::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let tunnel = tunnels.spawn(async move {
+                let mut server = TcpStream::connect(("127.0.0.1", behind)).await?;
+                copy_bidirectional(&mut stream, &mut server).await
+            });
+            let _ = connected.send(tunnel).await;
+        }
+    });
+    let opened = open(plan(&url)).await.unwrap();
+    let first = connections.recv().await.unwrap();
+    for _ in 0..5 {
+        assert!(!opened.rmcp.list_all_tools().await.unwrap().is_empty());
+    }
+    assert!(connections.try_recv().is_err(), "one connection does");
+    first.abort();
+    while !first.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!opened.rmcp.list_all_tools().await.unwrap().is_empty());
+    assert!(connections.try_recv().is_ok());
+}

@@ -12,9 +12,10 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use crate::support::{open, plan};
 
@@ -22,6 +23,8 @@ use crate::support::{open, plan};
 struct Secured {
     url: String,
     ca_file: PathBuf,
+    /// A certificate of ours, of the same authority, and its key.
+    client: [PathBuf; 2],
     _folder: tempfile::TempDir,
     _server: HttpServer,
     _tasks: JoinSet<()>,
@@ -30,11 +33,24 @@ struct Secured {
 impl Secured {
     /// With a certificate for this host, changed as the test needs it.
     async fn start(host: &str, adjust: impl FnOnce(&mut CertificateParams)) -> Self {
+        Self::start_with(host, adjust, false).await
+    }
+
+    /// One that may want to see a certificate of the client.
+    async fn start_with(
+        host: &str,
+        adjust: impl FnOnce(&mut CertificateParams),
+        wants_client: bool,
+    ) -> Self {
         let ca_key = KeyPair::generate().unwrap();
         let mut ca = CertificateParams::new(Vec::new()).unwrap();
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let ca_pem = ca.self_signed(&ca_key).unwrap().pem();
+        let own = ca.self_signed(&ca_key).unwrap();
+        let (ca_pem, ca_der) = (own.pem(), own.der().clone());
         let issuer = Issuer::new(ca, ca_key);
+        let client_key = KeyPair::generate().unwrap();
+        let client = CertificateParams::new(["client".to_owned()]).unwrap();
+        let client = client.signed_by(&client_key, &issuer).unwrap();
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new([host.to_owned()]).unwrap();
         adjust(&mut params);
@@ -47,10 +63,19 @@ impl Secured {
                 (own, pem)
             }
         };
-        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
+            .unwrap();
+        let config = if wants_client {
+            let mut roots = RootCertStore::empty();
+            roots.add(ca_der).unwrap();
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+            config.with_client_cert_verifier(verifier.build().unwrap())
+        } else {
+            config.with_no_client_auth()
+        };
+        let config = config
             .with_single_cert(
                 vec![certificate.der().clone()],
                 PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
@@ -72,7 +97,11 @@ impl Secured {
         let folder = tempfile::tempdir().unwrap();
         let ca_file = folder.path().join("ca.pem");
         std::fs::write(&ca_file, ca_pem).unwrap();
-        Self { url, ca_file, _folder: folder, _server: server, _tasks: tasks }
+        let client_files = ["client.pem", "client.key"].map(|name| folder.path().join(name));
+        for (file, pem) in client_files.iter().zip([client.pem(), client_key.serialize_pem()]) {
+            std::fs::write(file, pem).unwrap();
+        }
+        Self { url, ca_file, client: client_files, _folder: folder, _server: server, _tasks: tasks }
     }
 
     fn trusted(&self) -> RemotePlan {
@@ -174,4 +203,24 @@ async fn files_that_hold_no_certificates_are_named() {
         assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
         assert_eq!(error.hint().unwrap(), "correct `tls.caFile`");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_certificate_of_ours_gets_the_configured_one() {
+    let secured = Secured::start_with("127.0.0.1", |_| {}, true).await;
+    let [certificate, key] = &secured.client;
+    let mut plan = secured.trusted();
+    plan.config.tls.client_cert = Some(certificate.clone());
+    let without_key = open(plan.clone()).await.unwrap_err();
+    assert!(without_key.to_string().contains("there is no private key in"), "{without_key}");
+    plan.config.tls.client_key = Some(key.clone());
+    works(plan.clone()).await;
+
+    // Both in one file.
+    let both = certificate.with_extension("both");
+    let text = |file| std::fs::read_to_string(file).unwrap();
+    std::fs::write(&both, text(certificate) + &text(key)).unwrap();
+    plan.config.tls.client_cert = Some(both);
+    plan.config.tls.client_key = None;
+    works(plan).await;
 }

@@ -1,10 +1,11 @@
 //! Bodies of answers, read within bounds.
 
 use bytes::{Bytes, BytesMut};
+use http::Response;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use openclaw_secrets::Redactor;
-use reqwest::Response;
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
+use super::client::{Body, HttpError};
 use crate::wire::call_error::{CallError, Unfit};
 
 /// How much of a failure is read: enough for a JSON-RPC error.
@@ -22,7 +23,7 @@ pub(super) enum Form {
 }
 
 /// The form that an answer claims to have.
-pub(super) fn form(response: &Response) -> Form {
+pub(super) fn form(response: &Response<Body>) -> Form {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if kind.eq_ignore_ascii_case("application/json") {
@@ -35,7 +36,7 @@ pub(super) fn form(response: &Response) -> Form {
 }
 
 /// Nobody asked for compression, so nobody unpacks: a few bytes could become gigabytes.
-pub(super) fn refuse_compressed(response: &Response) -> Result<(), CallError> {
+pub(super) fn refuse_compressed(response: &Response<Body>) -> Result<(), CallError> {
     match response.headers().get(CONTENT_ENCODING) {
         Some(encoding) if encoding != "identity" => {
             let encoding = printable(encoding.as_bytes());
@@ -47,10 +48,11 @@ pub(super) fn refuse_compressed(response: &Response) -> Result<(), CallError> {
 
 /// All of a body; what is longer than the bound is an error.
 pub(super) async fn whole(
-    mut response: Response,
+    response: Response<Body>,
     bound: usize,
-    broken: impl Fn(&reqwest::Error) -> CallError,
+    broken: impl Fn(&HttpError) -> CallError,
 ) -> Result<Bytes, CallError> {
+    let mut response = response.into_body();
     let mut body = Bytes::new();
     let mut pieces = BytesMut::new();
     while let Some(piece) = response.chunk().await.map_err(|error| broken(&error))? {
@@ -69,7 +71,8 @@ pub(super) async fn whole(
 }
 
 /// The beginning of a body; less if it breaks.
-pub(super) async fn beginning(mut response: Response, bound: usize) -> Bytes {
+pub(super) async fn beginning(response: Response<Body>, bound: usize) -> Bytes {
+    let mut response = response.into_body();
     let mut body = BytesMut::new();
     while let Ok(Some(piece)) = response.chunk().await {
         body.extend_from_slice(&piece[..piece.len().min(bound - body.len())]);

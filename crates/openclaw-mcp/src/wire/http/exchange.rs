@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Response, StatusCode};
 use openclaw_backoff::Jitter;
-use reqwest::{Response, StatusCode};
 use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};
 
 use super::HttpWire;
 use super::body::{self, Form, shown, whole};
+use super::client::Body;
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
 use super::stream::{End, Events};
@@ -40,7 +41,7 @@ impl HttpWire {
     pub(super) async fn post_in_session(
         self: &Arc<Self>,
         message: &Outgoing<'_>,
-    ) -> Result<(Arc<Route>, Response), CallError> {
+    ) -> Result<(Arc<Route>, Response<Body>), CallError> {
         let route = self.route();
         let refusal = match self.post(&route, message).await {
             Ok(response) => return Ok((route, response)),
@@ -89,7 +90,7 @@ impl HttpWire {
         self: &Arc<Self>,
         id: u64,
         route: &Route,
-        response: Response,
+        response: Response<Body>,
     ) -> Result<Option<Answer>, CallError> {
         if matches!(route.protocol, Protocol::Sse { .. })
             || response.status() == StatusCode::ACCEPTED

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use openclaw_backoff::Jitter;
 use tokio::time::{sleep, timeout};
-use url::Url;
 
 use super::HttpWire;
+use super::client::Target;
 use super::exchange::pause;
 use super::route::{Protocol, Route};
 use super::stream::{End, Events};
@@ -48,7 +48,7 @@ impl HttpWire {
     /// Waits until the server has said whether it offers such a stream. What it asks before that, while
     /// it answers a call, would be lost. Some say nothing until they have something to say.
     pub(crate) async fn until_listening(&self) {
-        if self.route().protocol == Protocol::Streamable {
+        if matches!(self.route().protocol, Protocol::Streamable) {
             let mut settled = self.has_stream_settled.subscribe();
             let _ = timeout(SETTLING, settled.wait_for(|has| *has)).await;
         }
@@ -56,7 +56,7 @@ impl HttpWire {
 
     /// Returns if the server offers no such stream.
     async fn listen(&self, route: &Route) {
-        if route.protocol != Protocol::Streamable {
+        if !matches!(route.protocol, Protocol::Streamable) {
             return;
         }
         let mut events: Option<Events> = None;
@@ -149,17 +149,20 @@ impl HttpWire {
     }
 
     /// Credentials go there: it must be where they were meant for.
-    fn endpoint(&self, data: &[u8]) -> Result<Url, CallError> {
-        let named = std::str::from_utf8(data).ok().and_then(|text| self.url.join(text.trim()).ok());
+    fn endpoint(&self, data: &[u8]) -> Result<Target, CallError> {
+        let named =
+            std::str::from_utf8(data).ok().and_then(|text| self.target.url.join(text.trim()).ok());
         let endpoint = named.ok_or_else(|| {
             CallError::Protocol("the server names an endpoint that is no address".to_owned())
         })?;
-        if endpoint.origin() != self.url.origin() {
+        if endpoint.origin() != self.target.url.origin() {
             return Err(CallError::Protocol(format!(
                 "the server names an endpoint at another origin: {}",
                 endpoint.origin().ascii_serialization()
             )));
         }
-        Ok(endpoint)
+        self.client.target(endpoint).ok_or_else(|| {
+            CallError::Protocol("the server names an endpoint that is no address".to_owned())
+        })
     }
 }

@@ -8,6 +8,7 @@
 
 mod body;
 mod call;
+mod client;
 mod exchange;
 mod headers;
 mod listen;
@@ -22,6 +23,7 @@ mod tasks;
 mod tls;
 
 pub(super) use call::{call_tool, request};
+pub(crate) use client::{Connect, ConnectError, Forwarded, HttpClient, Reach, Stream, Target};
 pub(crate) use headers::RESERVED;
 pub(crate) use reach::NoSuchHost;
 pub(crate) use session::agreed_version;
@@ -34,10 +36,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use openclaw_secrets::Redactor;
-use reqwest::Client;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
-use url::Url;
 
 use super::Closed;
 use super::calls::{Answer, Calls};
@@ -50,10 +50,8 @@ use tasks::Tasks;
 
 /// What both lanes of a connection share.
 pub(crate) struct HttpWire {
-    client: Client,
-    url: Url,
-    /// Whether a proxy stands between: it may be what fails.
-    is_proxied: bool,
+    client: HttpClient,
+    target: Target,
     /// How messages are sent at present.
     route: watch::Sender<Arc<Route>>,
     /// The parameters of the `initialize` that the server accepted, to say it again.
@@ -78,16 +76,14 @@ pub(crate) struct HttpWire {
 
 impl HttpWire {
     fn new(
-        client: Client,
-        url: Url,
-        is_proxied: bool,
+        client: HttpClient,
+        target: Target,
         skipped: Skipped,
         to_rmcp: mpsc::Sender<Message>,
     ) -> Self {
         Self {
             client,
-            url,
-            is_proxied,
+            target,
             route: watch::Sender::new(Arc::new(Route::modern())),
             introduction: OnceLock::new(),
             has_stream_settled: watch::Sender::new(false),

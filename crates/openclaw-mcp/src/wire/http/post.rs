@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
-use reqwest::{Method, Request, Response, StatusCode};
+use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, Method, Response, StatusCode};
 use tokio::time::timeout;
 use url::{Origin, Url};
 
 use super::body::{self, beginning, refuse_compressed, shown};
+use super::client::{Body, HttpError, Target};
 use super::headers::{self, Object, Subject};
 use super::route::{Protocol, Route};
 use super::{HttpWire, reach};
@@ -52,13 +53,13 @@ impl HttpWire {
         &self,
         route: &Route,
         message: &Outgoing<'_>,
-    ) -> Result<Response, Refusal> {
-        let url = match &route.protocol {
+    ) -> Result<Response<Body>, Refusal> {
+        let target = match &route.protocol {
             Protocol::Sse { endpoint } => endpoint,
-            Protocol::Modern | Protocol::Streamable => &self.url,
+            Protocol::Modern | Protocol::Streamable => &self.target,
         };
         let headers = || headers::of_post(route, message.subject);
-        let response = self.send(Method::POST, url, headers, Some(&message.body)).await?;
+        let response = self.send(Method::POST, target, headers, Some(&message.body)).await?;
         if response.status().is_success() {
             refuse_compressed(&response)?;
             return Ok(response);
@@ -70,7 +71,7 @@ impl HttpWire {
         }
         let is_bad = response.status() == StatusCode::BAD_REQUEST;
         let failure = Box::pin(self.failure(response)).await;
-        if is_bad && route.session.is_some() && Box::pin(self.is_forgotten(route, url)).await {
+        if is_bad && route.session.is_some() && Box::pin(self.is_forgotten(route, target)).await {
             return Err(Refusal::SessionLost);
         }
         Err(failure.into())
@@ -79,7 +80,7 @@ impl HttpWire {
     /// Whether the server has forgotten the session. It should say so with 404; many say 400, as the
     /// reference servers do, and that may as well be about the message. There is nothing wrong with a
     /// ping: if that is refused, too, it is the session.
-    async fn is_forgotten(&self, route: &Route, url: &Url) -> bool {
+    async fn is_forgotten(&self, route: &Route, target: &Target) -> bool {
         let Some((id, _answer)) = self.calls().open() else { return false };
         // Only its number is needed.
         self.calls().close(id);
@@ -87,7 +88,7 @@ impl HttpWire {
         let ping = Subject { method: "ping", object: Object::None };
         let headers = || headers::of_post(route, ping);
         let pinged = timeout(PING, async {
-            let response = self.send(Method::POST, url, headers, Some(&body)).await.ok()?;
+            let response = self.send(Method::POST, target, headers, Some(&body)).await.ok()?;
             let refused = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND];
             let is_refused = refused.contains(&response.status());
             if is_refused {
@@ -104,9 +105,9 @@ impl HttpWire {
         &self,
         route: &Route,
         last_event: Option<&str>,
-    ) -> Result<Response, CallError> {
+    ) -> Result<Response<Body>, CallError> {
         let headers = || headers::of_get(route, last_event);
-        let response = self.send(Method::GET, &self.url, headers, None).await?;
+        let response = self.send(Method::GET, &self.target, headers, None).await?;
         if !response.status().is_success() {
             return Err(self.failure(response).await);
         }
@@ -125,26 +126,24 @@ impl HttpWire {
     /// Ends a session. Whether the server cares is its own affair.
     pub(super) async fn delete(&self, route: &Route) {
         let headers = || headers::of_delete(route);
-        let _ = self.send(Method::DELETE, &self.url, headers, None).await;
+        let _ = self.send(Method::DELETE, &self.target, headers, None).await;
     }
 
     /// One request, sent on within its origin if the server says so. Credentials never leave it.
     async fn send(
         &self,
         method: Method,
-        url: &Url,
+        target: &Target,
         headers: impl Fn() -> HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<Response, CallError> {
-        let mut url = Cow::Borrowed(url);
+    ) -> Result<Response<Body>, CallError> {
+        let mut target = Cow::Borrowed(target);
         for _ in 0..=MAX_REDIRECTS {
-            let mut request = Request::new(method.clone(), url.as_ref().clone());
-            *request.headers_mut() = headers();
-            *request.body_mut() = body.map(|body| body.clone().into());
-            let response = self.client.execute(request).await;
-            let response = response.map_err(|error| reach::unreachable(&error, self.is_proxied))?;
-            match self.sent_on(&method, &url, &response)? {
-                Some(target) => url = Cow::Owned(target),
+            let body = body.cloned().unwrap_or_default();
+            let response = self.client.send(method.clone(), &target, headers(), body).await;
+            let response = response.map_err(|error| self.broken()(&error))?;
+            match self.sent_on(&method, &target.url, &response)? {
+                Some(next) => target = Cow::Owned(next),
                 None => return Ok(response),
             }
         }
@@ -156,8 +155,8 @@ impl HttpWire {
         &self,
         method: &Method,
         url: &Url,
-        response: &Response,
-    ) -> Result<Option<Url>, CallError> {
+        response: &Response<Body>,
+    ) -> Result<Option<Target>, CallError> {
         let status = response.status();
         let Some(location) = response.headers().get(LOCATION).filter(|_| status.is_redirection())
         else {
@@ -165,9 +164,9 @@ impl HttpWire {
         };
         let target = location.to_str().ok().and_then(|location| url.join(location).ok());
         let Some(target) = target else {
-            return Err(CallError::Protocol("the server redirects to what is no address".into()));
+            return Err(no_address());
         };
-        if target.origin() != self.url.origin() {
+        if target.origin() != self.target.url.origin() {
             return Err(CallError::Redirected { to: origin(&target) });
         }
         // Only these two keep the method. The others would turn the message into a GET.
@@ -176,11 +175,12 @@ impl HttpWire {
         if method == Method::POST && !keeps {
             return Err(CallError::Redirected { to: without_query(&target) });
         }
+        let target = self.client.target(target).ok_or_else(no_address)?;
         Ok(Some(target))
     }
 
     /// What a status that is no success means.
-    async fn failure(&self, response: Response) -> CallError {
+    async fn failure(&self, response: Response<Body>) -> CallError {
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let challenge = header(WWW_AUTHENTICATE).filter(|it| it.len() <= MAX_CHALLENGE);
@@ -211,10 +211,14 @@ impl HttpWire {
     }
 
     /// What to say when a connection breaks.
-    pub(super) fn broken(&self) -> impl Fn(&reqwest::Error) -> CallError + use<> {
-        let is_proxied = self.is_proxied;
+    pub(super) fn broken(&self) -> impl Fn(&HttpError) -> CallError + use<> {
+        let is_proxied = self.client.is_proxied();
         move |error| reach::unreachable(error, is_proxied).into()
     }
+}
+
+fn no_address() -> CallError {
+    CallError::Protocol("the server redirects to what is no address".to_owned())
 }
 
 /// RFC 9110, section 10.2.3: seconds, or a date.

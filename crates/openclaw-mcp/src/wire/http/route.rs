@@ -1,7 +1,8 @@
 //! How messages are sent at present: which protocol, which session, where to.
 
-use reqwest::header::HeaderValue;
-use url::Url;
+use http::HeaderValue;
+
+use super::client::Target;
 
 /// The oldest version that wants to be named in a header.
 const NAMED_SINCE: &str = "2025-06-18";
@@ -17,14 +18,14 @@ pub(super) struct Route {
     pub(super) version: Option<HeaderValue>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) enum Protocol {
     /// 2026-07-28: no handshake, no session, no stream besides those of answers.
     Modern,
     /// 2025-03-26 to 2025-11-25.
     Streamable,
     /// 2024-11-05: POSTs go to this address, answers come on the stream that is open.
-    Sse { endpoint: Url },
+    Sse { endpoint: Target },
 }
 
 impl Route {
@@ -50,6 +51,6 @@ impl Route {
     }
 
     pub(super) fn is_modern(&self) -> bool {
-        self.protocol == Protocol::Modern
+        matches!(self.protocol, Protocol::Modern)
     }
 }

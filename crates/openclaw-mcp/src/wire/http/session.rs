@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderValue;
 use openclaw_content::{Untrusted, clean_line};
-use reqwest::header::HeaderValue;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use openclaw_secrets::Redactor;
-use reqwest::Client;
 use rmcp::RoleClient;
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
@@ -16,10 +15,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use url::Url;
 
 use super::HttpWire;
 use super::body::{MAX_FAILURE, beginning};
+use super::client::{HttpClient, Target};
 use super::headers::{Object, Subject};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
@@ -45,13 +44,12 @@ impl HttpSlowLane {
     pub(crate) fn open(
         server: &str,
         redactor: &Redactor,
-        client: Client,
-        url: Url,
-        is_proxied: bool,
+        client: HttpClient,
+        target: Target,
     ) -> Self {
         let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
         let skipped = Skipped::from(server, redactor);
-        let wire = Arc::new(HttpWire::new(client, url, is_proxied, skipped, to_rmcp));
+        let wire = Arc::new(HttpWire::new(client, target, skipped, to_rmcp));
         Self { wire, from_server, greeting: None }
     }
 

@@ -1,7 +1,8 @@
 //! The events of an answer, as they come.
 
-use reqwest::Response;
+use http::Response;
 
+use super::client::{Body, HttpError};
 use super::sse::{Event, Parser};
 use crate::wire::MAX_MESSAGE;
 use crate::wire::call_error::{CallError, Unfit};
@@ -9,7 +10,7 @@ use crate::wire::call_error::{CallError, Unfit};
 /// An open stream of events.
 #[derive(Debug)]
 pub(super) struct Events {
-    response: Response,
+    body: Body,
     parser: Parser,
 }
 
@@ -17,15 +18,15 @@ pub(super) struct Events {
 #[derive(Debug)]
 pub(super) enum End {
     /// The stream has ended or broke.
-    Over(Option<reqwest::Error>),
+    Over(Option<HttpError>),
     /// An event is too long.
     TooLong,
 }
 
 impl Events {
-    pub(super) fn new(response: Response) -> Self {
+    pub(super) fn new(response: Response<Body>) -> Self {
         // Besides the data, an event has a few lines of its own.
-        Self { response, parser: Parser::new(MAX_MESSAGE + 64 * 1024) }
+        Self { body: response.into_body(), parser: Parser::new(MAX_MESSAGE + 64 * 1024) }
     }
 
     /// The next event. Safe to cancel: what has come is kept.
@@ -34,7 +35,7 @@ impl Events {
             if let Some(event) = self.parser.next() {
                 return Ok(event);
             }
-            match self.response.chunk().await {
+            match self.body.chunk().await {
                 Ok(Some(piece)) => self.parser.feed(&piece).map_err(|_| End::TooLong)?,
                 Ok(None) => return Err(End::Over(None)),
                 Err(error) => return Err(End::Over(Some(error))),
@@ -43,7 +44,7 @@ impl Events {
     }
 
     /// Goes on with another response where this one ended.
-    pub(super) fn go_on(&mut self, response: Response) {
+    pub(super) fn go_on(&mut self, response: Response<Body>) {
         let (last_id, retry) = (self.parser.last_id.take(), self.parser.retry);
         *self = Self::new(response);
         (self.parser.last_id, self.parser.retry) = (last_id, retry);
@@ -60,13 +61,13 @@ impl Events {
     /// Whether the stream ends, looked at without waiting.
     pub(super) fn is_over(&mut self) -> bool {
         use futures_util::FutureExt as _;
-        !matches!(self.response.chunk().now_or_never(), None | Some(Ok(Some(_))))
+        !matches!(self.body.chunk().now_or_never(), None | Some(Ok(Some(_))))
     }
 
     /// Reads on to the end, within bounds, so that the connection can be used again.
     pub(super) async fn drain(mut self, bound: usize) {
         let mut read = 0;
-        while let Ok(Some(piece)) = self.response.chunk().await {
+        while let Ok(Some(piece)) = self.body.chunk().await {
             read += piece.len();
             if read > bound {
                 return;
