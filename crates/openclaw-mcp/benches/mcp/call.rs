@@ -36,7 +36,7 @@ pub(crate) fn run() {
         "tool calls over stdio, best of {ROUNDS} rounds: p50 one after the other, CPU of this \
          process a call with {IN_FLIGHT} in flight"
     );
-    println!("the pipeline speaks 2026-07-28, `rmcp` 2025-11-25: with less to send");
+    println!("both speak 2026-07-28; the older `rmcp` speaks 2025-11-25, with less to send");
     heading("rmcp");
     let kinds = [
         Kind {
@@ -79,13 +79,15 @@ async fn compare(kind: &Kind) {
     let audited = Bridge::open(local_entry(&server)).await;
     let lane = Lane::open(&server).await;
     let bare = Bare::open(&server).await;
+    let older = Bare::open_older(&server).await;
     audited.approve(&name, raw).await;
 
-    let mut best = [f64::MAX; 6];
+    let mut best = [f64::MAX; 7];
     for _ in 0..ROUNDS {
         let round = [
             median(calls, || audited.call(&name, raw)).await,
             median(calls, || bare.call(tool, map)).await,
+            median(calls, || older.call(tool, map)).await,
             median(calls, || lane.call(tool, raw)).await,
             cpu(calls, || audited.call(&name, raw)).await,
             cpu(calls, || bare.call(tool, map)).await,
@@ -93,8 +95,9 @@ async fn compare(kind: &Kind) {
         ];
         keep_best(&mut best, round);
     }
-    let [p50, rmcp_p50, lane_p50, used, rmcp_used, lane_used] = best;
+    let [p50, rmcp_p50, older_p50, lane_p50, used, rmcp_used, lane_used] = best;
     line(&format!("{what}, p50, pipeline"), "µs", p50, rmcp_p50, kind.p50);
+    line(&format!("{what}, p50, beside the older rmcp"), "µs", p50, older_p50, kind.p50);
     line(&format!("{what}, p50, fast lane alone"), "µs", lane_p50, rmcp_p50, Budget::NONE);
     line(&format!("{what}, CPU, pipeline"), "µs", used, rmcp_used, kind.cpu);
     line(&format!("{what}, CPU, fast lane alone"), "µs", lane_used, rmcp_used, Budget::NONE);

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
 use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::bridge::Office;
-use openclaw_mcp::client::Host;
+use openclaw_mcp::client::{Answer as Elicited, Host, Person, Question as Elicitation};
 use openclaw_mcp::dial::Surroundings;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::guard::Guard;
@@ -28,7 +28,7 @@ use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
 };
-use rmcp::service::RunningService;
+use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -84,9 +84,18 @@ pub(crate) fn config(servers: &Value) -> Config {
 pub(crate) fn setup(office: Office, folders: Folders) -> Setup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let (guard, host) = (Guard::none(), Host::default());
+    let (guard, host) = (Guard::none(), Host { person: Some(Arc::new(Absent)), ..Host::default() });
     let surroundings = Surroundings { resolver, environment, guard, host };
     Setup { surroundings, folders, office, tries_again: true, start: StartMode::Eager, agent: None }
+}
+
+/// A program has somebody to ask, so calls are noted for whom a server's question would concern.
+struct Absent;
+
+impl Person for Absent {
+    fn ask(&self, _: Elicitation) -> BoxFuture<'_, Elicited> {
+        Box::pin(std::future::ready(Elicited::Decline))
+    }
 }
 
 /// The whole way to one server, named `x`, as the product runs it: policy, pins, schema, limiter, time-out, provenance,
@@ -179,9 +188,21 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
+    /// One that speaks what the pipeline speaks: 2026-07-28.
     pub(crate) async fn open(server: &CommandLine) -> Self {
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        Self::open_as(server, ClientLifecycleMode::Discover { preferred_versions }).await
+    }
+
+    /// One that speaks 2025-11-25, with less to send for each call.
+    pub(crate) async fn open_older(server: &CommandLine) -> Self {
+        Self::open_as(server, ClientLifecycleMode::Initialize).await
+    }
+
+    async fn open_as(server: &CommandLine, lifecycle: ClientLifecycleMode) -> Self {
         let (process, pipes) = start_process(server);
-        let rmcp = rmcp::serve_client(client(), (pipes.stdout, pipes.stdin)).await.unwrap();
+        let transport = (pipes.stdout, pipes.stdin);
+        let rmcp = serve_client_with_lifecycle(client(), transport, lifecycle).await.unwrap();
         Self { rmcp, _process: process }
     }
 
