@@ -1,5 +1,7 @@
 //! Where a text comes from, and the words that say so to the model.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::label::{clean_address, clean_name};
@@ -23,91 +25,91 @@ pub enum Source {
     /// What a server says beside the answers to requests: errors, logs, its own instructions.
     McpServer {
         /// The server's name in the configuration.
-        server: String,
+        server: Arc<str>,
     },
     /// The result of a tool call.
     McpTool {
         /// The server's name in the configuration.
-        server: String,
+        server: Arc<str>,
         /// The tool's own name.
-        tool: String,
+        tool: Arc<str>,
     },
     /// A resource of a server.
     McpResource {
         /// The server's name in the configuration.
-        server: String,
+        server: Arc<str>,
         /// The resource's URI.
-        uri: String,
+        uri: Arc<str>,
     },
     /// A prompt of a server.
     McpPrompt {
         /// The server's name in the configuration.
-        server: String,
+        server: Arc<str>,
         /// The prompt's own name.
-        prompt: String,
+        prompt: Arc<str>,
     },
     /// What a server asks a model for (`sampling/createMessage`).
     McpSampling {
         /// The server's name in the configuration.
-        server: String,
+        server: Arc<str>,
     },
     /// A page from the web.
     WebFetch {
         /// Where it was fetched.
-        url: String,
+        url: Arc<str>,
     },
     /// What stands in a file, or which files there are in a folder.
     File {
         /// Which one.
-        path: String,
+        path: Arc<str>,
     },
     /// What a command printed.
     Command,
     /// Any other source.
     Other {
         /// What it is called.
-        name: String,
+        name: Arc<str>,
     },
 }
 
 impl Source {
     /// What a server says beside the answers to requests.
-    pub fn mcp_server(server: impl Into<String>) -> Self {
+    pub fn mcp_server(server: impl Into<Arc<str>>) -> Self {
         Self::McpServer { server: server.into() }
     }
 
     /// The result of a tool call.
-    pub fn mcp_tool(server: impl Into<String>, tool: impl Into<String>) -> Self {
+    pub fn mcp_tool(server: impl Into<Arc<str>>, tool: impl Into<Arc<str>>) -> Self {
         Self::McpTool { server: server.into(), tool: tool.into() }
     }
 
     /// A resource of a server.
-    pub fn mcp_resource(server: impl Into<String>, uri: impl Into<String>) -> Self {
+    pub fn mcp_resource(server: impl Into<Arc<str>>, uri: impl Into<Arc<str>>) -> Self {
         Self::McpResource { server: server.into(), uri: uri.into() }
     }
 
     /// A prompt of a server.
-    pub fn mcp_prompt(server: impl Into<String>, prompt: impl Into<String>) -> Self {
+    pub fn mcp_prompt(server: impl Into<Arc<str>>, prompt: impl Into<Arc<str>>) -> Self {
         Self::McpPrompt { server: server.into(), prompt: prompt.into() }
     }
 
     /// What a server asks a model for.
-    pub fn mcp_sampling(server: impl Into<String>) -> Self {
+    pub fn mcp_sampling(server: impl Into<Arc<str>>) -> Self {
         Self::McpSampling { server: server.into() }
     }
 
     /// A page from the web.
-    pub fn web_fetch(url: impl Into<String>) -> Self {
+    pub fn web_fetch(url: impl Into<Arc<str>>) -> Self {
         Self::WebFetch { url: url.into() }
     }
 
     /// A file or a folder.
-    pub fn file(path: impl Into<String>) -> Self {
+    pub fn file(path: impl Into<Arc<str>>) -> Self {
         Self::File { path: path.into() }
     }
 
     /// Any other source.
-    pub fn other(name: impl Into<String>) -> Self {
+    pub fn other(name: impl Into<Arc<str>>) -> Self {
         Self::Other { name: name.into() }
     }
 

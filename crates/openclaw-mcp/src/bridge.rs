@@ -4,13 +4,13 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use openclaw_content::Source;
 use openclaw_tools::audit::Audit;
 use openclaw_tools::{CallOptions, Executed, Failure, Tool as _, ToolCall, ToolOutcome};
 use tokio::sync::SemaphorePermit;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::attached::Attached;
 use crate::catalogue::CatalogueTool;
@@ -108,7 +108,7 @@ pub(crate) fn call<'a>(
             return Executed::Stale(outcome);
         }
         let attached = &usable.attached;
-        let started = Instant::now();
+        let started = if usable.has_waited { Instant::now() } else { call.started };
         let (name, headers) = (&tool.listed.name, tool.headers());
         let (limits, watcher) = (limits(call.options, member), call.options.watcher);
         let connection = attached.connection();
@@ -155,12 +155,13 @@ pub(crate) async fn usable(member: &Member) -> Result<Usable<'_>, (Failure, Stri
         (Failure::Unavailable, words)
     })?;
     if let Some(attached) = server.connected() {
-        return Ok(Usable { attached, was_waited_for: false, _turn: turn });
+        let has_waited = turn.is_some();
+        return Ok(Usable { attached, was_waited_for: false, has_waited, _turn: turn });
     }
     let attached = Box::pin(server.ready()).await;
     let attached =
         attached.map_err(|unavailable| (Failure::Unavailable, unavailable.for_model()))?;
-    Ok(Usable { attached, was_waited_for: true, _turn: turn })
+    Ok(Usable { attached, was_waited_for: true, has_waited: true, _turn: turn })
 }
 
 /// What follows from a failure for the calls to come.
@@ -198,6 +199,8 @@ pub(crate) struct Usable<'s> {
     pub(crate) attached: Arc<Attached>,
     /// It was connected to for this call: what it has may be something else than was looked at.
     pub(crate) was_waited_for: bool,
+    /// It may have taken time until it could be used.
+    has_waited: bool,
     /// For a server that takes one call at a time.
     _turn: Option<SemaphorePermit<'s>>,
 }

@@ -3,67 +3,84 @@
 //! Most tool results are one long string, which this validates several times as fast as `serde_json`. Only
 //! `serde_json` can create a `RawValue`; that is the only reason for [`Json`].
 
+mod one_text;
+
 use std::fmt;
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+
+use one_text::OneText;
 
 /// Deeper nesting is left to `serde_json`, which has its own limit.
 const MAX_DEPTH: usize = 64;
 
 /// A valid JSON value as text.
 #[derive(Debug, Clone)]
-pub struct Json(Box<str>);
+pub struct Json {
+    text: Box<str>,
+    one_text: Option<OneText>,
+}
 
 impl Json {
     /// The text.
     pub fn get(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// The text of a tool's result that has just one, as it is between its quotes, and whether it is an error.
+    pub(crate) fn one_text(&self) -> Option<(&str, bool)> {
+        self.one_text?.of(&self.text)
     }
 }
 
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
 impl From<Json> for String {
     fn from(json: Json) -> Self {
-        json.0.into()
+        json.text.into()
     }
 }
 
 impl From<Box<RawValue>> for Json {
     fn from(raw: Box<RawValue>) -> Self {
-        Self(raw.into())
+        let one_text = JsonRef::from(&*raw).one_text;
+        Self { text: raw.into(), one_text }
     }
 }
 
 impl From<JsonRef<'_>> for Json {
     fn from(json: JsonRef<'_>) -> Self {
-        Self(json.0.into())
+        Self { text: json.text.into(), one_text: json.one_text }
     }
 }
 
 /// A valid JSON value, borrowed from a longer text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct JsonRef<'a>(&'a str);
+pub(crate) struct JsonRef<'a> {
+    text: &'a str,
+    one_text: Option<OneText>,
+}
 
 impl<'a> JsonRef<'a> {
     pub(crate) fn get(self) -> &'a str {
-        self.0
+        self.text
     }
 }
 
 impl<'a> From<&'a RawValue> for JsonRef<'a> {
     fn from(raw: &'a RawValue) -> Self {
-        Self(raw.get())
+        let text = raw.get();
+        Self { text, one_text: Walk::over(text).result().and_then(|result| result.one_text) }
     }
 }
 
 /// A cursor over JSON text. Each step returns `None` if the text is invalid or not what was expected.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Walk<'a> {
     json: &'a str,
     at: usize,
@@ -140,7 +157,7 @@ impl<'a> Walk<'a> {
         self.peek()?;
         let start = self.at;
         self.skip(0)?;
-        self.json.get(start..self.at).map(JsonRef)
+        self.json.get(start..self.at).map(|text| JsonRef { text, one_text: None })
     }
 
     fn skip(&mut self, depth: usize) -> Option<()> {
@@ -180,7 +197,19 @@ impl<'a> Walk<'a> {
 }
 
 /// How many bytes stand for themselves: neither quotes nor backslashes nor control characters.
+#[inline]
 fn plain_length(string: &[u8]) -> usize {
+    // Most strings are names, which end within a word or two.
+    if let Some((words, _)) = string.split_first_chunk::<{ 2 * WORD }>() {
+        let (words, _) = words.as_chunks();
+        if let Some(found) = find_special(words) {
+            return found;
+        }
+    }
+    plain_length_of_long(string)
+}
+
+fn plain_length_of_long(string: &[u8]) -> usize {
     let is_special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
     // Where there are many escapes, the next one is near; where there are few, a block at a time is quicker.
     let (words, _) = string.as_chunks();

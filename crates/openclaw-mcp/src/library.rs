@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
-use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use openclaw_tools::pipeline::{Refusal, Resolve, Resolving};
@@ -13,6 +12,7 @@ use openclaw_tools::{
 };
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use tokio::time::Instant;
 
 use crate::agent::AgentTools;
 use crate::bridge::{self, LARGE, Office, elsewhere, limited};
@@ -233,9 +233,9 @@ impl Tool for RequestTool {
         &VALIDATOR
     }
 
-    fn limit(&self) -> Result<(), String> {
+    fn limit(&self, now: Instant) -> Result<(), String> {
         let server = &self.member.server;
-        server.limiter.check().map_err(|wait| limited(server.name().as_str(), wait))
+        server.limiter.check(now).map_err(|wait| limited(server.name().as_str(), wait))
     }
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
@@ -269,7 +269,7 @@ pub(crate) async fn read(
 ) -> ToolOutcome {
     let server = &member.server;
     let name = server.name().as_str();
-    if let Err(wait) = server.limiter.check() {
+    if let Err(wait) = server.limiter.check(call.started) {
         let origin = Origin { server: name, tool: uri };
         return results::failure(Failure::RateLimited, limited(name, wait), Some(origin));
     }

@@ -67,8 +67,8 @@ impl Limiter {
     ///
     /// # Errors
     /// If nothing is left: says when to try again.
-    pub fn check(&self) -> Result<(), RetryAfter> {
-        let now = nanoseconds(self.start.elapsed());
+    pub fn check(&self, now: Instant) -> Result<(), RetryAfter> {
+        let now = nanoseconds(now.saturating_duration_since(self.start));
         let wait = |until: u64, asked_by| {
             let after = Duration::from_nanos(until.saturating_sub(now));
             Err(RetryAfter { after, asked_by })
@@ -115,46 +115,46 @@ mod tests {
     use super::*;
 
     fn refused(limiter: &Limiter) -> RetryAfter {
-        limiter.check().unwrap_err()
+        limiter.check(Instant::now()).unwrap_err()
     }
 
     #[tokio::test(start_paused = true)]
     async fn calls_over_the_bound_are_told_when_to_come_back() {
         let limiter = Limiter::new(Some(6));
         for _ in 0..6 {
-            limiter.check().unwrap();
+            limiter.check(Instant::now()).unwrap();
         }
         let refusal = refused(&limiter);
         assert_eq!(refusal.after, Duration::from_secs(10));
         assert_eq!(refusal.asked_by, AskedBy::Us);
         assert_eq!(refusal.to_string(), "too many calls; try again in 10 s");
         tokio::time::advance(refusal.after).await;
-        limiter.check().unwrap();
+        limiter.check(Instant::now()).unwrap();
         assert_eq!(refused(&limiter).after, Duration::from_secs(10));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_refused_call_does_not_count() {
         let limiter = Limiter::new(Some(1));
-        limiter.check().unwrap();
+        limiter.check(Instant::now()).unwrap();
         for _ in 0..100 {
             refused(&limiter);
         }
         tokio::time::advance(MINUTE).await;
-        limiter.check().unwrap();
+        limiter.check(Instant::now()).unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn another_bound_counts_at_once_and_gives_nothing_back() {
         let limiter = Limiter::new(Some(60));
         for _ in 0..30 {
-            limiter.check().unwrap();
+            limiter.check(Instant::now()).unwrap();
         }
         limiter.set(Some(2));
-        limiter.check().unwrap();
+        limiter.check(Instant::now()).unwrap();
         assert_eq!(refused(&limiter).after, Duration::from_secs(30), "half of the minute was used");
         limiter.set(None);
-        limiter.check().unwrap();
+        limiter.check(Instant::now()).unwrap();
         limiter.set(Some(2));
         refused(&limiter);
     }
@@ -163,14 +163,14 @@ mod tests {
     async fn a_server_that_asks_for_a_pause_gets_it() {
         let limiter = Limiter::new(None);
         for _ in 0..10_000 {
-            limiter.check().unwrap();
+            limiter.check(Instant::now()).unwrap();
         }
         limiter.back_off(Duration::from_secs(30));
         limiter.back_off(Duration::from_secs(5));
         assert_eq!(refused(&limiter).after, Duration::from_secs(30));
         assert_eq!(refused(&limiter).asked_by, AskedBy::Server);
         tokio::time::advance(Duration::from_secs(30)).await;
-        limiter.check().unwrap();
+        limiter.check(Instant::now()).unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -178,6 +178,6 @@ mod tests {
         let limiter = Limiter::new(Some(1));
         limiter.back_off(Duration::MAX);
         tokio::time::advance(LONGEST_PAUSE).await;
-        limiter.check().unwrap();
+        limiter.check(Instant::now()).unwrap();
     }
 }

@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use openclaw_tools::{Approval, Fingerprint, Pin};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::listing::ListedTool;
@@ -153,16 +154,18 @@ impl Pins {
     }
 
     /// What is known of a tool that now has this fingerprint.
-    pub fn check(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> Pin {
+    pub fn check(&self, server: &str, tool: &str, fingerprint: &Fingerprint, now: Instant) -> Pin {
         let mut known = self.known();
         let pin = known.pin(server, tool, fingerprint);
         let is_worth_a_look = match pin {
             Pin::Same { .. } => false,
             Pin::Changed => true,
             // Most tools are never approved, and are called often.
-            Pin::New => known.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY),
+            Pin::New => known
+                .looked
+                .is_none_or(|looked| now.saturating_duration_since(looked) >= LOOK_EVERY),
         };
-        if is_worth_a_look && known.read_if_changed(&self.path) {
+        if is_worth_a_look && known.read_if_changed(&self.path, now) {
             return known.pin(server, tool, fingerprint);
         }
         pin
@@ -316,8 +319,8 @@ impl Known {
 
     /// Reads the file if it is not the one that was read last; says whether it did. A file that cannot be
     /// read or understood changes nothing.
-    fn read_if_changed(&mut self, path: &Path) -> bool {
-        self.looked = Some(Instant::now());
+    fn read_if_changed(&mut self, path: &Path, now: Instant) -> bool {
+        self.looked = Some(now);
         let stamp = Stamp::of(path);
         if stamp == self.stamp {
             return false;

@@ -51,20 +51,23 @@ fn an_approved_tool_stays_the_same_until_it_changes_also_after_a_restart() {
     let path = folder.path().join("pins.json");
     let pins = Pins::load(&path).unwrap();
     let first = fingerprint("Reads.");
-    assert_eq!(pins.check("files", "read", &first), Pin::New);
+    assert_eq!(pins.check("files", "read", &first, Instant::now()), Pin::New);
     pins.approve("files", "read", first).unwrap();
     for pins in [&pins, &Pins::load(&path).unwrap()] {
-        assert_eq!(pins.check("files", "read", &first), Pin::Same { for_good: false });
-        assert_eq!(pins.check("other", "read", &first), Pin::New);
-        let pin = pins.check("files", "read", &fingerprint("Reads. Also sends."));
+        assert_eq!(
+            pins.check("files", "read", &first, Instant::now()),
+            Pin::Same { for_good: false }
+        );
+        assert_eq!(pins.check("other", "read", &first, Instant::now()), Pin::New);
+        let pin = pins.check("files", "read", &fingerprint("Reads. Also sends."), Instant::now());
         assert!(matches!(pin, Pin::Changed), "{pin:?}");
     }
     pins.forget("files").unwrap();
-    assert_eq!(Pins::load(&path).unwrap().check("files", "read", &first), Pin::New);
+    assert_eq!(Pins::load(&path).unwrap().check("files", "read", &first, Instant::now()), Pin::New);
 }
 
 fn is_free(pins: &Pins, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
-    pins.check(server, tool, fingerprint) == Pin::Same { for_good: true }
+    pins.check(server, tool, fingerprint, Instant::now()) == Pin::Same { for_good: true }
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn what_another_program_approved_is_kept() {
     theirs.approve("a", "x", fingerprint("A")).unwrap();
     ours.approve("b", "y", fingerprint("B")).unwrap();
     assert_eq!(
-        Pins::load(&path).unwrap().check("a", "x", &fingerprint("A")),
+        Pins::load(&path).unwrap().check("a", "x", &fingerprint("A"), Instant::now()),
         Pin::Same { for_good: false }
     );
 }
@@ -134,13 +137,19 @@ fn what_another_program_approves_is_seen_without_a_restart() {
     let path = folder.path().join("pins.json");
     let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
     theirs.approve("files", "read", fingerprint("Reads.")).unwrap();
-    assert_eq!(ours.check("files", "read", &fingerprint("Reads.")), Pin::Same { for_good: false });
+    assert_eq!(
+        ours.check("files", "read", &fingerprint("Reads."), Instant::now()),
+        Pin::Same { for_good: false }
+    );
     let changed = fingerprint("Reads. Also sends.");
     for _ in 0..2 {
-        assert!(matches!(ours.check("files", "read", &changed), Pin::Changed));
+        assert!(matches!(ours.check("files", "read", &changed, Instant::now()), Pin::Changed));
     }
     theirs.approve("files", "read", changed).unwrap();
-    assert_eq!(ours.check("files", "read", &changed), Pin::Same { for_good: false });
+    assert_eq!(
+        ours.check("files", "read", &changed, Instant::now()),
+        Pin::Same { for_good: false }
+    );
 }
 
 #[test]
@@ -150,9 +159,12 @@ fn a_file_that_is_broken_meanwhile_changes_nothing() {
     let pins = Pins::load(&path).unwrap();
     pins.approve("files", "read", fingerprint("Reads.")).unwrap();
     std::fs::write(&path, "nonsense").unwrap();
-    let changed = pins.check("files", "read", &fingerprint("Reads. Also sends."));
+    let changed = pins.check("files", "read", &fingerprint("Reads. Also sends."), Instant::now());
     assert!(matches!(changed, Pin::Changed));
-    assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::Same { for_good: false });
+    assert_eq!(
+        pins.check("files", "read", &fingerprint("Reads."), Instant::now()),
+        Pin::Same { for_good: false }
+    );
 }
 
 #[test]
@@ -182,7 +194,10 @@ fn whoever_does_not_let_go_of_the_lock_is_not_waited_for_and_named() {
     let error = approved.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert!(error.to_string().ends_with("pins.lock"), "{error}");
-    assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::Same { for_good: false });
+    assert_eq!(
+        pins.check("files", "read", &fingerprint("Reads."), Instant::now()),
+        Pin::Same { for_good: false }
+    );
 }
 
 #[test]
@@ -199,7 +214,7 @@ fn approvals_at_the_same_time_lose_none_of_each_other() {
     for pins in [&pins, &Pins::load(&path).unwrap()] {
         for tool in &tools {
             assert_eq!(
-                pins.check("files", tool, &fingerprint("Reads.")),
+                pins.check("files", tool, &fingerprint("Reads."), Instant::now()),
                 Pin::Same { for_good: false },
                 "{tool}"
             );
@@ -244,7 +259,7 @@ fn an_empty_file_holds_no_approvals() {
     std::fs::write(&path, "").unwrap();
     let pins = Pins::load(&path).unwrap();
     assert_eq!(pins.set_aside(), None);
-    assert_eq!(pins.check("files", "read", &fingerprint("Reads.")), Pin::New);
+    assert_eq!(pins.check("files", "read", &fingerprint("Reads."), Instant::now()), Pin::New);
 }
 
 #[tokio::test]
@@ -256,9 +271,9 @@ async fn an_approval_counts_while_it_is_being_saved_and_afterwards_only_if_it_wa
     let turn = file::take_turn(&path, PATIENCE).unwrap();
     pins.keep("files", "read", now, Approval::Always);
     assert!(!path.exists());
-    assert_eq!(pins.check("files", "read", &now), Pin::Same { for_good: true });
+    assert_eq!(pins.check("files", "read", &now, Instant::now()), Pin::Same { for_good: true });
     assert!(is_free(&pins, "files", "read", &now) && !is_free(&pins, "files", "read", &later));
-    assert!(matches!(pins.check("files", "read", &later), Pin::Changed));
+    assert!(matches!(pins.check("files", "read", &later, Instant::now()), Pin::Changed));
     drop(turn);
     pins.saved().await.unwrap();
     assert!(is_free(&pins, "files", "read", &now));
@@ -268,7 +283,7 @@ async fn an_approval_counts_while_it_is_being_saved_and_afterwards_only_if_it_wa
     std::fs::create_dir(path.with_extension("lock")).unwrap();
     pins.keep("files", "write", now, Approval::Once);
     pins.saved().await.unwrap_err();
-    assert_eq!(pins.check("files", "write", &now), Pin::New);
+    assert_eq!(pins.check("files", "write", &now, Instant::now()), Pin::New);
 }
 
 #[tokio::test]
@@ -312,9 +327,9 @@ fn approvals_of_an_earlier_version_still_hold() {
     let pins = Pins::load(&path).unwrap();
     let add = "f27ccd679d1c54024884d7ed6083d5e2ddebeb4f3657c4c471cdba2ade8694c7".parse().unwrap();
     let echo = "cf4b9a19d4206976eebe50295cae9132ebfebe4afb2a8f313b40bbadea988f29".parse().unwrap();
-    assert_eq!(pins.check("demo", "add", &add), Pin::Same { for_good: false });
+    assert_eq!(pins.check("demo", "add", &add, Instant::now()), Pin::Same { for_good: false });
     assert!(is_free(&pins, "demo", "echo", &echo));
-    assert_eq!(pins.check("demo", "add", &echo), Pin::Changed);
+    assert_eq!(pins.check("demo", "add", &echo, Instant::now()), Pin::Changed);
     assert!(pins.set_aside().is_none());
 }
 

@@ -10,6 +10,7 @@ use openclaw_tools::{
     ToolCall, ToolSource, ToolSpec,
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::agent::AgentTools;
 use crate::bridge::{self, limited};
@@ -72,7 +73,7 @@ impl ToolSource for AgentTools {
 impl CatalogueTool {
     /// Whether it says something else about itself than when it was approved (B13).
     pub fn is_changed(&self) -> bool {
-        self.pin() == Pin::Changed
+        self.pin(Instant::now()) == Pin::Changed
     }
 }
 
@@ -110,9 +111,10 @@ impl Tool for CatalogueTool {
         Self::flaw(self).map(ToString::to_string)
     }
 
-    fn pin(&self) -> Pin {
+    fn pin(&self, now: Instant) -> Pin {
         let Some(pins) = &self.office.pins else { return Pin::New };
-        pins.check(self.server().name().as_str(), &self.listed.name, Self::fingerprint(self))
+        let (server, tool) = (self.server().name().as_str(), &self.listed.name);
+        pins.check(server, tool, Self::fingerprint(self), now)
     }
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
@@ -144,9 +146,9 @@ impl Tool for CatalogueTool {
         &self.validator
     }
 
-    fn limit(&self) -> Result<(), String> {
+    fn limit(&self, now: Instant) -> Result<(), String> {
         let server = self.server();
-        server.limiter.check().map_err(|wait| limited(server.name().as_str(), wait))
+        server.limiter.check(now).map_err(|wait| limited(server.name().as_str(), wait))
     }
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {

@@ -1,6 +1,7 @@
 //! What comes back from a tool.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::{Findings, Text, render};
@@ -49,9 +50,9 @@ pub struct Details {
     /// The kind of source, `mcp_server` for instance.
     pub source: Option<&'static str>,
     /// The server that it comes from.
-    pub server: Option<String>,
+    pub server: Option<Arc<str>>,
     /// The tool's own name there.
-    pub tool: Option<String>,
+    pub tool: Option<Arc<str>>,
     /// What is suspicious in it.
     pub findings: Findings,
     /// How long the call took.

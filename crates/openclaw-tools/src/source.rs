@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::approval::{Approval, ApprovalRule, Fingerprint, Pin};
 use crate::outcome::ToolOutcome;
@@ -28,6 +29,8 @@ pub struct ToolCall<'a> {
     pub session: Option<&'a str>,
     /// How the call was approved, if it had to be.
     pub approval: Option<Approval>,
+    /// When it began, not counting an approval: read once, because a look at the clock is a good part of a call.
+    pub started: Instant,
     /// What the caller wants besides.
     pub options: CallOptions<'a>,
 }
@@ -89,7 +92,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
     }
 
     /// What was approved of it before: looked up once for each call.
-    fn pin(&self) -> Pin {
+    fn pin(&self, _now: Instant) -> Pin {
         Pin::New
     }
 
@@ -116,7 +119,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// If nothing is left: says when to try again.
-    fn limit(&self) -> Result<(), String> {
+    fn limit(&self, _now: Instant) -> Result<(), String> {
         Ok(())
     }
 

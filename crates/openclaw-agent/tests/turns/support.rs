@@ -85,7 +85,7 @@ impl Tool for TestTool {
         Origin { name: self.spec.name.as_str(), source: "test", ..Origin::default() }
     }
 
-    fn pin(&self) -> Pin {
+    fn pin(&self, _: tokio::time::Instant) -> Pin {
         let is_changed = self.standing == Standing::Ask(Why::Changed);
         if is_changed { Pin::Changed } else { Pin::New }
     }

@@ -151,7 +151,7 @@ fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
             details: Box::new(Details {
                 untrusted: true,
                 source: Some("client"),
-                tool: Some(name.to_owned()),
+                tool: Some(name.into()),
                 findings,
                 ..Details::default()
             }),

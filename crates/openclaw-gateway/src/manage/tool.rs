@@ -183,7 +183,7 @@ impl Tool for ManageTool {
         &self.decision
     }
 
-    fn pin(&self) -> Pin {
+    fn pin(&self, _: tokio::time::Instant) -> Pin {
         self.approvals.pin(NAME)
     }
 

@@ -43,8 +43,8 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
         details: Details {
             untrusted: details.untrusted,
             source: details.source.map(ToOwned::to_owned),
-            server: details.server,
-            tool: details.tool,
+            server: details.server.as_deref().map(str::to_owned),
+            tool: details.tool.as_deref().map(str::to_owned),
             wrapped: raw && details.untrusted,
             findings,
             duration_ms: u64::try_from(details.duration.as_millis()).unwrap_or(u64::MAX),

@@ -29,6 +29,9 @@ impl Limits {
         if limited.requests_per_minute != limit {
             *limited = fresh();
         }
-        limited.limiter.check().map_err(|wait| Refusal::RateLimited { limit, after: wait.after })
+        limited
+            .limiter
+            .check(tokio::time::Instant::now())
+            .map_err(|wait| Refusal::RateLimited { limit, after: wait.after })
     }
 }

@@ -1,6 +1,6 @@
 //! One audit line and one log line for every request of a server (N3).
 
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use openclaw_mcp::client::SamplingRequest;
 use openclaw_tools::audit::{Audit, AuditOutcome, CallRecord};
@@ -67,7 +67,7 @@ impl Record {
             "sampling"
         );
         self.audit.record(&CallRecord {
-            at: SystemTime::now(),
+            ended: Instant::now(),
             who: WHO,
             agent,
             session,

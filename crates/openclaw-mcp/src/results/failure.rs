@@ -38,8 +38,8 @@ pub fn failure(failure: Failure, words: String, origin: Option<Origin<'_>>) -> T
     let mut outcome = ToolOutcome::failure(words);
     outcome.details = Box::new(Details {
         source: origin.map(|_| SOURCE),
-        server: origin.map(|origin| origin.server.to_owned()),
-        tool: origin.map(|origin| origin.tool.to_owned()),
+        server: origin.map(|origin| origin.server.into()),
+        tool: origin.map(|origin| origin.tool.into()),
         failure: Some(failure),
         ..Details::default()
     });

@@ -13,7 +13,6 @@ use super::repeats::Repeats;
 use super::structured::Said;
 use super::text::{Token, without_needless_escapes};
 use super::unshown;
-use super::usual::usual;
 use crate::json::Json;
 
 /// More pictures and sounds than this are only described.
@@ -80,9 +79,7 @@ impl<'a> Answer<'a> {
         let [Stretch { text: Cow::Borrowed(text), is_placeholder: false }] = *self.stretches else {
             return None;
         };
-        let start = text.as_ptr().addr().checked_sub(json.as_ptr().addr())?;
-        let part = start..start + text.len();
-        (part.end <= json.len() && text.len() >= json.len() / 2).then_some(part)
+        super::most_of(json, text)
     }
 
     /// The answer by itself, if nothing of it is borrowed from the raw JSON any more.
@@ -107,11 +104,6 @@ impl<'a> Gathered<'a> {
     /// Of the result of a `tools/call`; nothing if it is none.
     pub(super) fn of_call(raw: &'a Json, everything: bool) -> Option<Self> {
         let mut gathered = Self::new(everything);
-        if let Some(answer) = usual(raw) {
-            gathered.pieces.push(Piece::Theirs(answer.text));
-            gathered.rest.is_error = answer.is_error;
-            return Some(gathered);
-        }
         let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw.get()) {
             Some(result) => {
                 gathered.parts = result.structured.map(|_| Vec::new());

@@ -15,22 +15,23 @@ mod repeats;
 mod structured;
 mod text;
 mod unshown;
-mod usual;
 
 pub use failure::{call_failed, failure, failure_with};
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::Source;
-use openclaw_tools::{Failure, ToolOutcome};
+use openclaw_tools::{Details, Failure, ToolOutcome};
 use serde_json::value::RawValue;
 
 use crate::json::Json;
 use crate::spill::Spill;
 use gather::{Answer, Gathered};
-use present::present;
+use present::{can_be_shown, present, present_text};
+use text::Token;
 
 /// Which tool, resource or prompt of which server an answer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +99,10 @@ pub fn outcome(
     duration: Duration,
 ) -> ToolOutcome {
     let place = Place { source, limits, spill, duration };
-    read(raw, &place, |raw, everything| Gathered::of_call(raw, everything))
+    match one_text(raw, &place) {
+        Ok(outcome) => outcome,
+        Err(raw) => read(raw, &place, |raw, everything| Gathered::of_call(raw, everything)),
+    }
 }
 
 /// The outcome of a `resources/read`.
@@ -156,12 +160,53 @@ impl Place<'_> {
         Origin::of(&self.source)
     }
 
+    /// What is known of an outcome before its answer is looked at.
+    fn details(&self) -> Box<Details> {
+        let (server, tool) = match &*self.source {
+            Source::McpTool { server, tool } => (Some(server), Some(tool)),
+            Source::McpResource { server, uri } => (Some(server), Some(uri)),
+            Source::McpPrompt { server, prompt } => (Some(server), Some(prompt)),
+            _ => (None, None),
+        };
+        Box::new(Details {
+            source: Some(SOURCE),
+            server: server.cloned(),
+            tool: tool.cloned(),
+            duration: self.duration,
+            ..Details::default()
+        })
+    }
+
     /// The outcome of an answer that cannot be shown, in our words.
     fn failure(&self, words: String) -> ToolOutcome {
         let mut outcome = failure(Failure::InvalidResponse, words, Some(self.origin()));
         outcome.details.duration = self.duration;
         outcome
     }
+}
+
+/// The outcome of the usual answer; the answer itself if it is not the usual one.
+fn one_text(raw: Json, place: &Place<'_>) -> Result<ToolOutcome, Json> {
+    let Some((text, is_error)) = raw.one_text() else { return Err(raw) };
+    let text = Token::bare(text).decode();
+    if !can_be_shown(&text, place) {
+        return Err(raw);
+    }
+    let text = match text {
+        Cow::Owned(text) => text,
+        Cow::Borrowed(text) => match most_of(raw.get(), text) {
+            Some(part) => kept_part(raw, part),
+            None => text.to_owned(),
+        },
+    };
+    Ok(present_text(text, is_error, place))
+}
+
+/// Where a part of the raw JSON is in it, if it makes up most of it.
+fn most_of(json: &str, part: &str) -> Option<Range<usize>> {
+    let start = part.as_ptr().addr().checked_sub(json.as_ptr().addr())?;
+    let range = start..start + part.len();
+    (range.end <= json.len() && part.len() >= json.len() / 2).then_some(range)
 }
 
 fn read(

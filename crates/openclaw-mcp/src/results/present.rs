@@ -6,29 +6,19 @@ use std::sync::Arc;
 use openclaw_content::{Findings, NoRandomness, Text, Untrusted, inspect};
 use openclaw_tools::{Content, Details, ToolOutcome};
 
+use super::Place;
 use super::gather::{Answer, Stretch};
-use super::{Place, SOURCE};
 
 /// The outcome of an answer.
 pub(super) fn present(answer: Answer<'_>, place: &Place<'_>) -> ToolOutcome {
     let Answer { stretches, rest } = answer;
-    let mut details = Box::new(Details {
-        source: Some(SOURCE),
-        server: Some(place.origin().server.to_owned()),
-        tool: Some(place.origin().tool.to_owned()),
-        duration: place.duration,
-        ..Details::default()
-    });
+    let mut details = place.details();
     let mut content = Vec::with_capacity(2 + rest.media.len());
     if stretches.iter().any(|stretch| !stretch.text.trim_ascii().is_empty()) {
         details.untrusted = true;
         match fill(stretches, place, &mut details, &mut content) {
             Ok(findings) => details.findings = findings,
-            Err(NoRandomness { .. }) => {
-                let words = "The answer cannot be shown: there are no random numbers for the \
-                             boundary around it.";
-                return place.failure(words.to_owned());
-            }
+            Err(error) => return no_boundary(&error, place),
         }
     }
     if rest.more > 0 {
@@ -55,6 +45,28 @@ pub(super) fn present(answer: Answer<'_>, place: &Place<'_>) -> ToolOutcome {
     details.structured = rest.structured;
     details.blobs = rest.blobs;
     ToolOutcome { content, is_error: rest.is_error, details }
+}
+
+/// Whether a text can be shown as it is: there is something in it, and not too much.
+pub(super) fn can_be_shown(text: &str, place: &Place<'_>) -> bool {
+    text.len() <= place.limits.max_chars && !text.trim_ascii().is_empty()
+}
+
+/// The outcome of an answer that is one text, which can be shown as it is.
+pub(super) fn present_text(text: String, is_error: bool, place: &Place<'_>) -> ToolOutcome {
+    let mut details = place.details();
+    details.untrusted = true;
+    details.findings = inspect(Untrusted::new(&text), &place.source);
+    match Text::outside(Untrusted::new(text), Arc::clone(&place.source)) {
+        Ok(text) => ToolOutcome { content: vec![Content::Text(text)], is_error, details },
+        Err(error) => no_boundary(&error, place),
+    }
+}
+
+fn no_boundary(_: &NoRandomness, place: &Place<'_>) -> ToolOutcome {
+    let words =
+        "The answer cannot be shown: there are no random numbers for the boundary around it.";
+    place.failure(words.to_owned())
 }
 
 /// Adds the text, or as much of it as may be shown. Returns what was noticed in all of it.

@@ -1,11 +1,13 @@
 //! The calls that wait for an answer, and the ids they are known by.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::call_error::CallError;
+use super::fast_lane::Limits;
 use super::peek::number;
 use super::progress::Watcher;
 use crate::json::Json;
@@ -50,6 +52,8 @@ pub(super) enum Fault {
     Error(Box<RawValue>),
     /// Something that is no JSON.
     Unreadable,
+    /// Nothing for so long: the caller gives up.
+    TimedOut(Duration),
 }
 
 impl From<Fault> for CallError {
@@ -57,17 +61,41 @@ impl From<Fault> for CallError {
         match fault {
             Fault::Error(error) => Self::Rpc(error),
             Fault::Unreadable => Self::Unreadable { body: String::new() },
+            Fault::TimedOut(after) => Self::TimedOut(after),
         }
     }
 }
 
 struct Waiting {
     id: CallId,
-    answer: oneshot::Sender<Answer>,
+    /// Whoever waits; none once the call has timed out.
+    answer: Option<oneshot::Sender<Answer>>,
+    /// When it times out, unless its caller keeps the time itself.
+    due: Option<Due>,
     /// When the server last told of progress.
     progress: Option<Instant>,
     /// Whoever wants to know what it tells; mostly nobody.
     watcher: Option<Watcher>,
+}
+
+struct Due {
+    at: Instant,
+    started: Instant,
+    limits: Limits,
+}
+
+impl Waiting {
+    fn last_progress(
+        &self,
+        asked: usize,
+        answered: Option<Instant>,
+        now: Instant,
+    ) -> Option<Instant> {
+        match asked {
+            0 => self.progress.max(answered),
+            _ => Some(now),
+        }
+    }
 }
 
 /// The calls that wait.
@@ -76,6 +104,8 @@ pub(super) struct Calls {
     slots: Vec<Option<Waiting>>,
     free: Vec<usize>,
     generation: u64,
+    /// When is looked for calls that are due; never, as far as is known, if there is none.
+    next_look: Option<Instant>,
     /// How many questions of the server somebody thinks about.
     asked: usize,
     /// When the last one was answered.
@@ -95,18 +125,56 @@ impl Calls {
         self.generation = (self.generation + 1) % GENERATIONS;
         let id = CallId(BASE | self.generation << SLOT_BITS | slot as u64);
         let (answer, receiver) = oneshot::channel();
-        self.slots[slot] = Some(Waiting { id, answer, progress: None, watcher: None });
+        let answer = Some(answer);
+        self.slots[slot] = Some(Waiting { id, answer, due: None, progress: None, watcher: None });
         Some((id, receiver))
     }
 
     /// Ends a call; none if it does not wait (any more).
-    pub(super) fn close(&mut self, id: CallId) -> Option<oneshot::Sender<Answer>> {
+    pub(super) fn close(&mut self, id: CallId) -> Option<Option<oneshot::Sender<Answer>>> {
         let slot = self.slots.get_mut(id.slot())?;
         if slot.as_ref().is_none_or(|waiting| waiting.id != id) {
             return None;
         }
         self.free.push(id.slot());
         slot.take().map(|waiting| waiting.answer)
+    }
+
+    /// Lets a call that begins now time out. Returns whether that is sooner than the next look.
+    pub(super) fn limit(&mut self, id: CallId, now: Instant, limits: Limits) -> bool {
+        let Some(waiting) = self.waiting(id) else { return false };
+        let at = now + limits.timeout;
+        waiting.due = Some(Due { at, started: now, limits });
+        let is_sooner = self.next_look.is_none_or(|next| at < next);
+        if is_sooner {
+            self.next_look = Some(at);
+        }
+        is_sooner
+    }
+
+    /// Ends the wait of calls that are due. Their callers then close them. Returns when to look again.
+    pub(super) fn expire(&mut self, now: Instant) -> Option<Instant> {
+        let (asked, answered) = (self.asked, self.answered);
+        let mut next_look = None;
+        for waiting in self.slots.iter_mut().flatten() {
+            let progress = waiting.last_progress(asked, answered, now);
+            let Some(due) = waiting.due.as_mut().filter(|_| waiting.answer.is_some()) else {
+                continue;
+            };
+            if due.at <= now {
+                let Some(left) = due.limits.left(due.started, progress, now) else {
+                    let after = now.saturating_duration_since(due.started);
+                    if let Some(answer) = waiting.answer.take() {
+                        let _ = answer.send(Err(Fault::TimedOut(after)));
+                    }
+                    continue;
+                };
+                due.at = now + left;
+            }
+            next_look = Some(next_look.map_or(due.at, |next: Instant| next.min(due.at)));
+        }
+        self.next_look = next_look;
+        next_look
     }
 
     /// From now on, this one is told of the call's progress.
@@ -131,10 +199,7 @@ impl Calls {
     /// is now: it cannot go on before.
     pub(super) fn last_progress(&self, id: CallId) -> Option<Instant> {
         let waiting = self.slots.get(id.slot())?.as_ref().filter(|waiting| waiting.id == id)?;
-        match self.asked {
-            0 => waiting.progress.max(self.answered),
-            _ => Some(Instant::now()),
-        }
+        waiting.last_progress(self.asked, self.answered, Instant::now())
     }
 
     /// Somebody begins to think about a question of the server.

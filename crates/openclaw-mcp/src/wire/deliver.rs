@@ -97,7 +97,7 @@ fn owned(answer: Result<JsonRef<'_>, &RawValue>) -> Answer {
 
 fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> Answer, waiters: &impl Waiters) {
     // Nobody may wait any more: the call timed out, or the server answers twice.
-    if let Some(waiter) = waiters.with_calls(|calls| calls.close(id)) {
+    if let Some(Some(waiter)) = waiters.with_calls(|calls| calls.close(id)) {
         let _ = waiter.send(answer());
     }
 }

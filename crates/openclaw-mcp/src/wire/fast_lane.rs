@@ -2,9 +2,10 @@
 
 use std::process::ExitStatus;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::call_error::CallError;
 use super::calls::Calls;
@@ -27,9 +28,14 @@ pub struct Limits {
 
 impl Limits {
     /// How much longer to wait for a call, if the server told of progress meanwhile.
-    pub(super) fn left(self, started: Instant, progress: Option<Instant>) -> Option<Duration> {
-        let of_this_step = self.timeout.checked_sub(progress?.elapsed())?;
-        let of_the_whole = self.cap.checked_sub(started.elapsed())?;
+    pub(super) fn left(
+        self,
+        started: Instant,
+        progress: Option<Instant>,
+        now: Instant,
+    ) -> Option<Duration> {
+        let of_this_step = self.timeout.checked_sub(now.saturating_duration_since(progress?))?;
+        let of_the_whole = self.cap.checked_sub(now.saturating_duration_since(started))?;
         Some(of_this_step.min(of_the_whole)).filter(|left| !left.is_zero())
     }
 }

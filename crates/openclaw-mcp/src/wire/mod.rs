@@ -95,6 +95,7 @@ pub fn open(
     let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
     let writer = tokio::spawn(Arc::clone(&queue).write());
     let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp, ended));
+    let time_keeper = tokio::spawn(Arc::clone(&queue).keep_time());
     let fast = FastLane::over_pipe(Arc::clone(&queue));
-    Ok((fast, SlowLane::new(queue, from_server, [writer, reader])))
+    Ok((fast, SlowLane::new(queue, from_server, [writer, reader, time_keeper])))
 }

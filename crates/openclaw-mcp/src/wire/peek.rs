@@ -89,7 +89,7 @@ fn usual_answer(line: &str) -> Option<(CallId, JsonRef<'_>)> {
             Some(())
         }
         "result" if result.is_none() => {
-            result = Some(walk.value()?);
+            result = Some(walk.result()?);
             Some(())
         }
         _ => None,

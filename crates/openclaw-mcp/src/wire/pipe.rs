@@ -1,9 +1,9 @@
 //! A call over the pipes of a process.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use super::call_error::CallError;
-use super::calls::CallId;
+use super::calls::{CallId, Fault};
 use super::fast_lane::Limits;
 use super::progress::Watcher;
 use super::queue::Queue;
@@ -26,16 +26,19 @@ pub(super) async fn send(
     watcher: Option<&Watcher>,
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Json, CallError> {
-    let started = Instant::now();
+    let mut now = Instant::now();
     // A server that does not read what it is sent must not be waited for without end.
     if !queue.has_room() {
         match tokio::time::timeout(limits.timeout, queue.room()).await {
             Ok(room) => room?,
-            Err(_) => return Err(CallError::TimedOut(started.elapsed())),
+            Err(_) => return Err(CallError::TimedOut(now.elapsed())),
         }
+        now = Instant::now();
     }
+    let mut is_due_sooner = false;
     let opened = queue.push(|state| {
         let (id, answer) = state.calls.open()?;
+        is_due_sooner = state.calls.limit(id, now, limits);
         if let Some(watcher) = watcher {
             state.calls.watch(id, watcher);
         }
@@ -43,7 +46,10 @@ pub(super) async fn send(
         state.out.push(b'\n');
         Some((id, answer))
     });
-    let (id, mut answer) = opened.ok_or(CallError::Busy)?;
+    let (id, answer) = opened.ok_or(CallError::Busy)?;
+    if is_due_sooner {
+        queue.is_due_sooner();
+    }
     let mut call = Call { queue, id, when_dropped, is_over: false };
     // After the call was opened: had the connection closed before, nobody would end the call.
     if let Some(closed) = queue.closed() {
@@ -51,24 +57,12 @@ pub(super) async fn send(
         queue.state().calls.close(id);
         return Err(closed.clone().into());
     }
-    let mut patience = limits.timeout;
-    loop {
-        match tokio::time::timeout(patience, &mut answer).await {
-            Ok(answer) => {
-                call.is_over = true;
-                return match answer {
-                    Ok(Ok(result)) => Ok(result),
-                    Ok(Err(fault)) => Err(fault.into()),
-                    Err(_) => Err(queue.closed().cloned().unwrap_or(Closed::ByUs).into()),
-                };
-            }
-            Err(_) => {
-                let progress = queue.state().calls.last_progress(id);
-                patience = limits
-                    .left(started, progress)
-                    .ok_or_else(|| CallError::TimedOut(started.elapsed()))?;
-            }
-        }
+    let answer = answer.await;
+    call.is_over = !matches!(answer, Ok(Err(Fault::TimedOut(_))));
+    match answer {
+        Ok(Ok(result)) => Ok(result),
+        Ok(Err(fault)) => Err(fault.into()),
+        Err(_) => Err(queue.closed().cloned().unwrap_or(Closed::ByUs).into()),
     }
 }
 

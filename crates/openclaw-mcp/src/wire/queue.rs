@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::asked::Asked;
 use super::calls::Calls;
@@ -37,6 +37,8 @@ pub(super) struct Queue {
     work: Notify,
     /// There is room again.
     room: Notify,
+    /// A call is due sooner than was known.
+    due: Notify,
     ending: Ending,
     /// Tells the reader that the process has ended.
     ends: Mutex<Option<oneshot::Sender<ExitStatus>>>,
@@ -63,6 +65,7 @@ impl Queue {
             outlet: Mutex::new(Some(Arc::new(outlet))),
             work: Notify::new(),
             room: Notify::new(),
+            due: Notify::new(),
             ending: Ending::default(),
             ends: Mutex::new(Some(ends)),
             asked: Asked::default(),
@@ -144,6 +147,30 @@ impl Queue {
             self.work.notify_one();
         }
         added
+    }
+
+    /// A call is due sooner than [`Self::keep_time`] knows.
+    pub(super) fn is_due_sooner(&self) {
+        self.due.notify_one();
+    }
+
+    /// Lets calls time out, until the connection closes. One timer for all of them: to set one for each call, and to
+    /// take it back, is a good part of what a call costs.
+    pub(super) async fn keep_time(self: Arc<Self>) {
+        loop {
+            let next_look = self.state().calls.expire(Instant::now());
+            let look = async {
+                match next_look {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = look => {}
+                () = self.due.notified() => {}
+                _ = self.until_closed() => return,
+            }
+        }
     }
 
     /// The writer: gathers what waits into one write, until the connection closes.

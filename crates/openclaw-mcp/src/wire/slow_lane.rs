@@ -29,7 +29,7 @@ const BUSY: Duration = Duration::from_secs(1);
 pub struct SlowLane {
     queue: Arc<Queue>,
     from_server: mpsc::Receiver<Message>,
-    tasks: [JoinHandle<()>; 2],
+    tasks: [JoinHandle<()>; 3],
     greeting: Option<Greeting>,
     /// The answer to a greeting, on its way to `rmcp`.
     answer: Option<Message>,
@@ -43,7 +43,7 @@ impl SlowLane {
     pub(super) fn new(
         queue: Arc<Queue>,
         from_server: mpsc::Receiver<Message>,
-        tasks: [JoinHandle<()>; 2],
+        tasks: [JoinHandle<()>; 3],
     ) -> Self {
         let (greeting, answer, held) = (None, None, None);
         Self { queue, from_server, tasks, greeting, answer, held, is_stuck: false }

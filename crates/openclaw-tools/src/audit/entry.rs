@@ -1,6 +1,6 @@
 //! One line of the audit log.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use openclaw_secrets::Redactor;
 use serde::Serialize;
@@ -55,8 +55,8 @@ impl AuditOutcome {
 /// A call, as it is logged.
 #[derive(Debug, Clone, Copy)]
 pub struct CallRecord<'a> {
-    /// When it ended.
-    pub at: SystemTime,
+    /// When it ended. The thread that logs it looks up the time of day.
+    pub ended: Instant,
     /// Who is behind it: a user, a client.
     pub who: &'a str,
     /// The agent.
@@ -99,7 +99,7 @@ impl CallRecord<'_> {
         let arguments = self.arguments;
         line.reserve(ROOM);
         line.push_str("{\"time\":\"");
-        Rfc3339(self.at).push_to(line);
+        Rfc3339(time_of_day(self.ended)).push_to(line);
         line.push('"');
         member(line, "who", Some(self.who));
         member(line, "agent", self.agent);
@@ -125,6 +125,12 @@ impl CallRecord<'_> {
         line.push_str(Decimal::default().of(self.result_chars as u64));
         line.push_str("}\n");
     }
+}
+
+/// The time of day at a moment that is not long ago.
+fn time_of_day(moment: Instant) -> SystemTime {
+    let now = SystemTime::now();
+    now.checked_sub(moment.elapsed()).unwrap_or(now)
 }
 
 /// A text with its name, if there is one.

@@ -1,6 +1,6 @@
 //! A call on its way to the thread that logs it: all texts in one piece of memory.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant};
 
 use super::entry::{AuditOutcome, CallRecord};
 use crate::outcome::Refused;
@@ -8,7 +8,7 @@ use crate::outcome::Refused;
 /// A call that is to be logged.
 #[derive(Debug)]
 pub(super) struct Packed {
-    at: SystemTime,
+    ended: Instant,
     /// All texts, one behind the other.
     texts: String,
     /// Where each of them ends.
@@ -37,16 +37,17 @@ impl Packed {
             call.tool,
             call.raw_tool,
             call.arguments,
-        ]
-        .map(|text| text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or(text));
-        let mut texts = String::with_capacity(all.iter().map(|text| text.len()).sum());
-        let ends = all.map(|text| {
-            texts.push_str(text);
+        ];
+        let mut texts =
+            String::with_capacity(all.iter().map(|text| text.len().min(MAX_TEXT)).sum());
+        let mut ends = [0; TEXTS];
+        for (text, end) in all.into_iter().zip(&mut ends) {
+            texts.push_str(text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or(text));
             // At most eight times the longest.
-            u32::try_from(texts.len()).unwrap_or(u32::MAX)
-        });
+            *end = u32::try_from(texts.len()).unwrap_or(u32::MAX);
+        }
         Self {
-            at: call.at,
+            ended: call.ended,
             texts,
             ends,
             has_agent: call.agent.is_some(),
@@ -67,7 +68,7 @@ impl Packed {
                 text
             });
         CallRecord {
-            at: self.at,
+            ended: self.ended,
             who,
             agent: self.has_agent.then_some(agent),
             session: self.has_session.then_some(session),
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn what_is_unpacked_is_what_was_packed() {
         let call = CallRecord {
-            at: SystemTime::UNIX_EPOCH,
+            ended: Instant::now(),
             who: "wé",
             agent: None,
             session: Some(""),

@@ -1,6 +1,6 @@
 //! What is in the audit log.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use openclaw_secrets::SecretString;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use crate::outcome::{Failure, Refused};
 
 fn call(arguments: &RawValue) -> CallRecord<'_> {
     CallRecord {
-        at: UNIX_EPOCH,
+        ended: Instant::now(),
         who: "cli",
         agent: Some("main"),
         session: None,
@@ -47,11 +47,14 @@ async fn a_call_is_a_line_with_its_arguments_as_a_hash() {
     let refused = Some(Refused::Policy);
     audit.record(&CallRecord { outcome: denied, refused, session: Some("s1"), ..call(&arguments) });
     assert!(audit.flush().await);
-    let lines = lines(&path);
+    let mut lines = lines(&path);
+    let time = lines[0].as_object_mut().unwrap().remove("time").unwrap();
+    let now = crate::clock::Rfc3339(std::time::SystemTime::now()).to_string();
+    assert!(*time.as_str().unwrap() <= *now && time.as_str().unwrap()[..4] == now[..4], "{time}");
     assert_eq!(
         lines[0],
         json!({
-            "time": "1970-01-01T00:00:00.000Z", "who": "cli", "agent": "main",
+            "who": "cli", "agent": "main",
             "source": "mcp", "server": "files", "tool": "mcp_files_read", "rawTool": "read", "outcome": "ok",
             "durationMs": 1.5, "resultChars": 12,
             "argumentsSha256": "459daad3abec4eb96a326885ae36638b68251a0e086568138b14a3f261387d02",
@@ -137,7 +140,7 @@ async fn lines_that_come_too_fast_are_counted() {
 #[tokio::test]
 async fn without_a_file_nothing_happens() {
     let audit = Audit::none();
-    audit.record(&CallRecord { at: SystemTime::now(), ..call(&raw("{}")) });
+    audit.record(&call(&raw("{}")));
     assert!(audit.flush().await);
     assert!(!audit.is_on());
 }

@@ -82,7 +82,7 @@ impl Reply {
     pub(super) fn into_outcome(self, tool: Native) -> ToolOutcome {
         let Self { content, is_error, mut details } = self;
         details.source = Some(tool.source());
-        details.tool = Some(tool.name().to_owned());
+        details.tool = Some(tool.name().into());
         ToolOutcome { content, is_error, details }
     }
 }

@@ -103,7 +103,7 @@ impl Tool for NativeTool {
         &self.decision
     }
 
-    fn pin(&self) -> Pin {
+    fn pin(&self, _: tokio::time::Instant) -> Pin {
         self.shared.approvals.pin(self.kind.name())
     }
 

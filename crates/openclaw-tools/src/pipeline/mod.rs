@@ -16,7 +16,7 @@ pub use context::{Call, CallContext, CallOptions, Consent};
 pub use refusal::Refusal;
 pub use resolve::{Lookup, NotMade, One, Resolve, Resolving, unknown};
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use crate::approval::Standing;
 use crate::audit::Audit;
@@ -32,7 +32,7 @@ pub struct Pipeline {
 
 /// Whether a call of a tool would need an approval.
 pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>) -> Standing {
-    Standing::of(tool.rule(arguments), tool.spec().effect, tool.pin())
+    Standing::of(tool.rule(arguments), tool.spec().effect, tool.pin(Instant::now()))
 }
 
 impl Pipeline {
@@ -81,12 +81,12 @@ async fn run<S: Resolve + ?Sized>(
             None => first.insert(call.arguments.read()?),
         };
         steps::policy(tool)?;
-        let pin = tool.pin();
+        let pin = tool.pin(record.started());
         let approval = steps::approval(tool, pin, arguments, context).await?;
         if !approval.is_schema_checked {
             steps::schema(tool, arguments)?;
         }
-        steps::limit(tool)?;
+        steps::limit(tool, record.started())?;
         if let Some(approved) = approval.given {
             tool.keep(approved, pin);
         }
@@ -94,7 +94,7 @@ async fn run<S: Resolve + ?Sized>(
             record.begin_anew();
         }
         if let Some(begun) = context.begun {
-            begun.get_or_init(Instant::now);
+            begun.get_or_init(std::time::Instant::now);
         }
         let call = ToolCall {
             arguments,
@@ -102,6 +102,7 @@ async fn run<S: Resolve + ?Sized>(
             who: context.who,
             session: context.session,
             approval: approval.given,
+            started: record.started(),
             options: context.options,
         };
         match tool.execute(call).await {

@@ -1,7 +1,7 @@
 //! The last steps of a call: its provenance, and its line in the audit log (N3).
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use tokio::time::Instant;
 
 use super::context::{Call, CallContext};
 use super::refusal::Refusal;
@@ -37,6 +37,11 @@ impl<'a> Recorder<'a> {
         self.tries > 1
     }
 
+    /// When the call began.
+    pub(super) fn started(&self) -> Instant {
+        self.started
+    }
+
     /// How long somebody thought about an approval does not count.
     pub(super) fn begin_anew(&mut self) {
         self.started = Instant::now();
@@ -45,7 +50,10 @@ impl<'a> Recorder<'a> {
     /// The call was executed.
     pub(super) fn done(mut self, mut outcome: ToolOutcome) -> ToolOutcome {
         self.is_written = true;
-        outcome.details.duration = self.started.elapsed();
+        // A tool that has measured itself knows better, and saves a look at the clock.
+        if outcome.details.duration.is_zero() {
+            outcome.details.duration = self.started.elapsed();
+        }
         label(&mut outcome.details, self.origin());
         self.write(AuditOutcome::of(&outcome), &outcome, self.call.name);
         outcome
@@ -93,7 +101,7 @@ impl<'a> Recorder<'a> {
             return;
         }
         self.audit.record(&CallRecord {
-            at: SystemTime::now(),
+            ended: (self.started + details.duration).into_std(),
             who: self.context.who,
             agent: self.context.agent,
             session: self.context.session,
@@ -113,10 +121,10 @@ impl<'a> Recorder<'a> {
 /// Where an outcome comes from, where its source does not say.
 fn label(details: &mut Details, origin: Origin<'_>) {
     if details.server.is_none() && !origin.server.is_empty() {
-        details.server = Some(origin.server.to_owned());
+        details.server = Some(origin.server.into());
     }
     if details.tool.is_none() && !origin.raw_tool.is_empty() {
-        details.tool = Some(origin.raw_tool.to_owned());
+        details.tool = Some(origin.raw_tool.into());
     }
 }
 

@@ -40,8 +40,8 @@ impl Refusal {
     #[must_use]
     pub fn at(mut self, server: &str, tool: &str) -> Self {
         let details = &mut self.outcome.details;
-        details.server = (!server.is_empty()).then(|| server.to_owned());
-        details.tool = (!tool.is_empty()).then(|| tool.to_owned());
+        details.server = (!server.is_empty()).then(|| server.into());
+        details.tool = (!tool.is_empty()).then(|| tool.into());
         self
     }
 

@@ -1,6 +1,7 @@
 //! What is checked before a call is executed: each check by itself.
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::arguments::Arguments;
 use super::context::{CallContext, Consent};
@@ -106,6 +107,6 @@ fn fits(validator: &Validator, arguments: &Arguments<'_>) -> Result<(), Refusal>
 }
 
 /// Whether the tool may be called so often.
-pub(super) fn limit(tool: &dyn Tool) -> Result<(), Refusal> {
-    tool.limit().map_err(Refusal::limit)
+pub(super) fn limit(tool: &dyn Tool, now: Instant) -> Result<(), Refusal> {
+    tool.limit(now).map_err(Refusal::limit)
 }

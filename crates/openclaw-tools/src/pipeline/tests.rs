@@ -86,7 +86,7 @@ impl Tool for Told {
         self.flaw.clone()
     }
 
-    fn pin(&self) -> Pin {
+    fn pin(&self, _: tokio::time::Instant) -> Pin {
         self.pinned.fetch_add(1, Ordering::Relaxed);
         self.pin
     }
@@ -111,7 +111,7 @@ impl Tool for Told {
         &self.validator
     }
 
-    fn limit(&self) -> Result<(), String> {
+    fn limit(&self, _: tokio::time::Instant) -> Result<(), String> {
         self.limit.clone()
     }
 

@@ -2,10 +2,9 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde_json::value::RawValue;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::HttpWire;
 use super::headers::{Object, Subject};
@@ -83,7 +82,7 @@ async fn send(
             }),
             () = &mut patience => {
                 let progress = wire.calls().last_progress(id);
-                let left = limits.left(started, progress);
+                let left = limits.left(started, progress, Instant::now());
                 let left = left.ok_or_else(|| CallError::TimedOut(started.elapsed()))?;
                 patience.set(sleep(left));
             }
