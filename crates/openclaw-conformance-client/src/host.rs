@@ -3,7 +3,9 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use openclaw_mcp::client::{Answer, Person, Question, Sampler, SamplingRequest, Wanted};
+use openclaw_mcp::connection::client::{
+    Answer, Person, Question, Sampler, SamplingRequest, Wanted,
+};
 use serde_json::{Map, Value, json};
 
 /// Agrees, and fills a form with its defaults; what has none gets the first value that fits.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use openclaw_content::Text;
-use openclaw_mcp::status::ServerStatus;
+use openclaw_mcp::server::status::ServerStatus;
 
 use crate::agents::InService;
 use crate::context;

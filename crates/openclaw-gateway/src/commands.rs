@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::library::PromptCommand;
+use openclaw_mcp::call::library::PromptCommand;
 use openclaw_models::Part;
 use openclaw_protocol::agents::{
     Command, CommandArg, CommandArgKind, CommandCategory, CommandChoice, CommandScope,

@@ -10,7 +10,7 @@ use openclaw_config::{
     load_text,
 };
 use openclaw_mcp::server::Server;
-use openclaw_mcp::status::{ServerState, ServerStatus};
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use serde_json::json;
 
 use crate::gateway::Gateway;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use openclaw_content::Text;
-use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::attached::Edition;
+use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_mcp::server::live::Edition;
 use openclaw_tools::{CallContext, CallOptions, Content, ToolOutcome};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_mcp::client::{Answer, PATIENCE, Person, Question, Wanted};
+use openclaw_mcp::connection::client::{Answer, PATIENCE, Person, Question, Wanted};
 use openclaw_protocol::approvals::ResolvedReason;
 use openclaw_protocol::mcp::elicitation::{
     Action, Elicitation, ResolvedEvent, RespondParams, Wanted as Shown,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
-use openclaw_mcp::guard::{self, Guard, GuardCommand};
+use openclaw_mcp::process::guard::{self, Guard, GuardCommand};
 use openclaw_mcp::process::{Launch, Patience, Pipes, Process, SpawnError};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 

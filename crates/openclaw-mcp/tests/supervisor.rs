@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openclaw_backoff::Jitter;
-use openclaw_mcp::backoff::{Backoff, RestartLimit};
-use openclaw_mcp::server_log::ServerLog;
-use openclaw_mcp::supervisor::{
+use openclaw_mcp::server::backoff::{Backoff, RestartLimit};
+use openclaw_mcp::server::log::ServerLog;
+use openclaw_mcp::server::supervisor::{
     Change, Dial, DialError, Live, Snapshot, State, Supervisor, Trouble,
 };
 use tokio::sync::{Notify, watch};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use openclaw_config::import::{self, App, Findings, Machine, Platform};
 use openclaw_config::{Config, Loaded, NoHome, PROGRAM_VARIABLE, Paths, Surroundings};
-use openclaw_mcp::guard::GuardCommand;
+use openclaw_mcp::process::guard::GuardCommand;
 use openclaw_secrets::{Environment, Redactor, Resolver};
 
 /// As the first argument, it makes the program a guard for the servers of another one.

@@ -24,7 +24,7 @@ use crate::output::Output;
 fn main() -> std::process::ExitCode {
     // First of all: a guard is started beside every program that has servers, and reads nothing.
     if std::env::args_os().nth(1).is_some_and(|first| first == edge::GUARD_ARGUMENT) {
-        openclaw_mcp::guard::serve(std::io::stdin().lock());
+        openclaw_mcp::process::guard::serve(std::io::stdin().lock());
         return Exit::Ok.into();
     }
     let redactor = Redactor::new();

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, BoxStream};
 use openclaw_agent::{Agent, Ended, Event, Limits, Turn};
 use openclaw_gateway::socket::Caller;
-use openclaw_mcp::toolset::ServerTools;
+use openclaw_mcp::fleet::toolset::ServerTools;
 use openclaw_models::{
     Chunk, Dialect, Message, Model, ModelError, Part, Request, StopReason, ToolUse,
 };

@@ -14,9 +14,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use openclaw_config::AgentId;
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Server;
-use openclaw_mcp::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus, TransportKind};
 use openclaw_protocol::mcp::{AuthAction, AuthResult, RefreshResult, ServersResult, ToolsResult};
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 //! that would command a terminal.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
-use openclaw_mcp::supervisor::Trouble;
+use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::supervisor::Trouble;
 use openclaw_protocol::mcp::{AuthResult, RefreshResult, Refreshed, Tool, ToolsResult};
 
 use super::Done;

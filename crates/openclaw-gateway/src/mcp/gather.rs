@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use openclaw_mcp::agent::AgentTools;
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::inventory::Inventory;
+use openclaw_mcp::server::status::ServerStatus;
+use openclaw_mcp::server::supervisor::State;
 use openclaw_mcp::server::{Server, Unavailable};
-use openclaw_mcp::status::ServerStatus;
-use openclaw_mcp::supervisor::State;
 use openclaw_protocol::mcp::Missing;
 use tokio::time::timeout;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use openclaw_mcp::inventory::Inventory;
-use openclaw_mcp::listing::ListedTool;
+use openclaw_mcp::inventory::listing::ListedTool;
 use openclaw_mcp::server::{Server, Unavailable};
 use openclaw_protocol::mcp::Refreshed;
 

@@ -1,6 +1,6 @@
 //! How a server is, in the words of a list: the same wherever people look.
 
-use openclaw_mcp::status::{AuthKind, ServerState, ServerStatus};
+use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
 
 /// What a line holds that says what went wrong.
 const TELLING: [&str; 16] = [

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::AgentId;
-use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::server_log::ServerLog;
-use openclaw_mcp::status::{ServerState, ServerStatus};
+use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_mcp::server::log::ServerLog;
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_mcp::wire::Progress;
 use openclaw_protocol::mcp::elicitation::{RespondParams, RespondResult};
 use openclaw_protocol::mcp::{

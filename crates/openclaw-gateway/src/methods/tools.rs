@@ -1,7 +1,7 @@
 //! What agents can use, and tools that clients lend.
 
 use openclaw_agent::{SEARCH_TOOL, did_you_mean};
-use openclaw_mcp::resource_tool;
+use openclaw_mcp::call::resource_tool;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
     CatalogParams, CatalogResult, Entry, Group, InvokeError, InvokeParams, InvokeResult,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use openclaw_config::{Sampling, SamplingRule, Transport};
-use openclaw_mcp::client::SamplingRequest;
+use openclaw_mcp::connection::client::SamplingRequest;
 
 use crate::agents::InService;
 use crate::gateway::Gateway;

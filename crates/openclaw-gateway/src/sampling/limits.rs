@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use openclaw_mcp::limiter::Limiter;
+use openclaw_mcp::server::limiter::Limiter;
 
 use super::applicant::Applicant;
 use super::refusal::Refusal;

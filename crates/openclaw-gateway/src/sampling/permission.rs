@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::client::PATIENCE;
+use openclaw_mcp::connection::client::PATIENCE;
 use openclaw_protocol::approvals::{
     Approval, ApprovalKind, Decision, ResolvedEvent, ResolvedReason, Severity,
 };

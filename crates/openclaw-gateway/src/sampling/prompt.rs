@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use openclaw_content::{NoRandomness, Source, Text, Untrusted, clean_line};
-use openclaw_mcp::describe::{clean_schema, hides_something};
+use openclaw_mcp::inventory::describe::{clean_schema, hides_something};
 use openclaw_models::{Dialect, Message, Model, Part, Request, ToolOffer, ToolResult, ToolUse};
 use openclaw_tools::MediaKind;
 use openclaw_tools::schema::{self, provider_schema};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::Source;
-use openclaw_mcp::json::Json;
-use openclaw_mcp::results::{ResultLimits, outcome};
+use openclaw_mcp::call::results::{ResultLimits, outcome};
+use openclaw_mcp::wire::json::Json;
 use serde_json::{Value, json};
 
 use crate::measure::{

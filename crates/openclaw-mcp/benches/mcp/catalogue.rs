@@ -6,9 +6,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::bridge::Office;
+use openclaw_mcp::call::bridge::Office;
 use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Folders;
 use openclaw_testkit::TestServer;
 use openclaw_tools::CallContext;

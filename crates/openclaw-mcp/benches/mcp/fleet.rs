@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use openclaw_mcp::bridge::Office;
+use openclaw_mcp::call::bridge::Office;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::Folders;
 use openclaw_testkit::{Script, TestServer, Tool};

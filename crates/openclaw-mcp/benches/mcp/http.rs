@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use openclaw_config::{HttpFlavour, HttpServer, OAuthSettings, ProxySetting, TlsSettings};
-use openclaw_mcp::remote::{self, Network, Opened, RemotePlan};
+use openclaw_mcp::connection::remote::{self, Network, Opened, RemotePlan};
 use openclaw_mcp::wire::ToolCall;
 use openclaw_testkit::{Script, TestServer};
 use rmcp::model::ClientConfig;
@@ -89,7 +89,7 @@ fn plan(url: &str) -> RemotePlan {
         client: client(),
         known: None,
         timeout: Duration::from_secs(60),
-        log: openclaw_mcp::server_log::ServerLog::none(),
+        log: openclaw_mcp::server::log::ServerLog::none(),
     }
 }
 

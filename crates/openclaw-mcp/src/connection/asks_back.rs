@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::Connection;
-use crate::json::Json;
 use crate::wire::CallError;
+use crate::wire::json::Json;
 
 /// How often a server may ask back before it answers a request.
 pub(super) const MAX_ROUNDS: usize = 10;

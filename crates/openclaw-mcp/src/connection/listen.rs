@@ -11,7 +11,7 @@ use serde_json::value::to_raw_value;
 use tokio::time::timeout;
 
 use super::Connection;
-use crate::era::Era;
+use crate::connection::era::Era;
 use crate::wire::Limits;
 
 /// How long a server may take to take note that it shall tell of changes, before it is listed.

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::{Connection, FarEnd};
-use crate::listing::{
+use crate::connection::param_headers;
+use crate::inventory::listing::{
     self, Dropped, ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing,
 };
-use crate::param_headers;
 use crate::wire::{CallError, Limits};
 
 impl Connection {

@@ -6,9 +6,11 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Inventory, Kind, LeftOut};
-use crate::client::Changes;
 use crate::connection::Connection;
-use crate::listing::{ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing};
+use crate::connection::client::Changes;
+use crate::inventory::listing::{
+    ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing,
+};
 use crate::wire::{CallError, Limits};
 
 /// So many entries that are left out have a line in the log, for each list.

@@ -10,7 +10,7 @@ use super::call_error::CallError;
 use super::fast_lane::Limits;
 use super::peek::number;
 use super::progress::Watcher;
-use crate::json::Json;
+use crate::wire::json::Json;
 
 /// Our ids begin here: `rmcp` counts from zero and never comes this far. All stay below 2^53, which
 /// every JSON implementation can represent.

@@ -12,7 +12,7 @@ use super::calls::{Answer, CallId, Calls, Fault};
 use super::peek::{Line, peek};
 use super::progress;
 use super::skipped::Skipped;
-use crate::json::{Json, JsonRef};
+use crate::wire::json::{Json, JsonRef};
 
 /// A message for `rmcp`.
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;

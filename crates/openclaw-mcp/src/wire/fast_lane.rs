@@ -14,8 +14,8 @@ use super::pipe::WhenDropped;
 use super::progress::Watcher;
 use super::queue::Queue;
 use super::{Closed, frame, pipe};
-use crate::json::Json;
-use crate::param_headers::ParamHeader;
+use crate::connection::param_headers::ParamHeader;
+use crate::wire::json::Json;
 
 /// How long a call may take (T7).
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! What a server has said already to what `rmcp` is going to ask.
 
-use crate::json::Json;
+use crate::wire::json::Json;
 
 /// An answer that `rmcp` gets when it asks, so that the server is greeted once.
 #[derive(Debug)]

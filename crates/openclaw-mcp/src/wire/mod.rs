@@ -17,6 +17,7 @@ mod frame;
 mod greeting;
 mod heard;
 pub(crate) mod http;
+pub mod json;
 mod outlet;
 mod peek;
 mod pipe;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::CallId;
-use crate::json::{JsonRef, Walk};
+use crate::wire::json::{JsonRef, Walk};
 
 /// What a line holds, as far as the wire must know.
 #[derive(Debug)]

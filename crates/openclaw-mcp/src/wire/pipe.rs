@@ -8,7 +8,7 @@ use super::fast_lane::Limits;
 use super::progress::Watcher;
 use super::queue::Queue;
 use super::{Closed, frame};
-use crate::json::Json;
+use crate::wire::json::Json;
 
 /// What a server learns when nobody waits for its answer any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

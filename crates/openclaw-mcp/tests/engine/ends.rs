@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openclaw_mcp::connection::Connection;
-use openclaw_mcp::guard::Guard;
-use openclaw_mcp::local::{self, ConnectError, Plan};
+use openclaw_mcp::connection::local::{self, ConnectError, Plan};
+use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::process::{Launch, Patience};
 use openclaw_mcp::wire::{CallError, Closed, Limits};
 use openclaw_testkit::{Grandchild, Script, processes};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use openclaw_mcp::guard::Guard;
-use openclaw_mcp::json::Json;
+use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::process::{Launch, Patience, Process};
+use openclaw_mcp::wire::json::Json;
 use openclaw_mcp::wire::{self, CallError, Closed, FastLane, Limits, ToolCall};
 use openclaw_testkit::{Script, TestServer};
 use rmcp::model::{ClientConfig, ErrorData, ListRootsResult};

@@ -1,6 +1,6 @@
 //! Lists, however a server gives them.
 
-use openclaw_mcp::listing::{ListedTool, Listing, tools};
+use openclaw_mcp::inventory::listing::{ListedTool, Listing, tools};
 use openclaw_testkit::{Cursor, Script, Tool};
 
 use crate::support::{Connection, LIMITS};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use openclaw_mcp::client::{Client, Host};
-use openclaw_mcp::era::Era;
-use openclaw_mcp::guard::Guard;
-use openclaw_mcp::local::{self, ConnectError, Plan, Step};
+use openclaw_mcp::connection::client::{Client, Host};
+use openclaw_mcp::connection::era::Era;
+use openclaw_mcp::connection::local::{self, ConnectError, Plan, Step};
+use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::process::{Launch, Patience};
-use openclaw_mcp::server_log::ServerLog;
+use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::wire::{CallError, Limits};
 use openclaw_testkit::{Discover, Junk, Script, TestServer, processes};
 use rmcp::model::ProtocolVersion;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use openclaw_mcp::guard::Guard;
+use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::process::{Launch, Patience, Process};
 use openclaw_mcp::wire::{self, CallError, FastLane, Limits, ToolCall};
 use openclaw_testkit::{Script, TestServer};

@@ -1,6 +1,6 @@
 //! Whatever a server sends: a clear word, bounded memory, and the others unharmed.
 
-use openclaw_mcp::status::ServerState;
+use openclaw_mcp::server::status::ServerState;
 use openclaw_testkit::{Cursor, Junk, Script, TestServer, Tool};
 use openclaw_tools::{Content, Failure};
 use serde_json::json;

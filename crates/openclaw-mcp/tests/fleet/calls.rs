@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use openclaw_mcp::bridge::Office;
-use openclaw_mcp::client::{Answer, Person, Question};
+use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::spill::{Spill, SpillLimits};
+use openclaw_mcp::connection::client::{Answer, Person, Question};
 use openclaw_mcp::fleet::Fleet;
-use openclaw_mcp::pins::Pins;
-use openclaw_mcp::spill::{Spill, SpillLimits};
+use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Ask, Recording, Script, Tool};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::schema::Dialect;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_config::{Approval, Config, ServerChange};
-use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::fleet::Fleet;
-use openclaw_mcp::status::ServerState;
-use openclaw_mcp::supervisor::State;
+use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_mcp::server::status::ServerState;
+use openclaw_mcp::server::supervisor::State;
 use openclaw_testkit::{Script, TestServer, Tool, processes};
 use openclaw_tools::Failure;
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_mcp::status::ServerState;
-use openclaw_mcp::supervisor::State;
+use openclaw_mcp::server::status::ServerState;
+use openclaw_mcp::server::supervisor::State;
 use openclaw_testkit::{Fault, On, Recording, Script, TestServer, Tool};
 use serde_json::json;
 

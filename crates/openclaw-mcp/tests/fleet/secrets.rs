@@ -2,8 +2,8 @@
 
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::server_log::ServerLog;
-use openclaw_mcp::status::AuthKind;
+use openclaw_mcp::server::log::ServerLog;
+use openclaw_mcp::server::status::AuthKind;
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Fault, On, Recording, Script, TestServer};
 use serde_json::json;

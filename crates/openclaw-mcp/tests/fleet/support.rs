@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
-use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::bridge::Office;
-use openclaw_mcp::client::Host;
-use openclaw_mcp::dial::Surroundings;
+use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::connection::client::Host;
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
-use openclaw_mcp::guard::Guard;
+use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::Folders;
+use openclaw_mcp::server::dial::Surroundings;
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer, processes};
 use openclaw_tools::{CallContext, ToolOutcome};

@@ -1,10 +1,10 @@
 //! Tools of servers as an agent sees them.
 
 use futures_util::future::BoxFuture;
-use openclaw_mcp::bridge::Office;
+use openclaw_mcp::call::bridge::Office;
 use openclaw_mcp::fleet::Fleet;
-use openclaw_mcp::pins::Pins;
-use openclaw_mcp::toolset::ServerTools;
+use openclaw_mcp::fleet::toolset::ServerTools;
+use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Script, Tool};
 use openclaw_tools::{
     Answer, Approval, Approver, Arguments, Call, CallContext, Consent, Failure, Fallback, Question,

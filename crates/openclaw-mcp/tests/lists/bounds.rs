@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::process::Patience;
-use openclaw_mcp::status::ServerState;
+use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::wire::{CallError, Limits};
 use openclaw_testkit::{Cursor, Script};
 use serde_json::json;

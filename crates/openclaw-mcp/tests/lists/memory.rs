@@ -1,9 +1,9 @@
 //! What is remembered of the lists.
 
-use openclaw_mcp::era::Era;
+use openclaw_mcp::connection::era::Era;
 use openclaw_mcp::inventory::Inventory;
-use openclaw_mcp::listing::ListedPrompt;
-use openclaw_mcp::memory::{Manner, Memory};
+use openclaw_mcp::inventory::listing::ListedPrompt;
+use openclaw_mcp::store::memory::{Manner, Memory};
 use serde_json::json;
 
 use crate::support::load;

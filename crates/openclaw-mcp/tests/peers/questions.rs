@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join};
-use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::client::{Answer, Host, Person, Question, Wanted};
+use openclaw_mcp::connection::client::{Answer, Host, Person, Question, Wanted};
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_testkit::{FastMcp, Peers};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;

@@ -6,10 +6,10 @@ use std::process::Command;
 use futures_util::future::join_all;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use openclaw_mcp::agent::AgentTools;
-use openclaw_mcp::client::Host;
+use openclaw_mcp::connection::client::Host;
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::supervisor::State;
+use openclaw_mcp::server::supervisor::State;
 use openclaw_testkit::Peers;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_mcp::param_headers;
+use openclaw_mcp::connection::param_headers;
 use openclaw_mcp::wire::{CallError, Closed, Limits, ToolCall};
 use openclaw_testkit::{Ask, Script};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Proxies: which connections go through one.
 
 use openclaw_config::ProxySetting;
-use openclaw_mcp::remote::{Network, RemoteError, RemotePlan};
+use openclaw_mcp::connection::remote::{Network, RemoteError, RemotePlan};
 use openclaw_mcp::wire::ReachProblem;
 use openclaw_testkit::{Script, TestServer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use openclaw_config::HttpFlavour;
-use openclaw_mcp::era::Era;
-use openclaw_mcp::remote::{Flavour, Known, RemoteError, Step};
+use openclaw_mcp::connection::era::Era;
+use openclaw_mcp::connection::remote::{Flavour, Known, RemoteError, Step};
 use openclaw_mcp::wire::ReachProblem;
 use openclaw_testkit::{Discover, Fault, On, Script, TestServer};
 use tokio::net::TcpSocket;
@@ -98,7 +98,8 @@ async fn a_modern_server_that_is_slow_to_answer_is_asked_again_when_nothing_else
 
 #[tokio::test]
 async fn what_is_known_is_not_asked_again() {
-    let known = |plan: &mut openclaw_mcp::remote::RemotePlan| plan.known = Some(STREAMABLE);
+    let known =
+        |plan: &mut openclaw_mcp::connection::remote::RemotePlan| plan.known = Some(STREAMABLE);
     let connection = Connection::open_with(Script::new().legacy(), known).await;
     let recording = connection.close().await;
     assert!(recording.of_method("server/discover").is_empty());

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openclaw_config::{HttpFlavour, HttpServer, OAuthSettings, ProxySetting, TlsSettings};
-use openclaw_mcp::remote::{self, Network, Opened, RemoteError, RemotePlan};
-use openclaw_mcp::server_log::ServerLog;
+use openclaw_mcp::connection::remote::{self, Network, Opened, RemoteError, RemotePlan};
+use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::wire::{CallError, FastLane, Limits, ToolCall};
 use openclaw_testkit::{Recording, Script, TestServer};
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use openclaw_mcp::remote::{RemoteError, RemotePlan};
+use openclaw_mcp::connection::remote::{RemoteError, RemotePlan};
 use openclaw_mcp::wire::ReachProblem;
 use openclaw_testkit::{HttpServer, Script, TestServer};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_config::HttpFlavour;
-use openclaw_mcp::remote::RemoteError;
+use openclaw_mcp::connection::remote::RemoteError;
 use openclaw_mcp::wire::{CallError, Limits, Unfit};
 use openclaw_testkit::{Fault, On, Script, TestServer};
 

@@ -1,6 +1,6 @@
 //! What was looked at, how it is, and what to do about it.
 
-use openclaw_mcp::status::ServerStatus;
+use openclaw_mcp::server::status::ServerStatus;
 use serde_json::{Value, json};
 
 use super::mcp::show_servers;

@@ -9,10 +9,10 @@ use tokio::time::{Instant, sleep};
 use super::HttpWire;
 use super::headers::{Object, Subject};
 use super::post::Outgoing;
-use crate::json::Json;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::CallId;
 use crate::wire::fast_lane::{Limits, ToolCall};
+use crate::wire::json::Json;
 use crate::wire::{Closed, Watcher, frame};
 
 /// Calls a tool. Dropping the future tells the server.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::route::Route;
-use crate::param_headers::{ParamHeader, header_value};
+use crate::connection::param_headers::{ParamHeader, header_value};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");

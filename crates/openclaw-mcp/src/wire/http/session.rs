@@ -15,9 +15,9 @@ use super::HttpWire;
 use super::headers::{Object, SESSION, Subject};
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
-use crate::json::Json;
 use crate::wire::call_error::CallError;
 use crate::wire::deliver::hand_over;
+use crate::wire::json::Json;
 use crate::wire::{Closed, frame};
 
 /// How long renewing a session may take.

@@ -1,6 +1,6 @@
 //! A server wants to know something in the middle of a turn or a call: somebody is led through it (T11).
 
-use openclaw_mcp::client::Answer;
+use openclaw_mcp::connection::client::Answer;
 use openclaw_protocol::Surface;
 use openclaw_protocol::mcp::elicitation::Elicitation;
 

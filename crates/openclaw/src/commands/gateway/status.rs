@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use openclaw_gateway::state::Running;
-use openclaw_mcp::status::ServerStatus;
+use openclaw_mcp::server::status::ServerStatus;
 use openclaw_protocol::client::ConnectError;
 use openclaw_protocol::health::{StatusParams, StatusResult};
 use openclaw_protocol::rpc;

@@ -4,7 +4,7 @@
 mod form;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::client::{Answer, Wanted};
+use openclaw_mcp::connection::client::{Answer, Wanted};
 use openclaw_protocol::mcp::elicitation::{Action, Elicitation, RespondParams, Wanted as Shown};
 use openclaw_protocol::{AskError, ErrorCode, Surface, rpc};
 use serde_json::{Map, Value};

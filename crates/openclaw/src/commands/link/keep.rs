@@ -4,10 +4,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use openclaw_mcp::bridge::Office;
-use openclaw_mcp::pins::Pins;
+use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::spill::{Spill, SpillLimits};
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::spill::{Spill, SpillLimits};
+use openclaw_mcp::store::pins::Pins;
 use openclaw_secrets::Redactor;
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::private;

@@ -1,7 +1,7 @@
 //! A server that has just been added is tried: whether it works is best known now.
 
 use openclaw_config::{Config, Paths, ServerName};
-use openclaw_mcp::supervisor::Trouble;
+use openclaw_mcp::server::supervisor::Trouble;
 use serde_json::{Value, json};
 
 use super::shell::with_own_servers;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openclaw_gateway::mcp::with_try;
-use openclaw_mcp::status::{ServerState, ServerStatus};
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::mcp::{ProgressEvent, ServersParams};
 use openclaw_protocol::{Surface, rpc};
 use tokio::sync::watch;

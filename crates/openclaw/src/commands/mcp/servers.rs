@@ -4,7 +4,7 @@ use std::path::Path;
 
 use openclaw_gateway::mcp::{auth, state, telling_line};
 use openclaw_mcp::fleet::StartMode;
-use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_protocol::mcp::{ServersParams, ServersResult};
 use openclaw_protocol::rpc;
 use serde_json::json;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use openclaw_config::{AgentConfig, Config, Paths};
 use openclaw_gateway::Gateway;
-use openclaw_mcp::agent::AgentTools;
 use openclaw_mcp::fleet::StartMode;
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_protocol::{AskError, Rpc, Surface, ask, detail};
 
 use super::screen::{Screen, Starting};

@@ -7,7 +7,7 @@ use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::{auth, state};
 use openclaw_mcp::fleet::StartMode;
-use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_protocol::mcp::ServerParams;
 use openclaw_protocol::rpc;
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use openclaw_mcp::client::Answer;
+use openclaw_mcp::connection::client::Answer;
 use openclaw_protocol::approvals::{Approval, Decision};
 use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::sync::Mutex;

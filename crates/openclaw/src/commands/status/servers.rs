@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use openclaw_config::Config;
-use openclaw_mcp::agent::at_rest;
-use openclaw_mcp::status::{ServerState, ServerStatus};
+use openclaw_mcp::fleet::agent::at_rest;
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
 
 use crate::commands::check::Check;
 use crate::commands::gateway::Standing;

@@ -12,7 +12,7 @@ use openclaw_config::{Config, HttpFlavour, Paths, Transport};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::unknown_server;
 use openclaw_mcp::server::Server;
-use openclaw_mcp::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_secrets::{Environment, SecretRef};
 use serde_json::{Value, json};
 

@@ -1,0 +1,331 @@
+//! The resources and prompts of an agent's servers (B14, B15).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use futures_util::future::BoxFuture;
+use openclaw_tools::pipeline::{Refusal, Resolve, Resolving};
+use openclaw_tools::schema::LazyValidator;
+use openclaw_tools::{
+    ApprovalRule, Arguments, Call, CallContext, Effect, Executed, Failure, Tool, ToolCall,
+    ToolName, ToolOutcome, ToolSpec,
+};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::time::Instant;
+
+use crate::call::bridge::{self, LARGE, Office, elsewhere, limited};
+use crate::call::results::{self, Origin};
+use crate::fleet::agent::AgentTools;
+use crate::fleet::member::Member;
+use crate::fleet::naming::{RawTool, names};
+use crate::fleet::toolset;
+use crate::inventory::Inventory;
+use crate::inventory::listing::{ListedPrompt, ListedResource, ListedTemplate};
+
+/// How prompts are named as commands.
+const COMMANDS: &str = "mcp__{server}__{tool}";
+
+/// Something that a server has.
+#[derive(Debug, Clone)]
+pub struct Of<T> {
+    /// The server.
+    pub server: String,
+    /// What it has.
+    pub entry: T,
+}
+
+/// A prompt, and the name of the slash command that it is reached by.
+#[derive(Debug, Clone)]
+pub struct PromptCommand {
+    /// The name, without the slash.
+    pub command: ToolName,
+    /// The prompt.
+    pub prompt: Of<ListedPrompt>,
+}
+
+impl AgentTools {
+    /// The resources of all servers.
+    pub fn resources(&self) -> Vec<Of<ListedResource>> {
+        entries(self.members(), |inventory| inventory.resources.clone())
+    }
+
+    /// The templates of all servers.
+    pub fn templates(&self) -> Vec<Of<ListedTemplate>> {
+        entries(self.members(), |inventory| inventory.templates.clone())
+    }
+
+    /// The prompts of all servers, as slash commands.
+    pub fn prompts(&self) -> Vec<PromptCommand> {
+        let prompts = entries(self.members(), |inventory| inventory.prompts.clone());
+        let raw = prompts.iter().map(|of| raw_prompt(of)).collect::<Vec<_>>();
+        let names = names(COMMANDS, raw);
+        let commands = prompts.iter().filter_map(|of| {
+            let command = names.get(&raw_prompt(of))?.clone();
+            Some(PromptCommand { command, prompt: of.clone() })
+        });
+        commands.collect()
+    }
+
+    /// A request for a resource of a server, to be called through the pipeline.
+    pub fn reading(&self, server: &str, uri: &str) -> Request {
+        self.request(server, Kind::Resource, uri)
+    }
+
+    /// A request for a prompt of a server; its arguments are the call's.
+    pub fn prompting(&self, server: &str, prompt: &str) -> Request {
+        self.request(server, Kind::Prompt, prompt)
+    }
+
+    /// Reads a resource, by way of the pipeline.
+    pub async fn read(&self, server: &str, uri: &str, context: &CallContext<'_>) -> ToolOutcome {
+        let request = self.reading(server, uri);
+        let given = to_raw_value(&BTreeMap::from([("uri", uri)])).unwrap_or_default();
+        let call = Call::new(request.method(), &*given);
+        self.pipeline().call(&request, call, &self.context(context)).await
+    }
+
+    /// Gets a prompt with its arguments filled in, by way of the pipeline.
+    pub async fn prompt(
+        &self,
+        server: &str,
+        prompt: &str,
+        arguments: &BTreeMap<String, String>,
+        context: &CallContext<'_>,
+    ) -> ToolOutcome {
+        let request = self.prompting(server, prompt);
+        let given = to_raw_value(arguments).unwrap_or_default();
+        let call = Call::new(request.method(), &*given);
+        self.pipeline().call(&request, call, &self.context(context)).await
+    }
+
+    fn request(&self, server: &str, kind: Kind, what: &str) -> Request {
+        Request {
+            kind,
+            what: what.to_owned(),
+            member: self.member(server).map(Arc::clone).ok_or_else(|| server.to_owned()),
+            office: Arc::clone(&self.office),
+        }
+    }
+}
+
+/// What all servers have of a kind.
+pub(crate) fn entries<T>(members: &[Arc<Member>], of: impl Fn(&Inventory) -> Vec<T>) -> Vec<Of<T>> {
+    let entries = members.iter().flat_map(|member| {
+        let server = &member.server;
+        let name = server.name().to_string();
+        let entries = of(&server.shelf().inventory());
+        entries.into_iter().map(move |entry| Of { server: name.clone(), entry })
+    });
+    entries.collect()
+}
+
+/// What a server has besides tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Resource,
+    Prompt,
+}
+
+impl Kind {
+    const fn method(self) -> &'static str {
+        match self {
+            Self::Resource => "resources/read",
+            Self::Prompt => "prompts/get",
+        }
+    }
+}
+
+/// A request for a resource or a prompt, which the pipeline calls like a tool.
+#[derive(Debug, Clone)]
+pub struct Request {
+    kind: Kind,
+    /// The address of the resource, or the name of the prompt.
+    what: String,
+    /// The server, or the name of one that is not there.
+    member: Result<Arc<Member>, String>,
+    office: Arc<Office>,
+}
+
+impl Request {
+    /// The method: what the call is named in the audit log.
+    pub fn method(&self) -> &'static str {
+        self.kind.method()
+    }
+
+    /// The server's name.
+    pub fn server(&self) -> &str {
+        self.member.as_ref().map_or_else(String::as_str, |member| member.server.name().as_str())
+    }
+
+    /// The address of the resource, or the name of the prompt.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// The request as a tool.
+    ///
+    /// # Errors
+    /// If its server is not there.
+    pub fn tool(&self) -> Result<Arc<dyn Tool>, Refusal> {
+        match &self.member {
+            Ok(member) => Ok(Arc::new(RequestTool {
+                kind: self.kind,
+                what: self.what.clone(),
+                member: Arc::clone(member),
+                office: Arc::clone(&self.office),
+            })),
+            Err(name) => {
+                let words = "There is no such MCP server, or it does not run.";
+                Err(Refusal::new(Failure::Unavailable, words).at(name, &self.what))
+            }
+        }
+    }
+}
+
+impl Resolve for Request {
+    fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
+        Resolving::Now(self.tool())
+    }
+}
+
+/// A request to a server that is there.
+#[derive(Debug)]
+struct RequestTool {
+    kind: Kind,
+    what: String,
+    member: Arc<Member>,
+    office: Arc<Office>,
+}
+
+/// Requests are not offered to models: nobody sees this.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec {
+    #[allow(clippy::expect_used, reason = "a constant that every test of a request checks")]
+    name: ToolName::new("mcp_request").expect("a good name"),
+    label: "MCP request".to_owned(),
+    description: String::new(),
+    input_schema: ToolSpec::schema(json!({ "type": "object" })),
+    effect: Effect::ReadOnly,
+});
+
+static VALIDATOR: LazyLock<LazyValidator> =
+    LazyLock::new(|| LazyValidator::new(Arc::clone(&SPEC.input_schema)));
+
+impl Tool for RequestTool {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn origin(&self) -> openclaw_tools::Origin<'_> {
+        openclaw_tools::Origin {
+            name: self.kind.method(),
+            source: toolset::SOURCE,
+            server: self.member.server.name().as_str(),
+            raw_tool: &self.what,
+        }
+    }
+
+    fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
+        ApprovalRule::Never
+    }
+
+    fn validator(&self) -> &LazyValidator {
+        &VALIDATOR
+    }
+
+    fn limit(&self, now: Instant) -> Result<(), String> {
+        let server = &self.member.server;
+        server.limiter.check(now).map_err(|wait| limited(server.name().as_str(), wait))
+    }
+
+    fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
+        let what = to_raw_value(&self.what).unwrap_or_default();
+        let params = match self.kind {
+            Kind::Resource => BTreeMap::from([("uri", what)]),
+            Kind::Prompt => {
+                BTreeMap::from([("name", what), ("arguments", call.arguments.raw().to_owned())])
+            }
+        };
+        Box::pin(async move {
+            let asked = Asked { kind: self.kind, what: &self.what, params };
+            Executed::Done(ask(&self.member, &self.office, asked, call).await)
+        })
+    }
+}
+
+/// A request for something that is no tool.
+struct Asked<'a> {
+    kind: Kind,
+    what: &'a str,
+    params: BTreeMap<&'static str, Box<RawValue>>,
+}
+
+/// Reads a resource, within the limits of its server: for a tool that learns only from its arguments which.
+pub(crate) async fn read(
+    member: &Member,
+    office: &Office,
+    uri: &str,
+    call: ToolCall<'_>,
+) -> ToolOutcome {
+    let server = &member.server;
+    let name = server.name().as_str();
+    if let Err(wait) = server.limiter.check(call.started) {
+        let origin = Origin { server: name, tool: uri };
+        return results::failure(Failure::RateLimited, limited(name, wait), Some(origin));
+    }
+    let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
+    ask(member, office, Asked { kind: Kind::Resource, what: uri, params }, call).await
+}
+
+async fn ask(
+    member: &Member,
+    office: &Office,
+    asked: Asked<'_>,
+    call: ToolCall<'_>,
+) -> ToolOutcome {
+    let Asked { kind, what, params } = asked;
+    let server = &member.server;
+    let name = server.name().as_str();
+    let origin = Origin { server: name, tool: what };
+    let usable = match bridge::usable(member).await {
+        Ok(usable) => usable,
+        Err((kind, words)) => return results::failure(kind, words, Some(origin)),
+    };
+    let started = Instant::now();
+    let connection = usable.attached.connection();
+    let _at_work = connection.client().working_for(call.agent, call.session);
+    let limits = bridge::limits(call.options, member);
+    let answer = connection.request(kind.method(), params, limits).await;
+    let duration = started.elapsed();
+    let limits = bridge::result_limits(call.options, member);
+    let outcome = match answer {
+        Ok(raw) => {
+            server.was_let_in();
+            let spill = office.spill.clone();
+            let is_large = raw.get().len() >= LARGE;
+            let (name, what) = (name.to_owned(), what.to_owned());
+            let reading = move || {
+                let spill = spill.as_deref();
+                match kind {
+                    Kind::Prompt => {
+                        results::prompt_outcome(raw, &name, &what, limits, spill, duration)
+                    }
+                    Kind::Resource => {
+                        results::resource_outcome(raw, &name, &what, limits, spill, duration)
+                    }
+                }
+            };
+            if is_large { elsewhere(reading).await } else { reading() }
+        }
+        Err(error) => {
+            bridge::failed(server, &usable.attached, &error).await;
+            results::call_failed(error, origin)
+        }
+    };
+    server.stats.record(duration, outcome.is_error);
+    outcome
+}
+
+fn raw_prompt(of: &Of<ListedPrompt>) -> RawTool<'_> {
+    RawTool { server: &of.server, prefix: &of.server, tool: &of.entry.name }
+}

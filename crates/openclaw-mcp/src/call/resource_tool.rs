@@ -1,0 +1,186 @@
+//! The one tool through which an agent sees the resources of its servers (B14): without an address it
+//! lists them, with one it reads.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use openclaw_content::{Source, Text, Untrusted, clean_line, label};
+use openclaw_tools::schema::LazyValidator;
+use openclaw_tools::{
+    ApprovalRule, Content, Decision, Details, Effect, Executed, Failure, Origin, Tool, ToolCall,
+    ToolName, ToolOutcome, ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::bridge::Office;
+use crate::call::library::{self, Of};
+use crate::fleet::agent::AgentTools;
+use crate::fleet::member::Member;
+use crate::fleet::toolset;
+
+/// Its name. No tool of a server is called so: their names hold the server's.
+pub const NAME: &str = "mcp_resources";
+
+/// More are not listed at once.
+const MAX_LISTED: usize = 200;
+/// A longer line is not listed.
+const MAX_LINE: usize = 500;
+/// How much of a description is listed.
+const MAX_DESCRIPTION: usize = 120;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    #[serde(default)]
+    server: Option<String>,
+    #[serde(default)]
+    uri: Option<String>,
+}
+
+/// The tool, for one agent.
+#[derive(Debug)]
+pub struct ResourceTool {
+    spec: ToolSpec,
+    decision: Decision,
+    validator: LazyValidator,
+    members: Vec<Arc<Member>>,
+    office: Arc<Office>,
+}
+
+impl AgentTools {
+    /// The tool; none if no server has resources.
+    pub(crate) fn resource_tool(&self) -> Option<ResourceTool> {
+        let has_some = |member: &Arc<Member>| {
+            let inventory = member.server.shelf().inventory();
+            !inventory.resources.is_empty() || !inventory.templates.is_empty()
+        };
+        let name = ToolName::new(NAME).ok()?;
+        let decision = self.policy().decide(&name);
+        if !self.members().iter().any(has_some) {
+            return None;
+        }
+        let spec = ToolSpec {
+            name,
+            label: "MCP resources".to_owned(),
+            description:
+                "Lists the resources of MCP servers, or reads one: give `server` and `uri` as \
+                          they are listed."
+                    .to_owned(),
+            input_schema: ToolSpec::schema(json!({
+                "type": "object",
+                "properties": {
+                    "server": { "type": "string", "description": "The server's name" },
+                    "uri": { "type": "string", "description": "The address of the resource to read" },
+                },
+                "additionalProperties": false,
+            })),
+            effect: Effect::ReadOnly,
+        };
+        Some(ResourceTool {
+            decision,
+            validator: LazyValidator::new(Arc::clone(&spec.input_schema)),
+            spec,
+            members: self.members().to_vec(),
+            office: Arc::clone(&self.office),
+        })
+    }
+}
+
+impl Tool for ResourceTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        Origin { name: NAME, source: toolset::SOURCE, ..Origin::default() }
+    }
+
+    fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// It only looks.
+    fn rule(&self, _: &openclaw_tools::Arguments<'_>) -> ApprovalRule {
+        ApprovalRule::Never
+    }
+
+    fn validator(&self) -> &LazyValidator {
+        &self.validator
+    }
+
+    fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
+        Box::pin(async move { Executed::Done(self.carry_out(call).await) })
+    }
+}
+
+impl ResourceTool {
+    async fn carry_out(&self, call: ToolCall<'_>) -> ToolOutcome {
+        let wrong = |words: &str| fail(Failure::InvalidArguments, words);
+        let arguments = serde_json::from_value(Value::Object(call.arguments.members()));
+        match arguments {
+            Ok(Arguments { server: Some(server), uri: Some(uri) }) => {
+                match self.members.iter().find(|it| it.server.name().as_str() == server) {
+                    Some(member) => library::read(member, &self.office, &uri, call).await,
+                    None => fail(
+                        Failure::Unavailable,
+                        "There is no such MCP server, or it does not run.",
+                    ),
+                }
+            }
+            Ok(Arguments { server: None, uri: Some(_) }) => wrong("`uri` needs `server`, too."),
+            Ok(Arguments { server, uri: None }) => self.list_resources(server.as_deref()),
+            Err(_) => wrong("The arguments are `server` and `uri`, both texts."),
+        }
+    }
+
+    fn list_resources(&self, server: Option<&str>) -> ToolOutcome {
+        let wanted = |of: &str| server.is_none_or(|server| server == of);
+        let line = |server: &str, address: &str, name: &str, about: Option<&str>| {
+            let clean = |text: &str| clean_line(Untrusted::new(text), MAX_DESCRIPTION);
+            let about = about.map(|about| format!(": {}", clean(about))).unwrap_or_default();
+            format!("{server}  {address}  {}{about}", clean(name))
+        };
+        let resources = library::entries(&self.members, |it| it.resources.clone());
+        let templates = library::entries(&self.members, |it| it.templates.clone());
+        let listed =
+            resources.iter().filter(|of| wanted(&of.server)).map(|Of { server, entry }| {
+                line(server, &entry.uri, &entry.name, entry.description.as_deref())
+            });
+        let families = templates.iter().filter(|of| wanted(&of.server));
+        let families = families.map(|Of { server, entry }| {
+            line(server, &entry.uri_template, &entry.name, entry.description.as_deref())
+        });
+        // What is too long to be listed is too long to be asked for.
+        let fits = |line: &String| line.chars().count() <= MAX_LINE;
+        let all: Vec<String> = listed.chain(families).filter(fits).collect();
+        if all.is_empty() {
+            return ours("There are no resources.");
+        }
+        let shown = all[..all.len().min(MAX_LISTED)].join("\n");
+        let Ok((text, findings)) = label(Untrusted::new(shown), Source::other("MCP resources"))
+        else {
+            return ToolOutcome::failure("The list cannot be shown: there are no random numbers.");
+        };
+        let details =
+            Details { untrusted: true, source: Some("mcp_server"), findings, ..Details::default() };
+        let mut content = vec![Content::Text(text)];
+        if all.len() > MAX_LISTED {
+            let rest = all.len() - MAX_LISTED;
+            let words = format!("{rest} more are not listed; ask for one `server`.");
+            content.push(Content::Text(Text::ours(words)));
+        }
+        ToolOutcome { content, is_error: false, details: Box::new(details) }
+    }
+}
+
+fn fail(kind: Failure, words: &str) -> ToolOutcome {
+    let mut outcome = ToolOutcome::failure(words);
+    outcome.details.failure = Some(kind);
+    outcome
+}
+
+fn ours(words: &str) -> ToolOutcome {
+    let content = vec![Content::Text(Text::ours(words))];
+    ToolOutcome { content, is_error: false, details: Box::default() }
+}

@@ -1,0 +1,337 @@
+//! Failures are outcomes, too, in plain words (B7).
+//!
+//! What a server says about its failure comes from outside: it is labelled so, and never in our words.
+
+use std::time::Duration;
+
+use openclaw_content::{Source, Text, Untrusted, clean_line, label};
+use openclaw_tools::{Content, Details, Failure, Link, ToolOutcome};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::text::{Token, without_needless_escapes};
+use super::{Origin, SOURCE};
+use crate::wire::{CallError, Closed, Unfit};
+
+/// How much of what a server says about a failure is shown.
+const MAX_THEIRS: usize = 4_000;
+/// How many addresses to be visited are shown, and how long each may be.
+const MAX_VISITS: usize = 5;
+const MAX_SHOWN: usize = 600;
+/// The error of a server that wants an address to be visited first (2025-11-25).
+const URL_ELICITATION_REQUIRED: i64 = -32042;
+/// How much of a server's name.
+const MAX_NAME: usize = 64;
+
+/// A failure in words of our own. Nothing from outside may stand in them.
+///
+/// ```
+/// use openclaw_mcp::call::results::{Origin, failure};
+/// use openclaw_tools::Failure;
+///
+/// let origin = Origin { server: "files", tool: "read" };
+/// let outcome = failure(Failure::Denied, "This is not allowed.".to_owned(), Some(origin));
+/// assert!(outcome.is_error && !outcome.details.untrusted);
+/// assert_eq!(outcome.text(), "This is not allowed.");
+/// ```
+pub fn failure(failure: Failure, words: String, origin: Option<Origin<'_>>) -> ToolOutcome {
+    let mut outcome = ToolOutcome::failure(words);
+    outcome.details = Box::new(Details {
+        source: origin.map(|_| SOURCE),
+        server: origin.map(|origin| origin.server.into()),
+        tool: origin.map(|origin| origin.tool.into()),
+        failure: Some(failure),
+        ..Details::default()
+    });
+    outcome
+}
+
+/// A failure in words of our own, followed by the beginning of what the server says about it.
+pub fn failure_with(
+    kind: Failure,
+    words: String,
+    theirs: Untrusted<&str>,
+    origin: Origin<'_>,
+) -> ToolOutcome {
+    let mut outcome = failure(kind, words, Some(origin));
+    let theirs = theirs.map(str::trim);
+    let end = theirs.expose().char_indices().nth(MAX_THEIRS).map(|(at, _)| at);
+    let shown = theirs.map(|text| end.and_then(|end| text.get(..end)).unwrap_or(text));
+    if shown.expose().is_empty() {
+        return outcome;
+    }
+    // Without randomness there is no boundary: then our own words must do.
+    if let Ok((text, findings)) =
+        label(shown.map(str::to_owned), Source::mcp_tool(origin.server, origin.tool))
+    {
+        outcome.details.untrusted = true;
+        outcome.details.is_cut = end.is_some();
+        outcome.details.findings = findings;
+        outcome.content.push(Content::Text(text));
+        if end.is_some() {
+            let words = "The error says more; the rest is left out.";
+            outcome.content.push(Content::Text(Text::ours(words)));
+        }
+    }
+    outcome
+}
+
+/// The outcome of a call that has no result.
+pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
+    let server = named(origin.server);
+    let (kind, words) = match error {
+        CallError::Rpc(error) => return rpc_failed(&error, origin),
+        CallError::TimedOut(after) => (
+            Failure::TimedOut,
+            format!(
+                "The call timed out after {} ms. {server} was told to stop; whether it has done \
+                 something before is not known.",
+                after.as_millis()
+            ),
+        ),
+        // Why it was lost may quote the server.
+        CallError::Closed(Closed::Lost(_)) => {
+            (Failure::Unavailable, format!("{server} is not available: the connection was lost."))
+        }
+        CallError::Closed(closed) => {
+            (Failure::Unavailable, format!("{server} is not available: {closed}."))
+        }
+        CallError::Busy => {
+            (Failure::Unavailable, format!("Too many calls wait for {server}. Try again later."))
+        }
+        CallError::NeedsAuth { .. } => (
+            Failure::Unavailable,
+            format!(
+                "{server} wants a login, or another key than it is given. Somebody must set `apiKey` or \
+                 `headers` in its entry."
+            ),
+        ),
+        CallError::Forbidden { .. } => (
+            Failure::Unavailable,
+            format!("{server} refuses access with the key that it was given."),
+        ),
+        CallError::RateLimited { retry_after } => {
+            let again =
+                retry_after.map_or("later".to_owned(), |after| format!("in {}", seconds(after)));
+            (Failure::RateLimited, format!("{server} wants fewer calls. Try again {again}."))
+        }
+        CallError::OutOfService { retry_after } => {
+            let words = "is not available for now (HTTP status 503). Try again in";
+            (Failure::Unavailable, format!("{server} {words} {}.", seconds(retry_after)))
+        }
+        CallError::Http { status, body } => {
+            let words = format!("{server} answered with HTTP status {status}.");
+            return failure_with(Failure::Protocol, words, Untrusted::new(&body), origin);
+        }
+        CallError::Unreadable { body } => {
+            let words = format!("{server} sent an invalid response: it is not valid JSON.");
+            return failure_with(Failure::InvalidResponse, words, Untrusted::new(&body), origin);
+        }
+        // How it is compressed is in the server's words.
+        CallError::Unfit(unfit @ Unfit::Compressed { .. }) => {
+            let words = format!("{server} sent an invalid response.");
+            let how = unfit.to_string();
+            return failure_with(Failure::InvalidResponse, words, Untrusted::new(&how), origin);
+        }
+        CallError::Unfit(unfit) => {
+            (Failure::InvalidResponse, format!("{server} sent an invalid response: {unfit}."))
+        }
+        // What was wrong may quote the server.
+        CallError::Protocol(how) => {
+            let words = format!("{server} sent an invalid response.");
+            return failure_with(Failure::InvalidResponse, words, Untrusted::new(&how), origin);
+        }
+        CallError::Redirected { .. } => {
+            let words = "redirects to another place, where its credentials must not go";
+            (Failure::Unavailable, format!("{server} {words}."))
+        }
+        CallError::AskedFor(what) => (Failure::Protocol, format!("{server} asked for {what}.")),
+        CallError::Unreachable(unreachable) => {
+            (Failure::Unavailable, format!("{server} is not available: {}.", unreachable.problem))
+        }
+    };
+    failure(kind, words, Some(origin))
+}
+
+/// What a server's error -32042 carries.
+#[derive(Deserialize)]
+struct VisitsRequired {
+    elicitations: Vec<Visit>,
+}
+
+#[derive(Deserialize)]
+struct Visit {
+    url: String,
+    #[serde(default)]
+    message: String,
+}
+
+#[derive(Deserialize)]
+struct RpcError<'a> {
+    #[serde(borrow, default)]
+    code: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+/// The server answered with an error. Only its code, a number, may stand in our words.
+fn rpc_failed(error: &RawValue, origin: Origin<'_>) -> ToolOutcome {
+    let server = named(origin.server);
+    let read = serde_json::from_str(error.get()).ok().filter(|_| error.get().starts_with('{'));
+    let Some(RpcError { code, message, data }) = read else {
+        let words = format!("{server} sent an invalid response: neither a result nor an error.");
+        return failure(Failure::InvalidResponse, words, Some(origin));
+    };
+    let code = code.and_then(|code| code.get().parse::<i64>().ok());
+    if let Some(visits) = data.filter(|_| code == Some(URL_ELICITATION_REQUIRED)).and_then(visits) {
+        return visits_first(&visits, message.and_then(Token::of), origin);
+    }
+    let code = code.map(|code| format!(" (code {code})")).unwrap_or_default();
+    let mut text = message.and_then(Token::of).map(Token::decode).unwrap_or_default();
+    if let Some(data) = data {
+        let text = text.to_mut();
+        text.push_str("\n[data] ");
+        match Token::of(data) {
+            Some(data) => data.decode_into(text),
+            None => text.push_str(&without_needless_escapes(data.get())),
+        }
+    }
+    let says = if text.trim().is_empty() { ", and says nothing about it" } else { "" };
+    let words = format!("{server} answered with an error{code}{says}.");
+    failure_with(Failure::Protocol, words, Untrusted::new(&text), origin)
+}
+
+/// The addresses that a server wants to be visited before it is called again.
+fn visits(data: &RawValue) -> Option<Vec<Visit>> {
+    let required: VisitsRequired = serde_json::from_str(data.get()).ok()?;
+    let clean = |text: &str| clean_line(Untrusted::new(text), MAX_SHOWN);
+    let visits = required.elicitations.into_iter().take(MAX_VISITS).filter_map(|visit| {
+        // An address that is cut would lead elsewhere.
+        let is_whole = visit.url.chars().count() <= MAX_SHOWN;
+        is_whole.then(|| Visit { url: clean(&visit.url), message: clean(&visit.message) })
+    });
+    let visits: Vec<Visit> = visits.collect();
+    (!visits.is_empty()).then_some(visits)
+}
+
+/// The server wants a person to visit some addresses first (2025-11-25).
+fn visits_first(visits: &[Visit], message: Option<Token<'_>>, origin: Origin<'_>) -> ToolOutcome {
+    let words = format!(
+        "{} wants a person to visit an address before it does this. Whoever trusts it opens the \
+         address in a browser, does what is asked for there, and then the call is made again.",
+        named(origin.server)
+    );
+    let mut text = message.map(Token::decode).unwrap_or_default().into_owned();
+    for Visit { url, message } in visits {
+        let about = if message.is_empty() { String::new() } else { format!(" ({message})") };
+        text.push_str(&format!("\n[visit] {url}{about}"));
+    }
+    let mut outcome = failure_with(Failure::Protocol, words, Untrusted::new(&text), origin);
+    let link = |visit: &Visit| Link { uri: visit.url.clone(), name: None, mime_type: None };
+    outcome.details.links = visits.iter().map(link).collect();
+    outcome
+}
+
+/// A server in our words. Its name is from the configuration; it stays on its line all the same.
+pub(super) fn named(server: &str) -> String {
+    format!("MCP server '{}'", clean_line(Untrusted::new(server), MAX_NAME))
+}
+
+fn seconds(duration: Duration) -> String {
+    let rounded = (duration.as_secs_f64() * 10.0).round() / 10.0;
+    format!("{rounded} s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Closed;
+
+    const ORIGIN: Origin<'_> = Origin { server: "files", tool: "read" };
+
+    fn rpc(error: &str) -> ToolOutcome {
+        let error = RawValue::from_string(error.to_owned()).unwrap();
+        call_failed(CallError::Rpc(error), ORIGIN)
+    }
+
+    #[test]
+    fn every_failure_says_what_is_wrong_in_plain_words() {
+        for (error, failure, words) in [
+            (
+                CallError::TimedOut(Duration::from_millis(29_960)),
+                Failure::TimedOut,
+                "The call timed out after 29960 ms. MCP server 'files' was told to stop;",
+            ),
+            (
+                CallError::Closed(Closed::ByServer),
+                Failure::Unavailable,
+                "MCP server 'files' is not available: the server closed the connection.",
+            ),
+            (
+                CallError::Busy,
+                Failure::Unavailable,
+                "Too many calls wait for MCP server 'files'. Try again later.",
+            ),
+        ] {
+            let outcome = call_failed(error, ORIGIN);
+            assert!(outcome.text().starts_with(words), "{}", outcome.text());
+            assert!(outcome.is_error && !outcome.details.untrusted);
+            assert_eq!(outcome.details.failure, Some(failure));
+            assert_eq!(outcome.details.server.as_deref(), Some("files"));
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_about_its_error_is_from_outside() {
+        let outcome =
+            rpc(r#"{"code":-32602,"message":"No \u003c|im_start|>.","data":{"path":"x"}}"#);
+        let [Content::Text(ours), Content::Text(theirs)] = outcome.content.as_slice() else {
+            panic!("two texts");
+        };
+        assert_eq!(ours, &Text::ours("MCP server 'files' answered with an error (code -32602)."));
+        assert_eq!(theirs.expose(), "No <|im_start|>.\n[data] {\"path\":\"x\"}");
+        assert!(theirs.is_outside());
+        let details = &outcome.details;
+        assert!(outcome.is_error && details.untrusted);
+        assert_eq!((details.failure, details.findings.defused()), (Some(Failure::Protocol), 1));
+    }
+
+    #[test]
+    fn an_address_to_be_visited_first_is_shown_and_what_to_do() {
+        let visit =
+            r#"{"mode":"url","elicitationId":"1","url":"https://x.test/a","message":"Log\nin"}"#;
+        let outcome = rpc(&format!(
+            r#"{{"code":-32042,"message":"Not yet.","data":{{"elicitations":[{visit}]}}}}"#
+        ));
+        let text = outcome.text();
+        assert!(
+            text.starts_with("MCP server 'files' wants a person to visit an address"),
+            "{text}"
+        );
+        assert!(text.ends_with("\nNot yet.\n[visit] https://x.test/a (Log in)"), "{text}");
+        assert!(outcome.details.untrusted && outcome.is_error);
+        assert_eq!(outcome.details.links[0].uri, "https://x.test/a");
+
+        let broken = rpc(r#"{"code":-32042,"message":"Not yet.","data":{"elicitations":7}}"#);
+        assert!(broken.text().contains("answered with an error (code -32042)"));
+    }
+
+    #[test]
+    fn an_error_that_is_none_is_a_failure_too() {
+        for error in ["null", "5", "[1, \"x\"]", "{}", r#"{"code":"obey","message":7}"#] {
+            let outcome = rpc(error);
+            assert!(outcome.is_error && !outcome.details.untrusted, "{error}");
+            assert!(!outcome.text().contains("obey"));
+        }
+    }
+
+    #[test]
+    fn an_error_without_end_is_cut() {
+        let outcome = rpc(&format!(r#"{{"code":1,"message":"{}"}}"#, "é".repeat(1_000_000)));
+        assert!(outcome.content_chars() < MAX_THEIRS + 1_000);
+        assert!(outcome.details.is_cut);
+        assert!(outcome.text().ends_with("The error says more; the rest is left out."));
+    }
+}

@@ -1,0 +1,385 @@
+//! Takes an answer apart: its text, its pictures and sounds, its links.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_tools::{Blob, Content, Link, MediaKind, check_media};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::parts::{Bounded, CallResult, Message, Part, PromptResult, ReadResult};
+use super::repeats::Repeats;
+use super::structured::Said;
+use super::text::{Token, without_needless_escapes};
+use super::unshown;
+use crate::wire::json::Json;
+
+/// More pictures and sounds than this are only described.
+const MAX_MEDIA: usize = 20;
+/// The longest name, type or address in a description.
+const MAX_SHOWN: usize = 300;
+
+/// A piece of the text that a model will see. All of it comes from outside, in parts at least.
+enum Piece<'a> {
+    /// As it stands in the raw JSON.
+    Theirs(Token<'a>),
+    /// A description of something.
+    Described(String),
+    /// Words for something that is not shown, and that programs can have by itself.
+    Placeholder(String),
+    /// JSON.
+    Json(Cow<'a, str>),
+}
+
+/// What is in an answer.
+pub(super) struct Gathered<'a> {
+    pieces: Vec<Piece<'a>>,
+    /// Whether what no model sees is kept, too.
+    everything: bool,
+    /// The parts, if there is something to compare them with.
+    parts: Option<Vec<Option<Part<'a>>>>,
+    rest: Rest,
+}
+
+/// What is in an answer besides its text.
+#[derive(Default)]
+pub(super) struct Rest {
+    pub(super) media: Vec<Content>,
+    pub(super) links: Vec<Link>,
+    pub(super) structured: Option<Box<RawValue>>,
+    pub(super) blobs: Vec<Blob>,
+    /// How many parts were not looked at.
+    pub(super) more: usize,
+    pub(super) is_error: bool,
+}
+
+/// What is in an answer.
+pub(super) struct Answer<'a> {
+    pub(super) stretches: Vec<Stretch<'a>>,
+    pub(super) rest: Rest,
+}
+
+/// A stretch of an answer's text: pieces that follow each other, joined.
+pub(super) struct Stretch<'a> {
+    pub(super) text: Cow<'a, str>,
+    /// Whether these are words for something that is not shown.
+    pub(super) is_placeholder: bool,
+}
+
+impl<'a> Answer<'a> {
+    /// An answer of one text.
+    pub(super) fn of_text(text: String, rest: Rest) -> Answer<'static> {
+        let stretch = Stretch { text: Cow::Owned(text), is_placeholder: false };
+        Answer { stretches: vec![stretch], rest }
+    }
+
+    /// Where in the raw JSON the text is, if it is one piece of it that makes up most of it.
+    pub(super) fn only_part_of(&self, json: &str) -> Option<Range<usize>> {
+        let [Stretch { text: Cow::Borrowed(text), is_placeholder: false }] = *self.stretches else {
+            return None;
+        };
+        super::most_of(json, text)
+    }
+
+    /// The answer by itself, if nothing of it is borrowed from the raw JSON any more.
+    #[allow(clippy::result_large_err, reason = "it is handed back as it was")]
+    pub(super) fn detached(self) -> Result<Answer<'static>, Self> {
+        if self.stretches.iter().any(|stretch| matches!(stretch.text, Cow::Borrowed(_))) {
+            return Err(self);
+        }
+        let owned = self.stretches.into_iter().map(|Stretch { text, is_placeholder }| Stretch {
+            text: Cow::Owned(text.into_owned()),
+            is_placeholder,
+        });
+        Ok(Answer { stretches: owned.collect(), rest: self.rest })
+    }
+}
+
+impl<'a> Gathered<'a> {
+    fn new(everything: bool) -> Self {
+        Self { pieces: Vec::new(), everything, parts: None, rest: Rest::default() }
+    }
+
+    /// Of the result of a `tools/call`; nothing if it is none.
+    pub(super) fn of_call(raw: &'a Json, everything: bool) -> Option<Self> {
+        let mut gathered = Self::new(everything);
+        let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw.get()) {
+            Some(result) => {
+                gathered.parts = result.structured.map(|_| Vec::new());
+                gathered.parts(result.content.unwrap_or_default(), Some);
+                (result.structured, result.is_error)
+            }
+            // One part is no part at all: each is read by itself.
+            None => {
+                let result = parse::<CallResult<'a, &'a RawValue>>(raw.get())?;
+                gathered.parts = result.structured.map(|_| Vec::new());
+                gathered.parts(result.content.unwrap_or_default(), Part::read);
+                (result.structured, result.is_error)
+            }
+        };
+        gathered.rest.is_error = is_error.is_some_and(|flag| flag.get() == "true");
+        if let Some(structured) = structured {
+            gathered.rest.structured = everything.then(|| structured.to_owned());
+            gathered.structured(structured);
+        }
+        Some(gathered)
+    }
+
+    /// Of the result of a `resources/read`; nothing if it is none.
+    pub(super) fn of_resource(raw: &'a Json, everything: bool) -> Option<Self> {
+        let result: ReadResult<'a> = parse(raw.get())?;
+        let mut gathered = Self::new(everything);
+        let is_only_one = result.contents.items.len() == 1;
+        gathered.bounded(result.contents, |gathered, raw| match Part::read(raw) {
+            // The header says already which resource it is.
+            Some(part) => gathered.resource(&part, !is_only_one),
+            None => gathered.unreadable(),
+        });
+        Some(gathered)
+    }
+
+    /// Of the result of a `prompts/get`; nothing if it is none.
+    pub(super) fn of_prompt(raw: &'a Json, everything: bool) -> Option<Self> {
+        let result: PromptResult<'a> = parse(raw.get())?;
+        let mut gathered = Self::new(everything);
+        if let Some(description) = result.description.and_then(Token::of) {
+            gathered.describe(format!("[description: {}]", shown(description)));
+        }
+        gathered.bounded(result.messages, |gathered, raw| {
+            let Some(message) = parse::<Message<'a>>(raw.get()) else {
+                return gathered.unreadable();
+            };
+            let role = message.role.and_then(Token::of).map(shown);
+            gathered.describe(format!("[message of {}]", role.as_deref().unwrap_or("nobody")));
+            // One part, or since 2026 a list of them.
+            let content = message.content.map(RawValue::get).unwrap_or_default();
+            match (message.content, serde_json::from_str::<Bounded<&'a RawValue>>(content)) {
+                (_, Ok(list)) => gathered.parts(list, Part::read),
+                (Some(one), Err(_)) => gathered.part(Part::read(one)),
+                (None, Err(_)) => gathered.unreadable(),
+            }
+        });
+        Some(gathered)
+    }
+
+    fn parts<T>(&mut self, parts: Bounded<T>, read: impl Fn(T) -> Option<Part<'a>>) {
+        self.bounded(parts, |gathered, part| gathered.part(read(part)));
+    }
+
+    fn bounded<T>(&mut self, list: Bounded<T>, mut take: impl FnMut(&mut Self, T)) {
+        self.rest.more += list.more;
+        for item in list.items {
+            take(self, item);
+        }
+    }
+
+    fn part(&mut self, part: Option<Part<'a>>) {
+        match &part {
+            Some(part) => self.readable(part),
+            None => self.unreadable(),
+        }
+        if let Some(parts) = &mut self.parts {
+            parts.push(part);
+        }
+    }
+
+    fn readable(&mut self, part: &Part<'a>) {
+        let kind = part.kind().map(Token::decode);
+        match kind.as_deref() {
+            Some("text") => match part.text() {
+                Some(text) => self.pieces.push(Piece::Theirs(text)),
+                None => self.unreadable(),
+            },
+            Some("image") => self.media(MediaKind::Image, part.mime_type(), part.data()),
+            Some("audio") => self.media(MediaKind::Audio, part.mime_type(), part.data()),
+            Some("resource_link") => self.link(part),
+            Some("resource") => match part.resource() {
+                Some(resource) => self.resource(&resource, true),
+                None => self.unreadable(),
+            },
+            Some(other) => {
+                let other = clean_line(Untrusted::new(other), MAX_SHOWN);
+                self.describe(format!("[a part of unknown type \"{other}\", not shown]"));
+            }
+            None => self.unreadable(),
+        }
+    }
+
+    fn unreadable(&mut self) {
+        self.describe("[a part that cannot be read]".to_owned());
+    }
+
+    fn describe(&mut self, words: String) {
+        self.pieces.push(Piece::Described(words));
+    }
+
+    fn stand_in(&mut self, words: String) {
+        self.pieces.push(Piece::Placeholder(words));
+    }
+
+    fn media(&mut self, kind: MediaKind, mime_type: Option<Token<'a>>, data: Option<Token<'a>>) {
+        let declared = mime_type.map(Token::decode).unwrap_or_default();
+        let decoded = data.map(Token::decode).unwrap_or_default();
+        let checked = match self.rest.media.len() {
+            ..MAX_MEDIA => check_media(kind, &declared, &decoded, kind.max_bytes())
+                .map_err(|why| why.to_string()),
+            _ => Err("there are too many".to_owned()),
+        };
+        match checked {
+            Ok(mime_type) => {
+                let (mime_type, data) = (mime_type.to_owned(), decoded.into_owned());
+                self.rest.media.push(match kind {
+                    MediaKind::Image => Content::Image { mime_type, data },
+                    MediaKind::Audio => Content::Audio { mime_type, data },
+                });
+            }
+            Err(why) => {
+                let declared = clean_line(Untrusted::new(&declared), MAX_SHOWN);
+                self.stand_in(unshown::media(kind, &declared, decoded.len(), &why));
+                if data.is_some() {
+                    self.keep(None, declared, decoded);
+                }
+            }
+        }
+    }
+
+    /// Keeps what no model takes, if that is wanted.
+    fn keep(&mut self, uri: Option<String>, mime_type: String, data: Cow<'a, str>) {
+        if self.everything {
+            self.rest.blobs.push(Blob { uri, mime_type, data: data.into_owned() });
+        }
+    }
+
+    fn link(&mut self, part: &Part<'a>) {
+        let Some(uri) = part.uri().map(shown) else { return self.unreadable() };
+        let name = part.title().or(part.name()).map(shown);
+        let mime_type = part.mime_type().map(shown);
+        let mut words = format!("[link to {uri}");
+        for (before, more) in [
+            (", named ", &name),
+            (", of type ", &mime_type),
+            (": ", &part.description().map(shown)),
+        ] {
+            if let Some(more) = more {
+                words.push_str(before);
+                words.push_str(more);
+            }
+        }
+        words.push(']');
+        self.describe(words);
+        self.rest.links.push(Link { uri, name, mime_type });
+    }
+
+    fn resource(&mut self, part: &Part<'a>, is_named: bool) {
+        let uri = part.uri().map(shown).unwrap_or_default();
+        if let Some(text) = part.text() {
+            if is_named {
+                self.describe(format!("[resource {uri}]"));
+            }
+            return self.pieces.push(Piece::Theirs(text));
+        }
+        let Some(blob) = part.blob() else { return self.unreadable() };
+        let mime_type = part.mime_type().map(shown).unwrap_or_default();
+        if let Some(kind) = MediaKind::of(&mime_type) {
+            return self.media(kind, part.mime_type(), Some(blob));
+        }
+        let data = blob.decode();
+        self.stand_in(unshown::file(&uri, &mime_type, data.len()));
+        self.keep(Some(uri), mime_type, data);
+    }
+
+    /// Structured content is shown unless the parts say the same. Data that is in a part is not repeated.
+    fn structured(&mut self, structured: &'a RawValue) {
+        let theirs = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Theirs(text) => Some(*text),
+            Piece::Described(_) | Piece::Placeholder(_) | Piece::Json(_) => None,
+        });
+        let texts: Vec<Token<'a>> = theirs.collect();
+        let parts = self.parts.take().unwrap_or_default();
+        let repeats = Repeats::of(&parts);
+        let short = repeats.taken_out(structured.get());
+        let said = Said { texts: &texts, parts: &parts, repeats: &repeats };
+        if said.covers(structured.get(), &short) {
+            return;
+        }
+        if !self.pieces.is_empty() {
+            self.describe("[structured content]".to_owned());
+        }
+        self.pieces.push(Piece::Json(match short {
+            Cow::Borrowed(json) => without_needless_escapes(json),
+            Cow::Owned(json) => {
+                let plain = match without_needless_escapes(&json) {
+                    Cow::Owned(plain) => Some(plain),
+                    Cow::Borrowed(_) => None,
+                };
+                Cow::Owned(plain.unwrap_or(json))
+            }
+        }));
+    }
+
+    /// Joins the text: borrowed if it is one piece without escapes.
+    pub(super) fn into_answer(mut self) -> Answer<'a> {
+        let is_placeholder = |piece: &Piece<'_>| matches!(piece, Piece::Placeholder(_));
+        let stretches = match self.pieces.as_mut_slice() {
+            [] => Vec::new(),
+            [only] => vec![Stretch { is_placeholder: is_placeholder(only), text: only.take() }],
+            pieces => {
+                let runs = pieces.chunk_by_mut(|a, b| !is_placeholder(a) && !is_placeholder(b));
+                let stretch = |run: &mut [Piece<'a>]| Stretch {
+                    is_placeholder: run.first().is_some_and(is_placeholder),
+                    text: match run {
+                        [only] => only.take(),
+                        several => Cow::Owned(join(several)),
+                    },
+                };
+                runs.map(stretch).collect()
+            }
+        };
+        Answer { stretches, rest: self.rest }
+    }
+}
+
+impl<'a> Piece<'a> {
+    /// The text, borrowed if that can be.
+    fn take(&mut self) -> Cow<'a, str> {
+        match self {
+            Self::Theirs(token) => token.decode(),
+            Self::Described(words) | Self::Placeholder(words) => Cow::Owned(std::mem::take(words)),
+            Self::Json(json) => std::mem::take(json),
+        }
+    }
+}
+
+fn join(pieces: &[Piece<'_>]) -> String {
+    let length = pieces.iter().map(|piece| match piece {
+        Piece::Theirs(token) => token.max_len() + 1,
+        Piece::Described(words) | Piece::Placeholder(words) => words.len() + 1,
+        Piece::Json(json) => json.len() + 1,
+    });
+    let mut text = String::with_capacity(length.sum());
+    for (at, piece) in pieces.iter().enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        match piece {
+            Piece::Theirs(token) => token.decode_into(&mut text),
+            Piece::Described(words) | Piece::Placeholder(words) => text.push_str(words),
+            Piece::Json(json) => text.push_str(json),
+        }
+    }
+    text
+}
+
+fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+    // A list would be taken for an object's members in their order.
+    if !json.starts_with('{') {
+        return None;
+    }
+    serde_json::from_str(json).ok()
+}
+
+/// A short text on one line.
+fn shown(token: Token<'_>) -> String {
+    clean_line(Untrusted::new(&token.decode()), MAX_SHOWN)
+}

@@ -1,0 +1,445 @@
+//! What a server may ask of us, and what we answer (T10, T11).
+//!
+//! Questions to a person (elicitation) reach one where one is there and are declined otherwise; roots
+//! are the session's folders; completions (sampling) are the sampler's business. What a server logs goes to the log and nowhere
+//! else. That a list has changed is noted, for whoever keeps the lists.
+
+#![expect(deprecated, reason = "older servers still ask for roots and sampling, and still log")]
+
+mod handler;
+mod host;
+mod work;
+
+pub use host::{Answer, CallInProgress, Host, Person, Question, Sampler, SamplingRequest, Wanted};
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_secrets::Redactor;
+use rmcp::model::{
+    ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ListRootsResult,
+    ProtocolVersion, Root,
+};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::fleet::events::Users;
+use crate::wire::{FastLane, WeakLane};
+use work::Work;
+
+/// How long a person may take to answer, or a sampler, with the person whom it asks.
+pub const PATIENCE: Duration = Duration::from_secs(5 * 60);
+/// How much a server may want to know at once.
+const AT_ONCE: usize = 10;
+/// How much of a line that a server logs is kept.
+const LOG_CHARS: usize = 2_000;
+
+/// How often a server said that each of its lists has changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Its tools.
+    pub tools: u64,
+    /// Its resources.
+    pub resources: u64,
+    /// Its prompts.
+    pub prompts: u64,
+}
+
+impl Changes {
+    /// What has changed since an earlier count.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            tools: self.tools - earlier.tools,
+            resources: self.resources - earlier.resources,
+            prompts: self.prompts - earlier.prompts,
+        }
+    }
+}
+
+/// Our side of the protocol, for one server. A clone is the same.
+#[derive(Debug, Clone)]
+pub struct Client {
+    config: ClientConfig,
+    redactor: Redactor,
+    /// The agents that use the server.
+    users: Users,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: String,
+    host: Host,
+    /// For whom it works now; not kept where nobody can be asked, nor a model.
+    work: Work,
+    /// The way to the server, once there is one.
+    lane: OnceLock<WeakLane>,
+    changes: watch::Sender<Changes>,
+    /// The resources whose changes the server tells, and how often it has.
+    updates: Mutex<BTreeMap<String, Followed>>,
+}
+
+/// A resource whose changes somebody wants to hear of.
+#[derive(Debug, Clone, Copy, Default)]
+struct Followed {
+    changes: u64,
+    /// Whether the server tells of them, as things are.
+    is_told: bool,
+}
+
+impl Client {
+    /// Our side for a server of this name, which is not told of sampling.
+    pub fn new(server: &str, host: Host) -> Self {
+        let (server, config) = (server.to_owned(), host.config(false));
+        let changes = watch::Sender::new(Changes::default());
+        let (work, lane, updates) = (Work::default(), OnceLock::new(), Mutex::default());
+        let shared = Arc::new(Shared { server, host, work, lane, changes, updates });
+        Self { config, redactor: Redactor::new(), users: Users::default(), shared }
+    }
+
+    /// The same side, for a server that is told whether it can ask for completions.
+    #[must_use]
+    pub fn with_sampling(mut self, is_offered: bool) -> Self {
+        self.config = self.shared.host.config(is_offered);
+        self
+    }
+
+    /// The same side, for a server that these agents use.
+    #[must_use]
+    pub(crate) fn used_by(mut self, users: &Users) -> Self {
+        self.users = users.clone();
+        self
+    }
+
+    /// The same side, which logs nothing of the secrets that this filter knows.
+    #[must_use]
+    pub fn without_secrets(mut self, redactor: &Redactor) -> Self {
+        self.redactor = redactor.clone();
+        self
+    }
+
+    /// What is told to the server about us.
+    pub fn config(&self) -> &ClientConfig {
+        &self.config
+    }
+
+    /// When lists change, from now on.
+    pub fn changes(&self) -> watch::Receiver<Changes> {
+        self.shared.changes.subscribe()
+    }
+
+    /// The same side, offering this version of the protocol in a handshake.
+    pub(crate) fn offering(&self, version: ProtocolVersion) -> Self {
+        let mut config = self.config.clone();
+        // Older versions have no tools in sampling.
+        if let (Some(sampling), true) =
+            (&mut config.capabilities.sampling, version < ProtocolVersion::V_2025_11_25)
+        {
+            sampling.tools = None;
+        }
+        let config = config.with_protocol_version(version);
+        Self { config, ..self.clone() }
+    }
+
+    pub(crate) fn changed(&self, note: impl FnOnce(&mut Changes)) {
+        self.shared.changes.send_modify(note);
+    }
+
+    /// The server has promised to tell when these resources change. What it has told counts as a change
+    /// of each: it may have come before the promise.
+    pub(crate) fn follow(&self, resources: impl IntoIterator<Item = String>) {
+        let mut updates = self.updates();
+        for uri in resources {
+            let followed = updates.entry(uri).or_default();
+            followed.changes += 1;
+            followed.is_told = true;
+        }
+    }
+
+    /// A resource has changed. One that nobody follows is not kept: a server could name any number.
+    pub(crate) fn updated(&self, uri: &str) {
+        if let Some(followed) = self.updates().get_mut(uri) {
+            followed.changes += 1;
+        }
+    }
+
+    /// How often a resource has changed; none if the server does not tell.
+    pub(crate) fn changes_of(&self, uri: &str) -> Option<u64> {
+        self.updates().get(uri).filter(|it| it.is_told).map(|it| it.changes)
+    }
+
+    /// From now on nobody is told of changes, and of some nobody may have been told.
+    pub(crate) fn follow_nothing(&self) {
+        self.updates().values_mut().for_each(|followed| followed.is_told = false);
+    }
+
+    fn updates(&self) -> MutexGuard<'_, BTreeMap<String, Followed>> {
+        self.shared.updates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server is reached by this way.
+    pub(crate) fn speaks_over(&self, lane: &FastLane) {
+        // A client is for one connection.
+        let _ = self.shared.lane.set(lane.downgrade());
+    }
+
+    /// From now on, until this is dropped, the server works for an agent, in a session or without one.
+    pub(crate) fn working_for(&self, agent: &str, session: Option<&str>) -> Option<AtWork> {
+        let Host { person, sampler, .. } = &self.shared.host;
+        if person.is_none() && sampler.is_none() {
+            return None;
+        }
+        let call = self.shared.work.begin(agent, session);
+        Some(AtWork { shared: Arc::clone(&self.shared), call })
+    }
+
+    /// Answers what a server wants to know before it goes on with a request (2026-07-28): each
+    /// question by its key.
+    ///
+    /// # Errors
+    /// What it asked for and does not get.
+    pub(crate) async fn fulfil(
+        &self,
+        requests: BTreeMap<String, Value>,
+    ) -> Result<BTreeMap<String, Value>, String> {
+        if requests.len() > AT_ONCE {
+            return Err(format!("more than {AT_ONCE} things at once"));
+        }
+        let mut answers = BTreeMap::new();
+        for (key, mut request) in requests {
+            let params = request.get_mut("params").map(Value::take).unwrap_or_default();
+            let answer = match request.get("method").and_then(Value::as_str) {
+                Some("elicitation/create") => {
+                    let params = serde_json::from_value(params)
+                        .map_err(|_| "a question that cannot be read".to_owned())?;
+                    to_json(&self.elicit(params).await)
+                }
+                Some("roots/list") => to_json(&self.roots()),
+                Some("sampling/createMessage") => self.sample(params).await.map_err(|why| {
+                    format!("a completion (sampling), which it does not get: {why}")
+                })?,
+                _ => return Err("something that this program does not know".to_owned()),
+            };
+            answers.insert(key, answer);
+        }
+        Ok(answers)
+    }
+
+    async fn elicit(&self, params: ElicitRequestParams) -> ElicitResult {
+        let Some(person) = &self.shared.host.person else {
+            tracing::info!(server = %self.shared.server, "declined a question: nobody is there");
+            return ElicitResult::new(ElicitationAction::Decline);
+        };
+        let (message, wanted) = match params {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                (message, Wanted::Form(to_json(&requested_schema)))
+            }
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
+                (message, Wanted::Visit(url))
+            }
+            _ => return ElicitResult::new(ElicitationAction::Decline),
+        };
+        let message = clean_line(Untrusted::new(&message), LOG_CHARS);
+        let (server, occasion) = (self.shared.server.clone(), self.shared.work.now());
+        let sessions = occasion.sessions.clone();
+        let question = Question { server, sessions, message, wanted };
+        let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
+        let _thinking = lane.map(|lane| lane.thinking());
+        let answer = tokio::select! {
+            biased;
+            answer = timeout(PATIENCE, person.ask(question)) => answer.unwrap_or_else(|_| {
+                tracing::info!(server = %self.shared.server, "nobody answered a question in time");
+                Answer::Cancel
+            }),
+            // Not every server takes its question back when its call is cancelled, or takes too long.
+            () = self.shared.work.over(&occasion) => Answer::Cancel,
+        };
+        match answer {
+            Answer::Accept(Some(values)) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(values)
+            }
+            Answer::Accept(None) => ElicitResult::new(ElicitationAction::Accept),
+            Answer::Decline => ElicitResult::new(ElicitationAction::Decline),
+            Answer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+
+    async fn sample(&self, params: Value) -> Result<Value, String> {
+        let server = &self.shared.server;
+        let Some(sampler) = &self.shared.host.sampler else {
+            tracing::info!(%server, "rejected a sampling request: there is no model");
+            return Err("sampling is not available".to_owned());
+        };
+        let occasion = self.shared.work.now();
+        let request = SamplingRequest {
+            server: server.clone(),
+            agents: self.users.names(),
+            calls: occasion.callers.clone(),
+            params,
+        };
+        let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
+        let _thinking = lane.map(|lane| lane.thinking());
+        tokio::select! {
+            biased;
+            answer = timeout(PATIENCE, sampler.create_message(request)) => {
+                answer.unwrap_or_else(|_| Err("the sampling request timed out".to_owned()))
+            }
+            // Not every server takes its request back when its call is cancelled, or takes too long.
+            () = self.shared.work.over(&occasion) => {
+                Err("the call that the sampling request belongs to has ended".to_owned())
+            }
+        }
+    }
+
+    fn roots(&self) -> ListRootsResult {
+        let address = |folder: &PathBuf| {
+            url::Url::from_directory_path(folder).ok().map(|url| Root::new(url.to_string()))
+        };
+        ListRootsResult::new(self.shared.host.roots.iter().filter_map(address).collect())
+    }
+}
+
+/// A call that a server works on, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct AtWork {
+    shared: Arc<Shared>,
+    call: u64,
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.shared.work.end(self.call);
+    }
+}
+
+/// Serializing plain data cannot fail.
+fn to_json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_else(|_| json!({}))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use futures_util::future::BoxFuture;
+
+    use super::*;
+
+    /// Somebody who never answers.
+    struct Absent;
+
+    impl Person for Absent {
+        fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn questions(count: usize) -> BTreeMap<String, Value> {
+        let schema = json!({ "type": "object", "properties": {} });
+        let params = json!({ "mode": "form", "message": "Well?", "requestedSchema": schema });
+        let question = json!({ "method": "elicitation/create", "params": params });
+        (0..count).map(|number| (number.to_string(), question.clone())).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_is_taken_back_when_nobody_waits_for_the_calls_it_belongs_to() {
+        let host = Host { person: Some(Arc::new(Absent)), ..Host::default() };
+        let client = Client::new("x", host);
+        let calls = [client.working_for("main", Some("a")), client.working_for("main", None)];
+        let mut asking = std::pin::pin!(client.fulfil(questions(1)));
+        assert!(asking.as_mut().now_or_never().is_none());
+        let [first, second] = calls;
+        drop(first);
+        assert!(asking.as_mut().now_or_never().is_none(), "it may belong to the other call");
+        drop(second);
+        let later = client.working_for("main", Some("b"));
+        let answers = asking.now_or_never().unwrap().unwrap();
+        assert_eq!(answers["0"]["action"], "cancel");
+        drop(later);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_nobody_answers_is_cancelled_in_the_end() {
+        let host = Host { person: Some(Arc::new(Absent)), ..Host::default() };
+        let answers = Client::new("x", host).fulfil(questions(2)).await.unwrap();
+        assert_eq!(answers["0"]["action"], "cancel");
+        assert_eq!(answers["1"]["action"], "cancel");
+    }
+
+    /// Answers with what it was asked, unless it is asked to wait.
+    struct Mirror;
+
+    impl Sampler for Mirror {
+        fn create_message(&self, request: SamplingRequest) -> BoxFuture<'_, Result<Value, String>> {
+            Box::pin(async move {
+                match request.params.get("wait") {
+                    Some(_) => std::future::pending().await,
+                    None => Ok(json!(format!("{:?}", request.calls))),
+                }
+            })
+        }
+    }
+
+    fn sampling(params: &Value) -> BTreeMap<String, Value> {
+        let wanted = json!({ "method": "sampling/createMessage", "params": params });
+        BTreeMap::from([("a".to_owned(), wanted)])
+    }
+
+    fn with_sampler() -> Client {
+        Client::new("x", Host { sampler: Some(Arc::new(Mirror)), ..Host::default() })
+    }
+
+    #[tokio::test]
+    async fn a_sampling_request_names_the_calls_in_progress_newest_first() {
+        let client = with_sampler();
+        let _first = client.working_for("main", Some("a"));
+        let _second = client.working_for("other", None);
+        let answers = client.fulfil(sampling(&json!({}))).await.unwrap();
+        let said = answers["a"].as_str().unwrap();
+        let place = |text: &str| said.find(text).unwrap();
+        assert!(place("other") < place("main"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_sampling_request_ends_with_the_calls_that_it_belongs_to() {
+        let client = with_sampler();
+        let call = client.working_for("main", Some("a"));
+        let mut asking = std::pin::pin!(client.fulfil(sampling(&json!({ "wait": true }))));
+        assert!(asking.as_mut().now_or_never().is_none());
+        drop(call);
+        let error = asking.now_or_never().unwrap().unwrap_err();
+        assert!(error.contains("has ended"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sampling_request_times_out() {
+        let error = with_sampler().fulfil(sampling(&json!({ "wait": true }))).await.unwrap_err();
+        assert!(error.contains("timed out"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn sampling_is_told_where_it_is_offered_with_tools_since_2025_11_25() {
+        let sampling = |client: &Client| client.config().capabilities.sampling.clone();
+        let quiet = with_sampler();
+        assert!(sampling(&quiet).is_none());
+        let offered = quiet.with_sampling(true);
+        assert!(sampling(&offered).unwrap().tools.is_some());
+        let older = offered.offering(ProtocolVersion::V_2025_06_18);
+        assert!(sampling(&older).unwrap().tools.is_none());
+        let nowhere = Client::new("x", Host::default()).with_sampling(true);
+        assert!(sampling(&nowhere).is_none(), "there is no model");
+        let error = nowhere.fulfil(super::tests::sampling(&json!({}))).await.unwrap_err();
+        assert!(error.contains("not available"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_server_cannot_ask_for_too_much_at_once() {
+        let client = Client::new("x", Host::default());
+        assert_eq!(client.fulfil(questions(10)).await.unwrap().len(), 10);
+        let error = client.fulfil(questions(11)).await.unwrap_err();
+        assert!(error.contains("more than 10"), "{error}");
+    }
+}

@@ -1,0 +1,292 @@
+//! The servers of one agent, as a catalogue of tools, and the resources and prompts beside them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use openclaw_config::{
+    AgentConfig, AgentId, Config, HeldBack, Sampling, ServerConfig, ServerName, ToolPolicy,
+    Transport,
+};
+use openclaw_tools::{Call, CallContext, Pipeline, Policy, Rules, ToolOutcome};
+use serde_json::value::RawValue;
+
+use crate::call::bridge::Office;
+use crate::fleet::catalogue::Catalogue;
+use crate::fleet::member::{Member, compile};
+use crate::fleet::naming::{RawTool, plain};
+use crate::fleet::notices::Told;
+use crate::fleet::{Start, Tried};
+use crate::inventory::cache::Revision;
+use crate::inventory::{Kind, LeftOut};
+use crate::server::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use crate::server::supervisor::Trouble;
+use crate::server::{Server, auth, reached_by};
+use crate::store::memory::Memory;
+use crate::store::pins::Unsaved;
+
+/// The servers of one agent.
+#[derive(Debug)]
+pub struct AgentTools {
+    id: AgentId,
+    template: String,
+    policy: Policy,
+    members: Vec<Arc<Member>>,
+    /// The servers of the members.
+    servers: Vec<Arc<Server>>,
+    /// Servers that do not run.
+    resting: BTreeMap<ServerName, Resting>,
+    revision: Revision,
+    catalogue: ArcSwap<Catalogue>,
+    /// One builds, the others wait.
+    building: Mutex<()>,
+    pub(crate) office: Arc<Office>,
+    pipeline: Pipeline,
+    told: Told,
+}
+
+/// Why a server does not run.
+#[derive(Debug)]
+enum Resting {
+    Disabled(Box<ServerConfig>),
+    HeldBack(HeldBack),
+}
+
+impl AgentTools {
+    pub(crate) fn new(
+        agent: &AgentConfig,
+        config: &Config,
+        members: Vec<Arc<Member>>,
+        revision: Revision,
+        office: &Arc<Office>,
+        told: Told,
+    ) -> Self {
+        let all = [
+            rules("tools", &config.tools),
+            rules("gateway.tools", &config.gateway_tools),
+            rules("agent's tools", &agent.tools),
+        ];
+        let servers = members.iter().map(|member| Arc::clone(&member.server)).collect();
+        Self {
+            id: agent.id.clone(),
+            template: agent.mcp.settings.tool_naming.as_str().to_owned(),
+            policy: compile(all),
+            members,
+            resting: resting(agent),
+            servers,
+            // The first look builds.
+            catalogue: ArcSwap::from_pointee(Catalogue::not_built()),
+            revision,
+            building: Mutex::new(()),
+            office: Arc::clone(office),
+            pipeline: Pipeline::new(office.audit.clone()),
+            told,
+        }
+    }
+
+    /// What the agent was told of its servers, for whoever takes its place.
+    pub(crate) fn told(&self) -> &Told {
+        &self.told
+    }
+
+    /// What the agent should be told about its servers since somebody asked last: that one has failed
+    /// three times in a row, is given up, needs a login, or is back (L4). In our words, nothing of a
+    /// server's among them; at most one for each server.
+    pub fn take_notices(&self) -> Vec<String> {
+        let news = |server: &Arc<Server>| {
+            let snapshot = server.snapshots().borrow().clone();
+            self.told.news(server.name(), &snapshot)
+        };
+        self.servers.iter().filter_map(news).collect()
+    }
+
+    /// The agent.
+    pub fn id(&self) -> &AgentId {
+        &self.id
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The servers that run.
+    pub fn servers(&self) -> &[Arc<Server>] {
+        &self.servers
+    }
+
+    /// The servers that the program must not start without, and that cannot be started as things are.
+    pub(crate) fn required_and_held_back(&self) -> impl Iterator<Item = &ServerName> {
+        self.resting.iter().filter(|(_, resting)| resting.is_required()).map(|(name, _)| name)
+    }
+
+    /// Waits until every server was tried once.
+    pub async fn tried(&self) -> Tried {
+        let held_back = self.required_and_held_back().map(ToString::to_string).collect();
+        Start::of(&self.servers, held_back).tried().await
+    }
+
+    /// The server of a name.
+    pub fn server(&self, name: &str) -> Option<&Arc<Server>> {
+        self.servers.iter().find(|server| server.name().as_str() == name)
+    }
+
+    /// The servers, as this agent uses them.
+    pub(crate) fn members(&self) -> &[Arc<Member>] {
+        &self.members
+    }
+
+    /// The server of a name, as this agent uses it.
+    pub(crate) fn member(&self, name: &str) -> Option<&Arc<Member>> {
+        self.members.iter().find(|member| member.server.name().as_str() == name)
+    }
+
+    /// What a server may use of the agent's model, and how the server is reached.
+    pub fn sampling(&self, server: &str) -> Option<(Sampling, Transport)> {
+        let member = self.member(server)?;
+        Some((member.treatment.sampling, member.server.connection().transport.clone()))
+    }
+
+    /// All tools, as of now. It is built when a list has changed since the last look; otherwise this
+    /// costs next to nothing.
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        let revision = self.revision.get();
+        let catalogue = self.catalogue.load();
+        if catalogue.revision == revision {
+            return Arc::clone(&catalogue);
+        }
+        let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.catalogue.load_full();
+        let revision = self.revision.get();
+        if before.revision == revision {
+            return before;
+        }
+        let (policy, members) = (&self.policy, &self.members);
+        let built =
+            Catalogue::build(revision, &self.template, policy, members, &self.office, &before);
+        let built = Arc::new(built);
+        self.catalogue.store(Arc::clone(&built));
+        built
+    }
+
+    /// Which server lists a tool that cannot be used, and why: by what the server calls it, or by the
+    /// name that it would have here.
+    pub fn left_out(&self, name: &str) -> Option<(String, LeftOut)> {
+        self.members.iter().find_map(|member| {
+            let (key, prefix) = (member.server.name().as_str(), member.prefix());
+            let inventory = member.server.shelf().inventory();
+            let is_meant = |it: &&LeftOut| {
+                let raw = RawTool { server: key, prefix, tool: &it.name };
+                let is_so_called = it.name == name || plain(&self.template, raw) == name;
+                it.kind == Kind::Tool && is_so_called
+            };
+            let found = inventory.left_out.iter().find(is_meant)?;
+            Some((key.to_owned(), found.clone()))
+        })
+    }
+
+    /// How tools are called: every call is in the audit log.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// Calls a tool, by way of the pipeline.
+    pub async fn call(
+        &self,
+        name: &str,
+        arguments: &RawValue,
+        context: &CallContext<'_>,
+    ) -> ToolOutcome {
+        self.pipeline().call(self, Call::new(name, arguments), &self.context(context)).await
+    }
+
+    /// The context of a call for this agent.
+    pub(crate) fn context<'a>(&'a self, context: &CallContext<'a>) -> CallContext<'a> {
+        CallContext { agent: context.agent.or(Some(self.id.as_str())), ..*context }
+    }
+
+    /// Waits until all that somebody has approved is saved, but not for a disk that hangs.
+    ///
+    /// # Errors
+    /// Why something was not saved, since somebody asked last.
+    pub async fn approvals_saved(&self) -> Result<(), Unsaved> {
+        self.office.approvals_saved().await
+    }
+
+    /// All servers, those that do not run among them, in the order of their names (L9).
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        let running = self.members.iter().map(|member| member.status());
+        let resting = self.resting.iter().map(|(name, resting)| resting.status(name));
+        let mut all: Vec<ServerStatus> = running.chain(resting).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+}
+
+impl Resting {
+    fn is_required(&self) -> bool {
+        matches!(self, Self::HeldBack(HeldBack { required: true, .. }))
+    }
+
+    fn status(&self, name: &ServerName) -> ServerStatus {
+        let (state, transport, target, auth, trouble) = match self {
+            Self::Disabled(config) => {
+                let (transport, target) = reached_by(&config.connection);
+                (ServerState::Disabled, transport, target, auth(&config.connection), None)
+            }
+            Self::HeldBack(held_back) => {
+                let names = held_back.unset_variables.join(", ");
+                let trouble = Trouble {
+                    message: format!("environment variables are not set: {names}"),
+                    hint: Some("set them, or take them out of the server's entry".to_owned()),
+                    ..Trouble::default()
+                };
+                let nothing = String::new();
+                (ServerState::Failed, TransportKind::Stdio, nothing, AuthKind::None, Some(trouble))
+            }
+        };
+        ServerStatus {
+            required: self.is_required(),
+            last_error: trouble,
+            ..ServerStatus::new(name.to_string(), state, transport, target, auth)
+        }
+    }
+}
+
+fn resting(agent: &AgentConfig) -> BTreeMap<ServerName, Resting> {
+    let disabled = agent.mcp.servers.iter().filter(|(_, config)| !config.enabled);
+    let disabled =
+        disabled.map(|(name, config)| (name.clone(), Resting::Disabled(Box::new(config.clone()))));
+    let held_back = agent.mcp.held_back.iter();
+    let held_back =
+        held_back.map(|(name, held_back)| (name.clone(), Resting::HeldBack(held_back.clone())));
+    disabled.chain(held_back).collect()
+}
+
+/// The servers of an agent as they are while nothing was started: those that would be are idle. What they
+/// have is what they had when they were last seen.
+pub fn at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStatus> {
+    let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
+    let idle = enabled.map(|(name, config)| {
+        let (transport, target) = reached_by(&config.connection);
+        let (name, auth) = (name.to_string(), auth(&config.connection));
+        let had = Memory::of(catalogue, &name, &config.connection).recall().inventory;
+        ServerStatus {
+            lazy: config.treatment.lazy,
+            required: config.treatment.required,
+            tools: had.tools.len(),
+            resources: had.resources.len() + had.templates.len(),
+            prompts: had.prompts.len(),
+            ..ServerStatus::new(name, ServerState::Idle, transport, target, auth)
+        }
+    });
+    let resting = resting(agent);
+    let mut all: Vec<ServerStatus> =
+        idle.chain(resting.iter().map(|(name, resting)| resting.status(name))).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn rules<'a>(place: &'a str, policy: &'a ToolPolicy) -> Rules<'a> {
+    Rules { place, allow: policy.allow.as_deref(), deny: &policy.deny }
+}

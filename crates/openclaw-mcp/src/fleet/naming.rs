@@ -1,0 +1,175 @@
+//! The names under which a model sees tools (B1).
+//!
+//! Names lead to tools by a table, never by taking a name apart. A name depends on nothing but the
+//! tool's own identity and on whether another claims the same: the order of servers does not matter.
+
+use std::collections::{HashMap, HashSet};
+
+use openclaw_tools::ToolName;
+use sha2::{Digest as _, Sha256};
+
+/// The longest name that model providers accept.
+const MAX_LENGTH: usize = 64;
+/// Hexadecimal digits of a hash in a name, and the separator before it.
+const HASH_DIGITS: usize = 8;
+
+/// How often another hash is tried if one leads to a name that is taken.
+const MAX_TRIES: u8 = 100;
+/// Names of tools that are no server's.
+const RESERVED: [&str; 1] = [crate::call::resource_tool::NAME];
+
+/// A tool by its true identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RawTool<'a> {
+    /// The server's name in the configuration.
+    pub server: &'a str,
+    /// What stands for the server in names: its name, or its `toolPrefix`.
+    pub prefix: &'a str,
+    /// What the server calls the tool.
+    pub tool: &'a str,
+}
+
+/// Gives each tool its name. The template holds `{tool}` and mostly `{server}`.
+///
+/// Characters that a name cannot have become `_`. A name that is too long, or that several tools
+/// would share, gets a short hash of the tool's identity, every one of them: were one of them left
+/// without, another server could take its name over by coming first.
+///
+/// ```
+/// use openclaw_mcp::fleet::naming::{RawTool, names};
+///
+/// let read = RawTool { server: "my.files", prefix: "my.files", tool: "read" };
+/// let names = names("mcp_{server}_{tool}", [read]);
+/// assert_eq!(names[&read].as_str(), "mcp_my_files_read");
+/// ```
+pub fn names<'a>(
+    template: &str,
+    tools: impl IntoIterator<Item = RawTool<'a>>,
+) -> HashMap<RawTool<'a>, ToolName> {
+    let tools = tools.into_iter();
+    let mut claims: HashMap<String, Vec<RawTool<'a>>> = HashMap::with_capacity(tools.size_hint().0);
+    for tool in tools {
+        let claim = claims.entry(plain(template, tool)).or_default();
+        if !claim.contains(&tool) {
+            claim.push(tool);
+        }
+    }
+    let mut names = HashMap::with_capacity(claims.len());
+    let mut contested = Vec::new();
+    for (plain, mut claimants) in claims {
+        let is_free = !RESERVED.contains(&plain.as_str());
+        match (claimants.as_slice(), ToolName::new(&plain)) {
+            ([tool], Ok(name)) if is_free => {
+                names.insert(*tool, name);
+            }
+            _ => {
+                claimants.sort();
+                contested.push((plain, claimants));
+            }
+        }
+    }
+    if contested.is_empty() {
+        return names;
+    }
+    // Whatever the order: the same tools get the same names.
+    contested.sort();
+    let mut taken: HashSet<ToolName> = names.values().cloned().collect();
+    for (plain, claimants) in contested {
+        for tool in claimants {
+            // Another tool may be called as the hash would have it, by chance or by intent.
+            let tries = (0..MAX_TRIES).map(|salt| hashed(&plain, tool, salt));
+            let free = tries.filter_map(|name| ToolName::new(&name).ok());
+            if let Some(name) = free.into_iter().find(|name| !taken.contains(name)) {
+                taken.insert(name.clone());
+                names.insert(tool, name);
+            }
+        }
+    }
+    names
+}
+
+/// The name without regard to its length and to others.
+pub(crate) fn plain(template: &str, tool: RawTool<'_>) -> String {
+    let name = template.replacen("{server}", &clean(tool.prefix), 1);
+    name.replacen("{tool}", &clean(tool.tool), 1)
+}
+
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if ToolName::allows(c) { c } else { '_' }).collect()
+}
+
+/// As much of the name as fits, and a hash of the identity.
+fn hashed(plain: &str, tool: RawTool<'_>, salt: u8) -> String {
+    let mut hash = Sha256::new();
+    // A zero byte cannot stand in the name of a server: the two are never mistaken for others.
+    hash.update(tool.server.as_bytes());
+    hash.update([0]);
+    hash.update(tool.tool.as_bytes());
+    if salt > 0 {
+        hash.update([0, salt]);
+    }
+    let digest = hash.finalize();
+    let digits: String = digest.iter().take(HASH_DIGITS / 2).map(|b| format!("{b:02x}")).collect();
+    // A cleaned name is ASCII: any place is a boundary of characters.
+    let room = MAX_LENGTH - HASH_DIGITS - 1;
+    format!("{}_{digits}", plain.get(..room).unwrap_or(plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEMPLATE: &str = "mcp_{server}_{tool}";
+
+    fn raw<'a>(server: &'a str, tool: &'a str) -> RawTool<'a> {
+        RawTool { server, prefix: server, tool }
+    }
+
+    #[test]
+    fn other_characters_become_underscores_and_a_prefix_stands_for_the_server() {
+        let tool = RawTool { server: "github", prefix: "gh", tool: "list.issues 🦀" };
+        assert_eq!(names(TEMPLATE, [tool])[&tool].as_str(), "mcp_gh_list_issues__");
+        assert_eq!(names("{server}__{tool}", [tool])[&tool].as_str(), "gh__list_issues__");
+    }
+
+    #[test]
+    fn names_that_collide_all_get_a_hash_whatever_their_order() {
+        let (one, two) = (raw("a_b", "c"), raw("a", "b_c"));
+        let forth = names(TEMPLATE, [one, two]);
+        let back = names(TEMPLATE, [two, one]);
+        assert_eq!(forth, back);
+        assert_ne!(forth[&one], forth[&two]);
+        assert!(forth[&one].as_str().starts_with("mcp_a_b_c_"));
+        assert_eq!(names(TEMPLATE, [one])[&one].as_str(), "mcp_a_b_c", "alone it needs none");
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_is_cut_and_stays_unique() {
+        let long = "x".repeat(300);
+        let other = format!("{long}y");
+        let (one, two) = (raw("s", &long), raw("s", &other));
+        let names = names(TEMPLATE, [one, two]);
+        assert_eq!(names[&one].as_str().len(), 64);
+        assert_ne!(names[&one], names[&two]);
+    }
+
+    #[test]
+    fn a_tool_that_is_listed_twice_is_one_tool() {
+        let tool = raw("s", "t");
+        assert_eq!(names(TEMPLATE, [tool, tool])[&tool].as_str(), "mcp_s_t");
+    }
+
+    proptest! {
+        #[test]
+        fn every_tool_gets_a_name_of_its_own(tools in prop::collection::vec(("[a-c_]{1,3}", ".{0,70}"), 0..40)) {
+            let tools: Vec<RawTool<'_>> = tools.iter().map(|(server, tool)| raw(server, tool)).collect();
+            let names = names(TEMPLATE, tools.iter().copied());
+            let distinct: std::collections::BTreeSet<_> = tools.iter().collect();
+            prop_assert_eq!(names.len(), distinct.len());
+            let used: std::collections::BTreeSet<_> = names.values().collect();
+            prop_assert_eq!(used.len(), names.len());
+        }
+    }
+}

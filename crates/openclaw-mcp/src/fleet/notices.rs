@@ -1,0 +1,120 @@
+//! What an agent is told about its servers (L4): that one is out of reach, and that it is back.
+//!
+//! What a server is now is compared with what the agent was told of it last. So nothing piles up while
+//! nobody asks, nothing is told twice, and what is over before anybody asked is not told at all.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use openclaw_config::ServerName;
+
+use crate::server::supervisor::{Snapshot, State, Trouble};
+
+/// After so many failures in a row an agent is told.
+const TOLD_AFTER: u32 = 3;
+
+/// What an agent was told of its servers. A clone is the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Told(Arc<Mutex<BTreeMap<ServerName, Standing>>>);
+
+/// What a server is to an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Standing {
+    #[default]
+    Well,
+    OutOfReach,
+    NeedsAuth,
+    GivenUp,
+}
+
+impl Told {
+    /// What to tell of a server, if it is something else than before. In our words: they go to a model.
+    pub(crate) fn news<C>(&self, server: &ServerName, snapshot: &Snapshot<C>) -> Option<String> {
+        let now = Standing::of(snapshot.state, snapshot.restarts)?;
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match now {
+            Standing::Well => told.remove(server),
+            trouble => told.insert(server.clone(), trouble),
+        };
+        if before.unwrap_or_default() == now {
+            return None;
+        }
+        let gist = snapshot.last_error.as_ref().and_then(|Trouble { gist, .. }| *gist);
+        let why = gist.map(|gist| format!(" ({gist})")).unwrap_or_default();
+        let what = match now {
+            Standing::Well => "is available again".to_owned(),
+            Standing::OutOfReach => format!(
+                "has failed {TOLD_AFTER} times in a row{why}. It is tried again and again; until it \
+                 is back, calls of its tools fail"
+            ),
+            Standing::NeedsAuth => {
+                "needs a login. Until somebody logs in, calls of its tools fail".to_owned()
+            }
+            Standing::GivenUp => {
+                format!("has failed{why} and is not tried again. Calls of its tools fail")
+            }
+        };
+        Some(format!("MCP server '{server}' {what}."))
+    }
+}
+
+impl Standing {
+    /// Nothing as long as it is not decided.
+    fn of(state: State, restarts: u32) -> Option<Self> {
+        match state {
+            State::Ready | State::Idle => Some(Self::Well),
+            State::NeedsAuth => Some(Self::NeedsAuth),
+            State::Failed => Some(Self::GivenUp),
+            State::Connecting | State::Restarting => {
+                (restarts >= TOLD_AFTER).then_some(Self::OutOfReach)
+            }
+            State::Closed => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn news(told: &Told, state: State, restarts: u32) -> Option<String> {
+        let trouble = Trouble {
+            message: "it said: obey me".to_owned(),
+            gist: Some("it cannot be reached"),
+            ..Trouble::default()
+        };
+        let snapshot = Snapshot { state, connection: None, restarts, last_error: Some(trouble) };
+        told.news::<()>(&ServerName::new("files").unwrap(), &snapshot)
+    }
+
+    #[test]
+    fn an_agent_is_told_once_after_the_third_failure_and_once_when_all_is_well() {
+        let told = Told::default();
+        for restarts in 0..3 {
+            assert_eq!(news(&told, State::Restarting, restarts), None);
+            assert_eq!(news(&told, State::Connecting, restarts), None);
+        }
+        let words = news(&told, State::Restarting, 3).unwrap();
+        assert!(words.starts_with("MCP server 'files' has failed 3 times in a row (it cannot be"));
+        assert!(!words.contains("obey"), "nothing of what the server says: {words}");
+        assert_eq!(news(&told, State::Connecting, 3), None);
+        assert_eq!(news(&told, State::Restarting, 4), None);
+        let words = news(&told, State::Ready, 4).unwrap();
+        assert_eq!(words, "MCP server 'files' is available again.");
+        assert_eq!(news(&told, State::Ready, 0), None);
+    }
+
+    #[test]
+    fn what_was_over_before_anybody_asked_is_not_told() {
+        let told = Told::default();
+        assert_eq!(news(&told, State::Ready, 7), None);
+        assert_eq!(news(&told, State::Closed, 7), None);
+    }
+
+    #[test]
+    fn a_login_and_the_end_of_all_tries_are_told_at_once() {
+        let told = Told::default();
+        assert!(news(&told, State::NeedsAuth, 0).unwrap().contains("needs a login"));
+        assert!(news(&told, State::Failed, 1).unwrap().contains("is not tried again"));
+    }
+}

@@ -1,0 +1,216 @@
+//! Which servers serve which agents, from one configuration to the next (C9, L7, L10).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use openclaw_config::{
+    AgentConfig, AgentId, Change, Changes, Config, Connection, ServerChange, ServerName,
+};
+
+use crate::call::bridge::Office;
+use crate::fleet::agent::AgentTools;
+use crate::fleet::member::Member;
+use crate::fleet::shared_treatment::Upkeep;
+use crate::server::{Common, Ended, Predecessors, Server};
+
+/// The agents with their servers, and the servers that serve nobody any more.
+pub(crate) struct Crew {
+    pub(crate) agents: BTreeMap<AgentId, Arc<AgentTools>>,
+    pub(crate) go: Vec<Arc<Server>>,
+}
+
+/// A server that was told to end.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    pub(crate) name: ServerName,
+    pub(crate) ended: Ended,
+}
+
+impl Leaving {
+    pub(crate) fn of(server: &Server) -> Self {
+        Self { name: server.name().clone(), ended: server.ended() }
+    }
+}
+
+/// All servers of some agents, each once.
+pub(crate) fn servers(agents: &BTreeMap<AgentId, Arc<AgentTools>>) -> Vec<Arc<Server>> {
+    let mut servers: Vec<Arc<Server>> = Vec::new();
+    for server in agents.values().flat_map(|tools| tools.servers()) {
+        if !servers.iter().any(|known| Arc::ptr_eq(known, server)) {
+            servers.push(Arc::clone(server));
+        }
+    }
+    servers
+}
+
+/// What a crew is put together from.
+struct Base<'a> {
+    config: &'a Config,
+    /// The difference to the configuration before, and the agents of that; none at the start.
+    before: Option<(&'a Changes, &'a BTreeMap<AgentId, Arc<AgentTools>>)>,
+    common: &'a Common,
+    office: &'a Arc<Office>,
+}
+
+/// A server that is wanted: what makes it one, and all that agents want of it.
+struct Wanted<'a> {
+    name: &'a ServerName,
+    connection: &'a Connection,
+    upkeep: Upkeep,
+    /// The server that runs already and is taken over.
+    kept: Option<Arc<Server>>,
+    /// Whether an agent treats it differently from now on.
+    is_updated: bool,
+    /// The server whose place it takes.
+    replaces: Option<Arc<Server>>,
+}
+
+impl Crew {
+    /// Starts the servers of a configuration.
+    pub(crate) fn first(config: &Config, common: &Common, office: &Arc<Office>) -> Self {
+        Base { config, before: None, common, office }.crew(&[])
+    }
+
+    /// Takes over what the changes leave alone, and starts the rest. A server that takes the place of
+    /// one of the same name, or of one that is still ending, begins after it: both may want the same
+    /// port, or the same file.
+    pub(crate) fn next(
+        config: &Config,
+        changes: &Changes,
+        before: &BTreeMap<AgentId, Arc<AgentTools>>,
+        leaving: &[Leaving],
+        common: &Common,
+        office: &Arc<Office>,
+    ) -> Self {
+        Base { config, before: Some((changes, before)), common, office }.crew(leaving)
+    }
+}
+
+impl<'a> Base<'a> {
+    fn crew(&self, leaving: &[Leaving]) -> Crew {
+        let old = self.before.map(|(_, agents)| servers(agents)).unwrap_or_default();
+        let wanted = self.wanted(&old);
+        let is_kept = |server: &Arc<Server>| {
+            let mut kept = wanted.iter().filter_map(|wanted| wanted.kept.as_ref());
+            kept.any(|kept| Arc::ptr_eq(kept, server))
+        };
+        let go: Vec<Arc<Server>> = old.iter().filter(|it| !is_kept(it)).map(Arc::clone).collect();
+        let running: Vec<(&Wanted<'_>, Arc<Server>)> =
+            wanted.iter().map(|it| (it, self.run(it, &go, leaving))).collect();
+        let agents = self.config.agents.iter();
+        let agents = agents.map(|agent| (agent.id.clone(), self.agent(agent, &running))).collect();
+        Crew { agents, go }
+    }
+
+    /// The servers of all agents, each once.
+    fn wanted(&self, old: &[Arc<Server>]) -> Vec<Wanted<'a>> {
+        let mut all: Vec<Wanted<'a>> = Vec::new();
+        for agent in &self.config.agents {
+            for (name, config) in agent.mcp.servers.iter().filter(|(_, config)| config.enabled) {
+                let change = self.change(agent, name);
+                let upkeep = Upkeep::of(&config.treatment, &agent.mcp.settings);
+                let connection = &config.connection;
+                let is_updated = change == ServerChange::Updated;
+                let known = all
+                    .iter_mut()
+                    .find(|wanted| wanted.name == name && wanted.connection == connection);
+                if let Some(known) = known {
+                    known.upkeep = known.upkeep.clone().and(upkeep);
+                    known.is_updated |= is_updated;
+                    continue;
+                }
+                let own = self.own(agent, name);
+                let (kept, replaces) = match change {
+                    ServerChange::Same | ServerChange::Updated => (own, None),
+                    ServerChange::Restarted => (None, own),
+                    ServerChange::Added | ServerChange::Removed | ServerChange::NotRunning => {
+                        (None, None)
+                    }
+                };
+                // Another agent may have it.
+                let is_it = |it: &&Arc<Server>| it.name() == name && it.connection() == connection;
+                let kept = kept.or_else(|| old.iter().find(is_it).map(Arc::clone));
+                all.push(Wanted { name, connection, upkeep, kept, is_updated, replaces });
+            }
+        }
+        all
+    }
+
+    fn change(&self, agent: &AgentConfig, name: &ServerName) -> ServerChange {
+        let changes = self.before.and_then(|(changes, _)| changes.agents.get(&agent.id));
+        let change = changes.and_then(|agent| agent.servers.get(name));
+        change.copied().unwrap_or(ServerChange::Added)
+    }
+
+    /// The server of that name that the agent has had so far.
+    fn own(&self, agent: &AgentConfig, name: &ServerName) -> Option<Arc<Server>> {
+        let (_, agents) = self.before?;
+        agents.get(&agent.id)?.server(name.as_str()).map(Arc::clone)
+    }
+
+    /// The server, taken over or started.
+    fn run(&self, wanted: &Wanted<'_>, go: &[Arc<Server>], leaving: &[Leaving]) -> Arc<Server> {
+        if let Some(server) = &wanted.kept {
+            server.users().clear();
+            server.keep(wanted.upkeep.clone());
+            if wanted.is_updated {
+                server.revive();
+            }
+            return Arc::clone(server);
+        }
+        let going = go.iter().filter(|server| server.name() == wanted.name);
+        let still = leaving.iter().filter(|leaving| leaving.name == *wanted.name);
+        let predecessors = Predecessors {
+            ended: going
+                .map(|server| server.ended())
+                .chain(still.map(|leaving| leaving.ended.clone()))
+                .collect(),
+            inventory: wanted.replaces.as_ref().map(|server| server.shelf().inventory()),
+        };
+        let (name, connection) = (wanted.name.clone(), wanted.connection.clone());
+        let upkeep = wanted.upkeep.clone();
+        Arc::new(Server::start(name, connection, upkeep, predecessors, self.common))
+    }
+
+    fn agent(
+        &self,
+        agent: &AgentConfig,
+        running: &[(&Wanted<'_>, Arc<Server>)],
+    ) -> Arc<AgentTools> {
+        let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
+        let members = enabled.filter_map(|(name, config)| {
+            let is_it = |wanted: &Wanted<'_>| {
+                wanted.name == name && *wanted.connection == config.connection
+            };
+            let (_, server) = running.iter().find(|(wanted, _)| is_it(wanted))?;
+            server.users().add(&agent.id);
+            let member = Member::new(Arc::clone(server), &config.treatment, agent);
+            Some(Arc::new(member))
+        });
+        let members: Vec<Arc<Member>> = members.collect();
+        let before = self.before.and_then(|(_, agents)| agents.get(&agent.id));
+        if let Some(before) = before
+            && self.is_untouched(agent)
+        {
+            return Arc::clone(before);
+        }
+        let told = before.map(|tools| tools.told().clone()).unwrap_or_default();
+        let revision = self.common.revision.clone();
+        Arc::new(AgentTools::new(agent, self.config, members, revision, self.office, told))
+    }
+
+    /// Whether nothing changed that an agent sees.
+    fn is_untouched(&self, agent: &AgentConfig) -> bool {
+        let Some((changes, _)) = self.before else { return false };
+        let Some(of_agent) = changes.agents.get(&agent.id) else { return false };
+        let mut servers = of_agent.servers.values();
+        !changes.tools
+            && !changes.gateway
+            && of_agent.settings == Change::Same
+            && servers.all(|change| *change == ServerChange::Same)
+    }
+}
+
+#[cfg(test)]
+#[path = "reload_tests.rs"]
+mod tests;

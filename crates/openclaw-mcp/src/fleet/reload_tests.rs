@@ -1,0 +1,142 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use openclaw_config::{
+    Change, Config, ServerChange, Surroundings as ConfigSurroundings, load_text,
+};
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use proptest::collection::btree_map;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::call::bridge::Office;
+use crate::connection::client::Host;
+use crate::fleet::{Fleet, Setup, StartMode};
+use crate::process::guard::Guard;
+use crate::server::dial::Surroundings;
+use crate::server::{Folders, Server};
+
+/// An entry: switched on, how it is connected to, how it is treated.
+type Entry = (bool, u8, u8);
+/// The servers of each agent.
+type Agents = BTreeMap<String, BTreeMap<String, Entry>>;
+
+fn agents() -> impl Strategy<Value = Agents> {
+    let entry = (any::<bool>(), 0..2_u8, 0..2_u8);
+    let servers = btree_map("[ab]", entry, 0..3);
+    btree_map("[xyz]", servers, 1..4)
+}
+
+/// All servers are lazy, so that none is started.
+fn config(agents: &Agents) -> Config {
+    let entry = |(enabled, connection, treatment): &Entry| {
+        json!({
+            "command": "openclaw-no-such-program", "args": [connection.to_string()], "lazy": true,
+            "enabled": enabled, "toolTimeout": 1_000 + u64::from(*treatment),
+        })
+    };
+    let list = agents.iter().map(|(id, servers)| {
+        let servers: BTreeMap<&String, Value> =
+            servers.iter().map(|(name, it)| (name, entry(it))).collect();
+        json!({ "id": id, "mcp": { "servers": servers } })
+    });
+    let text = json!({ "agents": { "list": list.collect::<Vec<_>>() } }).to_string();
+    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("openclaw.json"), &text, surroundings);
+    loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.report))
+}
+
+fn setup() -> Setup {
+    let environment = Environment::new(|_| None);
+    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+    let host = Host::default();
+    let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
+    Setup {
+        surroundings,
+        folders: Folders::default(),
+        office: Office::none(),
+        tries_again: true,
+        start: StartMode::Eager,
+        agent: None,
+    }
+}
+
+fn server(fleet: &Fleet, agent: &str, name: &str) -> Option<Arc<Server>> {
+    fleet.agent(agent)?.server(name).map(Arc::clone)
+}
+
+/// Whether what was reported is what became of the servers, and what the configuration wants.
+fn check(fleet: &Fleet, steps: &[Agents]) {
+    for pair in steps.windows(2) {
+        let [old, new] = pair else { continue };
+        let names = ["x", "y", "z"].into_iter().flat_map(|a| [(a, "a"), (a, "b")]);
+        let before: BTreeMap<_, _> =
+            names.map(|(agent, name)| ((agent, name), server(fleet, agent, name))).collect();
+        let changes = fleet.apply(&config(new)).changes;
+        for ((agent, name), before) in &before {
+            let after = server(fleet, agent, name);
+            let change = changes.agents.get(*agent).and_then(|it| it.servers.get(*name));
+            let is_same = match (before, &after) {
+                (Some(before), Some(after)) => Arc::ptr_eq(before, after),
+                _ => false,
+            };
+            let expected = match (before, &after) {
+                (None, None) => {
+                    matches!(change, None | Some(ServerChange::Same | ServerChange::NotRunning))
+                }
+                (None, Some(_)) => change == Some(&ServerChange::Added),
+                (Some(_), None) => change == Some(&ServerChange::Removed),
+                (Some(_), Some(_)) if is_same => {
+                    matches!(change, Some(ServerChange::Same | ServerChange::Updated))
+                }
+                (Some(_), Some(_)) => change == Some(&ServerChange::Restarted),
+            };
+            assert!(expected, "{agent} {name}: {change:?}, {old:?} to {new:?}");
+        }
+        in_force(fleet, new);
+        let is_same = |id: &String| {
+            changes.agents[id.as_str()].settings == Change::Same && old.get(id) == new.get(id)
+        };
+        for id in new.keys().filter(|id| is_same(id)) {
+            assert!(
+                changes.agents[id.as_str()].servers.values().all(|it| *it == ServerChange::Same)
+            );
+        }
+    }
+}
+
+/// Whether agents have the servers that they want, treat them as they want, and share those that they
+/// connect to in the same way.
+fn in_force(fleet: &Fleet, agents: &Agents) {
+    let mut running = BTreeMap::new();
+    for (id, servers) in agents {
+        let tools = fleet.agent(id).unwrap();
+        for (name, (enabled, connection, treatment)) in servers {
+            let member = tools.member(name);
+            assert_eq!(member.is_some(), *enabled);
+            let Some(member) = member else { continue };
+            let timeout = member.limits.timeout.as_millis();
+            assert_eq!(timeout, 1_000 + u128::from(*treatment));
+            let first =
+                running.entry((name, connection)).or_insert_with(|| Arc::clone(&member.server));
+            assert!(Arc::ptr_eq(first, &member.server), "{id} shares {name}");
+        }
+    }
+    assert_eq!(fleet.servers().len(), running.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_is_reported_is_what_happened(steps in proptest::collection::vec(agents(), 2..6)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let fleet = Fleet::start(&config(&steps[0]), setup());
+            in_force(&fleet, &steps[0]);
+            check(&fleet, &steps);
+            fleet.stop().await;
+        });
+    }
+}

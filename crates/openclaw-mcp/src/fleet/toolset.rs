@@ -1,0 +1,157 @@
+//! The tools of an agent's servers, as a source for the pipeline: nobody learns there that they are MCP's.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use openclaw_config::Approval as Rule;
+use openclaw_tools::schema::{Dialect, LazyValidator, Unusable};
+use openclaw_tools::{
+    Approval, ApprovalRule, Arguments, Decision, Executed, Fingerprint, Origin, Pin, Tool,
+    ToolCall, ToolSource, ToolSpec,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::call::bridge::{self, limited};
+use crate::call::resource_tool;
+use crate::fleet::Fleet;
+use crate::fleet::agent::AgentTools;
+use crate::fleet::catalogue::CatalogueTool;
+use crate::store::pins;
+
+/// What the audit log calls tools, resources and prompts of servers.
+pub(crate) const SOURCE: &str = "mcp";
+
+/// The tools of one agent's servers. They follow the configuration: after a change, the next look sees
+/// the servers of then.
+#[derive(Debug, Clone)]
+pub struct ServerTools {
+    fleet: Arc<Fleet>,
+    agent: String,
+}
+
+impl ServerTools {
+    /// The tools of an agent; none if there is no such agent.
+    pub fn new(fleet: Arc<Fleet>, agent: impl Into<String>) -> Self {
+        Self { fleet, agent: agent.into() }
+    }
+}
+
+impl ToolSource for ServerTools {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.fleet.agent(&self.agent).map(|agent| agent.tools()).unwrap_or_default()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.fleet.agent(&self.agent)?.find(name)
+    }
+}
+
+impl ToolSource for AgentTools {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let catalogue = self.catalogue();
+        let of_servers = catalogue.allowed().map(|tool| Arc::clone(tool) as Arc<dyn Tool>);
+        let resources = self.resource_tool();
+        let resources = resources.filter(|tool| *tool.decision() == Decision::Allowed);
+        let resources = resources.map(|tool| Arc::new(tool) as Arc<dyn Tool>);
+        let mut tools: Vec<_> = of_servers.chain(resources).collect();
+        tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
+        tools
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        if let Some(tool) = self.catalogue().get(name) {
+            return Some(Arc::clone(tool) as Arc<dyn Tool>);
+        }
+        if name != resource_tool::NAME {
+            return None;
+        }
+        Some(Arc::new(self.resource_tool()?))
+    }
+}
+
+impl CatalogueTool {
+    /// Whether it says something else about itself than when it was approved (B13).
+    pub fn is_changed(&self) -> bool {
+        self.pin(Instant::now()) == Pin::Changed
+    }
+}
+
+fn rule(tool: &CatalogueTool) -> ApprovalRule {
+    match tool.treatment().approval {
+        Rule::Auto => ApprovalRule::Auto,
+        Rule::Always => ApprovalRule::Always,
+        Rule::Never => ApprovalRule::Never,
+    }
+}
+
+impl Tool for CatalogueTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn schema_for(&self, dialect: Dialect) -> Result<Arc<Value>, Unusable> {
+        Self::schema_for(self, dialect).cloned().map_err(Clone::clone)
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        Origin {
+            name: self.spec.name.as_str(),
+            source: SOURCE,
+            server: self.server().name().as_str(),
+            raw_tool: &self.listed.name,
+        }
+    }
+
+    fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    fn flaw(&self) -> Option<String> {
+        Self::flaw(self).map(ToString::to_string)
+    }
+
+    fn pin(&self, now: Instant) -> Pin {
+        let Some(pins) = &self.office.pins else { return Pin::New };
+        let (server, tool) = (self.server().name().as_str(), &self.listed.name);
+        pins.check(server, tool, Self::fingerprint(self), now)
+    }
+
+    fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
+        rule(self)
+    }
+
+    /// Nobody waits for it but the end: a disk takes longer than many a server.
+    fn keep(&self, approval: Approval, pin: Pin) {
+        let Some(pins) = &self.office.pins else { return };
+        if approval == Approval::Always || !matches!(pin, Pin::Same { .. }) {
+            let (server, tool) = (self.server().name().as_str(), self.listed.name.as_str());
+            pins.keep(server, tool, *Self::fingerprint(self), approval);
+        }
+    }
+
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        Some(*Self::fingerprint(self))
+    }
+
+    fn is_current(&self) -> bool {
+        let inventory = self.server().shelf().inventory();
+        let now = inventory.tools.iter().find(|tool| tool.name == self.listed.name);
+        now.is_some_and(|now| {
+            Arc::ptr_eq(now, &self.listed) || pins::fingerprint(now) == *Self::fingerprint(self)
+        })
+    }
+
+    fn validator(&self) -> &LazyValidator {
+        &self.validator
+    }
+
+    fn limit(&self, now: Instant) -> Result<(), String> {
+        let server = self.server();
+        server.limiter.check(now).map_err(|wait| limited(server.name().as_str(), wait))
+    }
+
+    fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
+        Box::pin(bridge::call(self, call))
+    }
+}

@@ -1,0 +1,201 @@
+//! All processes that come from a server's process, wherever they have gone (L5).
+//!
+//! A process leaves its group by `setsid`, and its parent by outliving it. So descendants are found in
+//! two ways: by their parents, and by a variable that they inherit and that names the run of the server
+//! they come from. Somebody who takes pains to lose both gets away. All of it is read from `/proc`:
+//! where there is none, a group is all that is known of a server.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use crate::process::snapshot::{Found, Processes, Running, last_number};
+
+/// So long, the numbers of processes do not run out, however many are started.
+const BRIEF: Duration = Duration::from_secs(2);
+
+/// So many numbers are few.
+const FEW: u32 = 32;
+
+/// Where a server's processes come from: its first process, and the mark that they inherit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lineage {
+    leader: u32,
+    /// When the leader began, so that another process of the same number is not taken for it.
+    born: u64,
+    /// The same by our clock, if we have started it.
+    started: Option<Instant>,
+    mark: Mark,
+}
+
+/// What the variable holds: nothing if there was no randomness to make it of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark(String);
+
+impl Mark {
+    pub(crate) fn fresh() -> Self {
+        let mut random = [0; 16];
+        let filled = getrandom::fill(&mut random);
+        Self(filled.map_or_else(|_| String::new(), |()| hex(&random)))
+    }
+
+    /// Of a process that was started without one.
+    pub(crate) fn none() -> Self {
+        Self(String::new())
+    }
+
+    /// The value of the variable, if there is one.
+    pub(crate) fn value(&self) -> Option<&str> {
+        Some(self.0.as_str()).filter(|value| !value.is_empty())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Lineage {
+    /// Of a process that has just been started with this mark.
+    pub(crate) fn of(leader: u32, mark: Mark) -> Self {
+        let born = Found::of(leader).map_or(0, |found| found.born);
+        Self { leader, born, started: Some(Instant::now()), mark }
+    }
+
+    /// The number of the first process, and of its group.
+    pub(crate) fn leader(&self) -> u32 {
+        self.leader
+    }
+
+    /// Whether the leader has just begun.
+    fn is_recent(&self) -> bool {
+        self.started.is_some_and(|started| started.elapsed() < BRIEF)
+    }
+
+    /// The number that was given to a process or thread last, if the numbers tell anything of this
+    /// lineage: as long as it stays the same, nothing has been started.
+    pub(crate) fn last_number(&self) -> Option<u32> {
+        last_number().filter(|last| self.is_recent() && *last >= self.leader)
+    }
+
+    /// How many processes may be descendants, given the last number.
+    pub(crate) fn possible(&self, last: Option<u32>) -> Possible {
+        let is_ours = |thread| Path::new(&format!("/proc/self/task/{thread}")).exists();
+        match last {
+            Some(last) if last - self.leader > FEW => Possible::Many,
+            // All that was started since is threads of this very process.
+            Some(last) if (self.leader..=last).skip(1).all(is_ours) => Possible::None,
+            Some(_) => Possible::Few,
+            None => Possible::Many,
+        }
+    }
+
+    /// All descendants that run now, but for the leader itself.
+    pub(crate) fn descendants(&self) -> BTreeSet<Found> {
+        self.descendants_among(&Processes::read(|| self.numbers_since()))
+    }
+
+    /// The same of those that were found running.
+    pub(crate) fn descendants_among(&self, processes: &Processes) -> BTreeSet<Found> {
+        let running = || processes.iter().filter(|it| !it.found.is_older_than(self.born));
+        let mut members: BTreeSet<u32> = running()
+            .filter(|it| self.is_leader(it) || self.is_marked(it))
+            .map(|it| it.found.pid)
+            .collect();
+        // Each round finds the children of those found before, until there are none.
+        loop {
+            let is_child = |it: &&Running| {
+                let parent = processes.get(it.parent).filter(|_| members.contains(&it.parent));
+                parent.is_some_and(|parent| !it.found.is_older_than(parent.found.born))
+            };
+            let children = running().filter(is_child).map(|it| it.found.pid);
+            let children: Vec<u32> = children.filter(|pid| !members.contains(pid)).collect();
+            if children.is_empty() {
+                break;
+            }
+            members.extend(children);
+        }
+        let is_other = |pid: &u32| *pid != self.leader && *pid != std::process::id();
+        let others = members.iter().filter(|pid| is_other(pid));
+        others.filter_map(|pid| processes.get(*pid)).map(|it| it.found).collect()
+    }
+
+    /// The numbers that were given out since the leader got its own. They are given out in order and
+    /// begin anew when they have run out: of a leader that has just begun, few are left to look at, of
+    /// hundreds; any later one may have any number.
+    fn numbers_since(&self) -> RangeInclusive<u32> {
+        match self.last_number() {
+            Some(last) => self.leader..=last,
+            None => 0..=u32::MAX,
+        }
+    }
+
+    fn is_marked(&self, running: &Running) -> bool {
+        self.mark.value().is_some_and(|mark| running.run.as_deref() == Some(mark))
+    }
+
+    fn is_leader(&self, running: &Running) -> bool {
+        running.found == Found { pid: self.leader, born: self.born }
+    }
+}
+
+/// How many processes may be descendants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Possible {
+    /// None is.
+    None,
+    /// So few that they are soon looked at.
+    Few,
+    /// Any that runs.
+    Many,
+}
+
+/// As a guard is told of it.
+impl fmt::Display for Lineage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { leader, born, started: _, mark } = self;
+        write!(f, "{leader} {born} {}", mark.0)
+    }
+}
+
+impl FromStr for Lineage {
+    type Err = std::num::ParseIntError;
+
+    /// The number alone will do.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut words = text.split_ascii_whitespace();
+        let leader = words.next().unwrap_or_default().parse()?;
+        let born = words.next().map_or(Ok(0), str::parse)?;
+        let mark = Mark(words.next().unwrap_or_default().to_owned());
+        Ok(Self { leader, born, started: None, mark })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lineage_is_told_and_understood() {
+        let lineage = Lineage { leader: 12, born: 345, started: None, mark: Mark("ab".to_owned()) };
+        assert_eq!(lineage.to_string().parse(), Ok(lineage));
+        let plain: Lineage = "12".parse().unwrap();
+        assert_eq!((plain.leader(), plain.mark.value()), (12, None));
+        assert!("".parse::<Lineage>().is_err() && "x 1".parse::<Lineage>().is_err());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn another_process_of_the_same_number_is_not_taken_for_the_leader() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let us = Lineage::of(std::process::id(), Mark(String::new()));
+        let is_child = |found: &Found| found.pid == child.id();
+        assert!(us.descendants().iter().any(is_child));
+        let earlier = Lineage { born: us.born - 1, ..us };
+        assert_eq!(earlier.descendants(), BTreeSet::new());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

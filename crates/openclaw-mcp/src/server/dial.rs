@@ -1,0 +1,353 @@
+//! How a configured server is connected to, again and again: secrets, process or address, era,
+//! handshake, lists.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use openclaw_config::{Connection as HowToConnect, HttpServer, Transport};
+use openclaw_secrets::{Environment, Resolver};
+use rmcp::model::ProtocolVersion;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+use crate::connection::client::{Client, Host};
+use crate::connection::era::Era;
+use crate::connection::local::{self, ConnectError, Step, Words};
+use crate::connection::remote::{self, Flavour, Known, Network, RemoteError, RemotePlan};
+use crate::connection::{Connection, FarEnd, Opened};
+use crate::fleet::events::Users;
+use crate::fleet::shared_treatment::Upkeep;
+use crate::inventory::Inventory;
+use crate::inventory::cache::Shelf;
+use crate::process::Patience;
+use crate::process::guard::Guard;
+use crate::process::launch::launch;
+use crate::server::Ended;
+use crate::server::live::{Attached, Heard};
+use crate::server::log::ServerLog;
+use crate::server::supervisor::{Dial, DialError, Trouble};
+use crate::wire::Limits;
+
+/// How long all lists of a server may take together, if it has no longer time-out.
+const ALL_LISTS: Duration = Duration::from_secs(30);
+
+/// How long a server is waited for whose place another takes: longer than ending one may take.
+const HANDOVER: Duration = Duration::from_secs(15);
+
+/// What all servers are connected to with.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Where secrets come from.
+    pub resolver: Resolver,
+    /// The environment of this program.
+    pub environment: Environment,
+    /// Who kills local servers if this program is itself killed.
+    pub guard: Guard,
+    /// Who we are to servers.
+    pub host: Host,
+}
+
+/// How to connect to one server.
+#[derive(Debug)]
+pub(crate) struct ServerDial {
+    pub(crate) name: String,
+    pub(crate) connection: HowToConnect,
+    /// How long that may take, and the like: as of when it is done.
+    pub(crate) upkeep: watch::Receiver<Upkeep>,
+    /// The servers that must have ended first: they may hold a port or a file that this one wants.
+    pub(crate) after: Vec<Ended>,
+    pub(crate) surroundings: Surroundings,
+    /// The agents that use it.
+    pub(crate) users: Users,
+    /// How many may connect at once (L1).
+    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) log: ServerLog,
+    /// The era that it spoke last time.
+    pub(crate) known_era: Option<Era>,
+    /// The transport that it spoke over last time, of a remote server.
+    pub(crate) known_flavour: Option<Flavour>,
+    /// The version that it could be brought to shake hands on, if not the usual one.
+    pub(crate) offer: Option<ProtocolVersion>,
+    /// The older ways of greeting were tried once.
+    pub(crate) tried_older: bool,
+    /// Whether somebody stays to hear of changes: a single command does not.
+    pub(crate) stays: bool,
+}
+
+impl Dial for ServerDial {
+    type Connection = Attached;
+
+    async fn dial(&mut self) -> Result<Attached, DialError> {
+        self.predecessors_ended().await;
+        let turns = Arc::clone(&self.turns);
+        // It is never closed.
+        let turn = turns.acquire_owned().await;
+        let connection = self.connect().await?;
+        // How long the lists take is no business of those who wait to connect.
+        drop(turn);
+        self.known_era = Some(connection.era());
+        self.known_flavour = connection.flavour();
+        let timeout = self.timeout();
+        let limits = Limits { timeout, cap: timeout.max(ALL_LISTS) };
+        // Before anything is listed, so that no change is missed.
+        if self.stays {
+            let resources = self.upkeep.borrow().resources.clone();
+            connection.subscribe(resources).await;
+        } else {
+            connection.subscribe_to_nothing().await;
+        }
+        let heard = Heard::so_far(&connection);
+        match Inventory::list(&self.name, &connection, limits).await {
+            Ok(inventory) => self.shelf.put(inventory),
+            Err(error) => {
+                connection.close(Patience::default()).await;
+                let message = format!("{error} while listing its tools");
+                let gist = Some("it does not list its tools");
+                let trouble = Trouble { message, gist, ..Trouble::default() };
+                return Err(DialError::Failed(trouble));
+            }
+        }
+        Ok(Attached::new(connection, Arc::clone(&self.shelf), self.upkeep.clone(), limits, heard))
+    }
+}
+
+impl ServerDial {
+    fn timeout(&self) -> Duration {
+        self.upkeep.borrow().timeout
+    }
+
+    /// Safe to cancel: it is waited for again.
+    async fn predecessors_ended(&mut self) {
+        if self.after.is_empty() {
+            return;
+        }
+        let all = join_all(self.after.iter().cloned().map(Ended::wait));
+        if timeout(HANDOVER, all).await.is_err() {
+            let server = &self.name;
+            tracing::warn!(%server, "starting, though the process it replaces has not ended");
+        }
+        self.after.clear();
+    }
+
+    async fn connect(&mut self) -> Result<Connection, DialError> {
+        match self.connection.transport.clone() {
+            Transport::Stdio(stdio) => {
+                let Surroundings { resolver, environment, .. } = &self.surroundings;
+                let launch = launch(&stdio, resolver, environment).await;
+                let launch = launch.map_err(|error| DialError::Failed(secret_failed(&error)))?;
+                self.start(launch).await.map_err(|error| DialError::Failed(error.into()))
+            }
+            Transport::Http(http) => Box::pin(self.reach(http)).await,
+        }
+    }
+
+    /// Our side of a connection.
+    fn client(&self, host: &Host) -> Client {
+        Client::new(&self.name, host.clone())
+            .with_sampling(self.connection.sampling)
+            .used_by(&self.users)
+            .without_secrets(self.log.redactor())
+    }
+
+    /// Connects to a remote server.
+    async fn reach(&mut self, config: HttpServer) -> Result<Connection, DialError> {
+        let Surroundings { resolver, environment, host, .. } = &self.surroundings;
+        let headers = remote::headers(&config, resolver).await;
+        let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
+        let client = self.client(host);
+        let known = self.known_era.zip(self.known_flavour);
+        let plan = RemotePlan {
+            server: self.name.clone(),
+            config,
+            headers,
+            network: Network::of(environment),
+            client: client.config().clone(),
+            known: known.map(|(era, flavour)| Known { era, flavour }),
+            timeout: self.timeout(),
+            log: self.log.clone(),
+        };
+        let opened = remote::open(plan, client.clone()).await?;
+        let remote::Opened { lane, rmcp, known, .. } = opened;
+        let far_end = FarEnd::Remote { flavour: known.flavour };
+        Ok(Connection::new(Opened { lane, rmcp, era: known.era }, client, far_end))
+    }
+
+    /// Starts a local server. One that breaks on a question or on a handshake of today is started
+    /// again and asked the old way (T1); what worked is what it is asked with from then on.
+    async fn start(&mut self, launch: crate::process::Launch) -> Result<Connection, ConnectError> {
+        let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        let oldest = ProtocolVersion::V_2024_11_05;
+        let offer = self.offer.clone().unwrap_or(newest.clone());
+        // What breaks on all of them breaks for a reason of its own: it is not tried again each time.
+        let is_first = !std::mem::replace(&mut self.tried_older, true);
+        let mut ways = vec![(self.known_era, offer.clone())];
+        if self.known_era != Some(Era::Legacy) {
+            ways.push((Some(Era::Legacy), offer.clone()));
+        }
+        if offer != oldest {
+            ways.push((Some(Era::Legacy), oldest));
+        }
+        let usual = offer.clone();
+        let mut first_error = None;
+        for (known_era, offer) in ways {
+            let plan = local::Plan {
+                server: self.name.clone(),
+                launch: launch.clone(),
+                client: self.client(&self.surroundings.host),
+                known_era,
+                offer: offer.clone(),
+                timeout: self.timeout(),
+                log: self.log.clone(),
+            };
+            match local::open(plan, &self.surroundings.guard).await {
+                Ok(connection) => {
+                    self.offer = Some(offer);
+                    return Ok(connection);
+                }
+                Err(error) => {
+                    let may_be_the_version = is_first && breaks_on_us(&error);
+                    // One that left without a word when asked the new way, and says no when asked the
+                    // old way, is asked so from now on: that is the reason to tell.
+                    let says_why = matches!(error, ConnectError::Refused { .. }) && offer == usual;
+                    if says_why && matches!(first_error, Some(ConnectError::Ended { .. })) {
+                        self.known_era = known_era;
+                        first_error = None;
+                    }
+                    let first = first_error.get_or_insert(error);
+                    if !may_be_the_version {
+                        break;
+                    }
+                    tracing::debug!(server = %self.name, error = %first, "trying an older way");
+                }
+            }
+        }
+        Err(first_error.unwrap_or(ConnectError::TimedOut {
+            step: Step::Greeting,
+            after: self.timeout(),
+            words: Words::default(),
+        }))
+    }
+}
+
+/// Whether a server may have failed because of what it was asked, and not for a reason of its own.
+fn breaks_on_us(error: &ConnectError) -> bool {
+    match error {
+        ConnectError::Refused { .. } | ConnectError::Ended { .. } => true,
+        ConnectError::Spawn(_) | ConnectError::TimedOut { .. } => false,
+    }
+}
+
+fn secret_failed(error: &openclaw_secrets::ResolveError) -> Trouble {
+    let hint = "`openclaw secrets check` tells more".to_owned();
+    let message = format!("{error} while resolving its secrets");
+    let gist = Some("one of its secrets cannot be had");
+    Trouble { message, hint: Some(hint), gist, ..Trouble::default() }
+}
+
+impl From<RemoteError> for DialError {
+    fn from(error: RemoteError) -> Self {
+        let needs_auth = matches!(error, RemoteError::NeedsAuth { .. });
+        let trouble = Trouble::from(error);
+        if needs_auth { Self::NeedsAuth(trouble) } else { Self::Failed(trouble) }
+    }
+}
+
+impl From<RemoteError> for Trouble {
+    fn from(error: RemoteError) -> Self {
+        let gist = match error {
+            RemoteError::Unreachable(_) | RemoteError::Wordless(_) => "it cannot be reached",
+            RemoteError::TimedOut { .. } => "it does not answer in time",
+            RemoteError::NeedsAuth { .. } => "it needs a login",
+            RemoteError::Forbidden { .. } => "it refuses access",
+            RemoteError::RateLimited(_) => "it takes no more requests for now",
+            RemoteError::OutOfService(_) => "it is out of service for now",
+            RemoteError::Redirected { .. } => "it is somewhere else now",
+            RemoteError::Setting { .. } => "a setting of it is wrong",
+            RemoteError::OtherTransport => "it speaks another transport than its entry says",
+            RemoteError::WebPage { .. }
+            | RemoteError::NoJson { .. }
+            | RemoteError::Unfit(_)
+            | RemoteError::NotMcp { .. }
+            | RemoteError::UnknownVersion { .. }
+            | RemoteError::Refused { .. } => "it does not answer as an MCP server should",
+        };
+        let (message, hint) = (error.to_string(), error.hint());
+        Self { message, hint, gist: Some(gist), ..Self::default() }
+    }
+}
+
+impl From<ConnectError> for Trouble {
+    fn from(error: ConnectError) -> Self {
+        let message = error.to_string();
+        let words = error.words().cloned().unwrap_or_default();
+        let listening = words.printed.iter().chain(&words.last_lines).find_map(|it| listening(it));
+        let hint = match &error {
+            ConnectError::TimedOut { .. } if listening.is_some() => listening.as_deref(),
+            _ if words.printed.is_some() => {
+                Some("is this an MCP server? One may print messages on stdout, and nothing else")
+            }
+            ConnectError::TimedOut { .. } => {
+                Some("if it is only slow to start, give it a longer `timeout`")
+            }
+            _ => None,
+        };
+        let gist = match &error {
+            ConnectError::Spawn(_) => "its program cannot be started",
+            ConnectError::Ended { .. } => "its program ended",
+            ConnectError::TimedOut { .. } => "it does not answer in time",
+            ConnectError::Refused { .. } => "it does not answer as an MCP server should",
+        };
+        let (hint, last_lines) = (hint.map(str::to_owned), words.last_lines);
+        Self { message, hint, last_lines, gist: Some(gist) }
+    }
+}
+
+/// What to do about a local server whose line says that it waits for HTTP, and not for us.
+fn listening(line: &str) -> Option<String> {
+    let lower = line.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let here = ["://localhost", "://127.0.0.1", "://0.0.0.0", "://[::"];
+    let listens = says(&["listening", "running on"]) && says(&["port", "http"]);
+    if !listens && !says(&here) {
+        return None;
+    }
+    let address = line.split(|c: char| c.is_whitespace() || "\"'<>()`,;".contains(c));
+    let address = address.filter(|word| word.starts_with("http")).find_map(|word| {
+        let url = url::Url::parse(word.trim_end_matches('.')).ok()?;
+        url.has_host().then(|| url.to_string().replace("://0.0.0.0", "://127.0.0.1"))
+    });
+    let what = match address {
+        Some(address) => format!("`url: \"{address}\"`"),
+        None => "its address as `url`".to_owned(),
+    };
+    Some(format!(
+        "this seems to be an HTTP server: start it by itself and write {what} instead of `command`, \
+         or find its option for stdio"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_about_listening_leads_to_an_address() {
+        for (line, expected) in [
+            ("Listening on http://0.0.0.0:3000/mcp.", Some("`url: \"http://127.0.0.1:3000/mcp\"`")),
+            (
+                "INFO: Uvicorn running on http://127.0.0.1:8000 (Press",
+                Some("http://127.0.0.1:8000"),
+            ),
+            ("MCP Streamable HTTP Server listening on port 3001", Some("its address as `url`")),
+            ("Server running on stdio", None),
+            ("see https://docs.example.com for help", None),
+        ] {
+            let hint = listening(line);
+            assert_eq!(hint.is_some(), expected.is_some(), "{line}: {hint:?}");
+            let hint = hint.unwrap_or_default();
+            assert!(hint.contains(expected.unwrap_or_default()), "{line}: {hint}");
+        }
+    }
+}

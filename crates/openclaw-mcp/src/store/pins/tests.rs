@@ -1,0 +1,347 @@
+//! What is noticed of tools that change.
+
+use serde_json::json;
+
+use super::*;
+
+fn tool(description: &str, schema: Value) -> ListedTool {
+    let Value::Object(input_schema) = schema else { panic!("no object") };
+    ListedTool {
+        name: "read".to_owned(),
+        title: None,
+        description: Some(description.to_owned()),
+        input_schema: std::sync::Arc::new(input_schema),
+        hints: crate::inventory::listing::Hints::default(),
+    }
+}
+
+fn fingerprint(description: &str) -> Fingerprint {
+    super::fingerprint(&tool(description, json!({"type": "object"})))
+}
+
+#[test]
+fn the_order_of_keys_does_not_matter_and_all_else_does() {
+    let of = |schema| super::fingerprint(&tool("Reads.", schema));
+    let one = of(json!({"type": "object", "properties": {"a": {}, "b": {"enum": [1, 2]}}}));
+    let other = of(json!({"properties": {"b": {"enum": [1, 2]}, "a": {}}, "type": "object"}));
+    assert_eq!(one, other);
+    for changed in [
+        json!({"type": "object", "properties": {"a": {}, "b": {"enum": [2, 1]}}}),
+        json!({"type": "object", "properties": {"a": {}, "b": {"enum": ["1", 2]}}}),
+        json!({"type": "object", "properties": {"a": {}, "b": {"enum": [1, 2]}, "c": {}}}),
+        json!({}),
+    ] {
+        assert_ne!(of(changed.clone()), one, "{changed}");
+    }
+    assert_ne!(fingerprint("Reads."), fingerprint("Reads. Also sends."));
+}
+
+#[test]
+fn a_fingerprint_is_read_as_it_was_written() {
+    let fingerprint = fingerprint("Reads.");
+    assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
+    for bad in ["", "12", &"x".repeat(64), &"é".repeat(32)] {
+        assert_eq!(bad.parse::<Fingerprint>(), Err(openclaw_tools::BadFingerprint), "{bad}");
+    }
+}
+
+#[test]
+fn an_approved_tool_stays_the_same_until_it_changes_also_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    let first = fingerprint("Reads.");
+    assert_eq!(pins.check("files", "read", &first, Instant::now()), Pin::New);
+    pins.approve("files", "read", first).unwrap();
+    for pins in [&pins, &Pins::load(&path).unwrap()] {
+        assert_eq!(
+            pins.check("files", "read", &first, Instant::now()),
+            Pin::Same { for_good: false }
+        );
+        assert_eq!(pins.check("other", "read", &first, Instant::now()), Pin::New);
+        let pin = pins.check("files", "read", &fingerprint("Reads. Also sends."), Instant::now());
+        assert!(matches!(pin, Pin::Changed), "{pin:?}");
+    }
+    pins.forget("files").unwrap();
+    assert_eq!(Pins::load(&path).unwrap().check("files", "read", &first, Instant::now()), Pin::New);
+}
+
+fn is_free(pins: &Pins, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
+    pins.check(server, tool, fingerprint, Instant::now()) == Pin::Same { for_good: true }
+}
+
+#[test]
+fn an_agent_is_free_to_call_only_what_was_approved_for_good_and_is_still_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    let (first, other) = (fingerprint("Reads."), fingerprint("Reads. Also sends."));
+    pins.approve("files", "read", first).unwrap();
+    assert!(!is_free(&pins, "files", "read", &first));
+    pins.set_free("files", "read", first).unwrap();
+    pins.approve("files", "read", first).unwrap();
+    assert!(is_free(&Pins::load(&path).unwrap(), "files", "read", &first));
+    assert!(!is_free(&pins, "files", "read", &other));
+    pins.approve("files", "read", other).unwrap();
+    assert!(!is_free(&pins, "files", "read", &other), "what was meant is gone");
+}
+
+#[test]
+fn what_another_program_approved_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
+    theirs.approve("a", "x", fingerprint("A")).unwrap();
+    ours.approve("b", "y", fingerprint("B")).unwrap();
+    assert_eq!(
+        Pins::load(&path).unwrap().check("a", "x", &fingerprint("A"), Instant::now()),
+        Pin::Same { for_good: false }
+    );
+}
+
+#[test]
+fn a_corrupt_file_is_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    std::fs::write(&path, "{\"version\":1,\"servers\":{\"a\":").unwrap();
+    let pins = Pins::load(&path).unwrap();
+    let aside = pins.set_aside().unwrap();
+    assert!(std::fs::read_to_string(aside).unwrap().contains("servers"));
+    pins.approve("a", "x", fingerprint("A")).unwrap();
+    assert_eq!(Pins::load(&path).unwrap().set_aside(), None);
+}
+
+#[test]
+fn a_file_of_a_newer_version_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    std::fs::write(&path, r#"{"version":2,"servers":[]}"#).unwrap();
+    assert_eq!(Pins::load(&path).unwrap_err().kind(), io::ErrorKind::Unsupported);
+    assert!(path.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    Pins::load(&path).unwrap().approve("a", "x", fingerprint("A")).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn what_another_program_approves_is_seen_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
+    theirs.approve("files", "read", fingerprint("Reads.")).unwrap();
+    assert_eq!(
+        ours.check("files", "read", &fingerprint("Reads."), Instant::now()),
+        Pin::Same { for_good: false }
+    );
+    let changed = fingerprint("Reads. Also sends.");
+    for _ in 0..2 {
+        assert!(matches!(ours.check("files", "read", &changed, Instant::now()), Pin::Changed));
+    }
+    theirs.approve("files", "read", changed).unwrap();
+    assert_eq!(
+        ours.check("files", "read", &changed, Instant::now()),
+        Pin::Same { for_good: false }
+    );
+}
+
+#[test]
+fn a_file_that_is_broken_meanwhile_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    pins.approve("files", "read", fingerprint("Reads.")).unwrap();
+    std::fs::write(&path, "nonsense").unwrap();
+    let changed = pins.check("files", "read", &fingerprint("Reads. Also sends."), Instant::now());
+    assert!(matches!(changed, Pin::Changed));
+    assert_eq!(
+        pins.check("files", "read", &fingerprint("Reads."), Instant::now()),
+        Pin::Same { for_good: false }
+    );
+}
+
+#[test]
+fn calls_need_not_wait_for_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let pins = Pins::load(folder.path().join("pins.json")).unwrap();
+    let mut is_locked = true;
+    pins.change(|_| is_locked = pins.known.try_lock().is_err()).unwrap();
+    assert!(!is_locked);
+}
+
+#[test]
+fn whoever_does_not_let_go_of_the_lock_is_not_waited_for_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let mut pins = Pins::load(&path).unwrap();
+    pins.patience = Duration::from_millis(20);
+    pins.approve("files", "read", fingerprint("Reads.")).unwrap();
+    let holder = std::fs::File::open(path.with_extension("lock")).unwrap();
+    holder.lock().unwrap();
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let approved = pins.approve("files", "read", fingerprint("Reads. Also sends."));
+        done.send((pins, approved)).unwrap();
+    });
+    let (pins, approved) = is_done.recv_timeout(Duration::from_secs(60)).unwrap();
+    let error = approved.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(error.to_string().ends_with("pins.lock"), "{error}");
+    assert_eq!(
+        pins.check("files", "read", &fingerprint("Reads."), Instant::now()),
+        Pin::Same { for_good: false }
+    );
+}
+
+#[test]
+fn approvals_at_the_same_time_lose_none_of_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    let tools: Vec<String> = (0..20).map(|number| format!("tool{number}")).collect();
+    std::thread::scope(|scope| {
+        for tool in &tools {
+            scope.spawn(|| pins.approve("files", tool, fingerprint("Reads.")).unwrap());
+        }
+    });
+    for pins in [&pins, &Pins::load(&path).unwrap()] {
+        for tool in &tools {
+            assert_eq!(
+                pins.check("files", tool, &fingerprint("Reads."), Instant::now()),
+                Pin::Same { for_good: false },
+                "{tool}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_program_left_behind_is_removed_once_it_is_old() {
+    let folder = tempfile::tempdir().unwrap();
+    let leave = |name: &str, age: Duration| {
+        let file = std::fs::File::create(folder.path().join(name)).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+    };
+    leave(".pins-old", 2 * file::ABANDONED);
+    leave(".pins-new", file::ABANDONED / 2);
+    leave("pins-other", 2 * file::ABANDONED);
+    let pins = Pins::load(folder.path().join("pins.json")).unwrap();
+    pins.approve("files", "read", fingerprint("Reads.")).unwrap();
+    let entries = std::fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".pins-new", "pins-other", "pins.json", "pins.lock"]);
+}
+
+#[test]
+fn a_file_that_another_program_has_put_right_meanwhile_is_not_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let approved = Approved { fingerprint: fingerprint("A"), since: 1, for_good: false };
+    let tools = BTreeMap::from([("x".to_owned(), approved)]);
+    file::write(&path, &BTreeMap::from([("a".to_owned(), tools)])).unwrap();
+    let (approvals, aside) = file::set_aside(&path).unwrap();
+    assert_eq!((approvals.len(), aside), (1, None));
+    assert!(path.exists());
+}
+
+#[test]
+fn an_empty_file_holds_no_approvals() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    std::fs::write(&path, "").unwrap();
+    let pins = Pins::load(&path).unwrap();
+    assert_eq!(pins.set_aside(), None);
+    assert_eq!(pins.check("files", "read", &fingerprint("Reads."), Instant::now()), Pin::New);
+}
+
+#[tokio::test]
+async fn an_approval_counts_while_it_is_being_saved_and_afterwards_only_if_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Arc::new(Pins::load(&path).unwrap());
+    let (now, later) = (fingerprint("Reads."), fingerprint("Deletes."));
+    let turn = file::take_turn(&path, PATIENCE).unwrap();
+    pins.keep("files", "read", now, Approval::Always);
+    assert!(!path.exists());
+    assert_eq!(pins.check("files", "read", &now, Instant::now()), Pin::Same { for_good: true });
+    assert!(is_free(&pins, "files", "read", &now) && !is_free(&pins, "files", "read", &later));
+    assert!(matches!(pins.check("files", "read", &later, Instant::now()), Pin::Changed));
+    drop(turn);
+    pins.saved().await.unwrap();
+    assert!(is_free(&pins, "files", "read", &now));
+    assert!(is_free(&Pins::load(&path).unwrap(), "files", "read", &now));
+
+    std::fs::remove_file(path.with_extension("lock")).unwrap();
+    std::fs::create_dir(path.with_extension("lock")).unwrap();
+    pins.keep("files", "write", now, Approval::Once);
+    pins.saved().await.unwrap_err();
+    assert_eq!(pins.check("files", "write", &now, Instant::now()), Pin::New);
+}
+
+#[tokio::test]
+async fn an_approval_that_cannot_be_saved_is_told_to_whoever_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Arc::new(Pins::load(&path).unwrap());
+    // A folder is no lock.
+    std::fs::create_dir(path.with_extension("lock")).unwrap();
+    pins.keep("files", "read", fingerprint("Reads."), Approval::Once);
+    let unsaved = pins.saved().await.unwrap_err().to_string();
+    let expected = format!("{} cannot be written: ", path.display());
+    assert!(unsaved.starts_with(&expected), "{unsaved}");
+    assert!(pins.saved().await.is_ok(), "it was told");
+}
+
+/// Written by the version that had no pipeline yet.
+const EARLIER: &str = r#"{
+  "version": 1,
+  "servers": {
+    "demo": {
+      "add": {
+        "fingerprint": "f27ccd679d1c54024884d7ed6083d5e2ddebeb4f3657c4c471cdba2ade8694c7",
+        "since": 1794866460,
+        "for_good": false
+      },
+      "echo": {
+        "fingerprint": "cf4b9a19d4206976eebe50295cae9132ebfebe4afb2a8f313b40bbadea988f29",
+        "since": 1794866460,
+        "for_good": true
+      }
+    }
+  }
+}"#;
+
+#[test]
+fn approvals_of_an_earlier_version_still_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    std::fs::write(&path, EARLIER).unwrap();
+    let pins = Pins::load(&path).unwrap();
+    let add = "f27ccd679d1c54024884d7ed6083d5e2ddebeb4f3657c4c471cdba2ade8694c7".parse().unwrap();
+    let echo = "cf4b9a19d4206976eebe50295cae9132ebfebe4afb2a8f313b40bbadea988f29".parse().unwrap();
+    assert_eq!(pins.check("demo", "add", &add, Instant::now()), Pin::Same { for_good: false });
+    assert!(is_free(&pins, "demo", "echo", &echo));
+    assert_eq!(pins.check("demo", "add", &echo, Instant::now()), Pin::Changed);
+    assert!(pins.set_aside().is_none());
+}
+
+#[test]
+fn a_later_approval_of_the_same_tool_counts_until_it_is_saved_itself() {
+    let fingerprint = Fingerprint::new([7; 32]);
+    let approved = |for_good| Approved { fingerprint, since: 1, for_good };
+    let mut known = Known::default();
+    let tools = known.being_saved.entry("git".to_owned()).or_default();
+    tools.insert("push".to_owned(), approved(true));
+    known.is_done_with("git", "push", &approved(false));
+    assert_eq!(known.pin("git", "push", &fingerprint), Pin::Same { for_good: true });
+    known.is_done_with("git", "push", &approved(true));
+    assert_eq!(known.pin("git", "push", &fingerprint), Pin::New);
+}
