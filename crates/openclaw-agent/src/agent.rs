@@ -7,7 +7,7 @@ use openclaw_models::{Message, Model, ModelError, Request, StopReason, Usage};
 use openclaw_sessions::{LeaseError, SessionStore, StoreError};
 use openclaw_tools::Pipeline;
 
-use crate::calls::{self, Manner};
+use crate::calls::{self, CallSettings};
 use crate::compaction::{self, Need};
 use crate::event::Event;
 use crate::hiding;
@@ -142,7 +142,7 @@ impl Course<'_> {
         let limits = self.agent.limits;
         let Agent { id, pipeline, .. } = self.agent;
         let (parallel, fallback) = (limits.parallel_calls, limits.fallback);
-        let manner = Manner { agent: id, pipeline, parallel, fallback };
+        let manner = CallSettings { agent: id, pipeline, parallel, fallback };
         let mut repetition = Repetition::default();
         while self.rounds < limits.max_rounds {
             self.rounds += 1;

@@ -41,7 +41,7 @@ pub(crate) struct Results {
 
 /// How calls are carried out.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner<'a> {
+pub(crate) struct CallSettings<'a> {
     /// The agent.
     pub(crate) agent: &'a str,
     /// The way of every call.
@@ -59,7 +59,7 @@ pub(crate) async fn carry_out(
     offers: &Offers,
     uses: &[ToolUse],
     repetition: &mut Repetition,
-    manner: Manner<'_>,
+    manner: CallSettings<'_>,
 ) -> Results {
     let again = repetition.count_all(uses);
     let is_stuck = again.contains(&Again::Stop);
@@ -76,7 +76,7 @@ pub(crate) async fn carry_out(
             let places = &places;
             async move {
                 let _place = places.acquire().await;
-                let wanted = Wanted { turn, offers, call, again, progress };
+                let wanted = RequestedCall { turn, offers, call, again, progress };
                 (nth, wanted.carry_out(manner).await)
             }
         })
@@ -121,7 +121,7 @@ struct Progress {
 }
 
 /// A call that a model wants.
-struct Wanted<'a> {
+struct RequestedCall<'a> {
     turn: &'a Turn,
     offers: &'a Offers,
     call: &'a ToolUse,
@@ -129,8 +129,8 @@ struct Wanted<'a> {
     progress: &'a Progress,
 }
 
-impl Wanted<'_> {
-    async fn carry_out(&self, manner: Manner<'_>) -> ToolOutcome {
+impl RequestedCall<'_> {
+    async fn carry_out(&self, manner: CallSettings<'_>) -> ToolOutcome {
         let (turn, call) = (self.turn, self.call);
         let approver = Reporting { turn, fallback: manner.fallback };
         let consent = Consent::Ask { approver: &approver, fallback: manner.fallback };
@@ -189,7 +189,7 @@ impl Wanted<'_> {
     }
 }
 
-impl Resolve for Wanted<'_> {
+impl Resolve for RequestedCall<'_> {
     fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
         Resolving::Now(self.found())
     }
@@ -199,7 +199,7 @@ fn asked(call: &ToolUse) -> Call<'_> {
     Call { name: &call.name, arguments: Given::Text(&call.arguments) }
 }
 
-fn context<'a>(turn: &'a Turn, manner: Manner<'a>, consent: Consent<'a>) -> CallContext<'a> {
+fn context<'a>(turn: &'a Turn, manner: CallSettings<'a>, consent: Consent<'a>) -> CallContext<'a> {
     CallContext {
         agent: Some(manner.agent),
         session: Some(turn.session.as_str()),
@@ -215,7 +215,7 @@ async fn cancelled(
     turn: &Turn,
     call: &ToolUse,
     progress: &Progress,
-    manner: Manner<'_>,
+    manner: CallSettings<'_>,
 ) -> ToolOutcome {
     const WORDS: &str = "The call was cancelled by the user.";
     let mut outcome = if progress.is_entered.load(Ordering::Relaxed) {

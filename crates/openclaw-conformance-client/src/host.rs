@@ -4,7 +4,7 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{
-    Answer, Person, Question, Sampler, SamplingRequest, Wanted,
+    Answer, Person, Question, QuestionKind, Sampler, SamplingRequest,
 };
 use serde_json::{Map, Value, json};
 
@@ -14,8 +14,8 @@ pub(crate) struct Defaults;
 impl Person for Defaults {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         let answer = match question.wanted {
-            Wanted::Form(schema) => Answer::Accept(Some(filled(&schema))),
-            Wanted::Visit(_) => Answer::Accept(None),
+            QuestionKind::Form(schema) => Answer::Accept(Some(filled(&schema))),
+            QuestionKind::Visit(_) => Answer::Accept(None),
         };
         async { answer }.boxed()
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Surroundings as ConfigSurroundings, load_text};
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::process::guard::Guard;
@@ -62,9 +62,9 @@ async fn run(url: &str) -> Result<(), Problem> {
         roots: std::env::current_dir().into_iter().collect(),
     };
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
-    let (folders, office) = (Folders::default(), Office::none());
+    let (folders, services) = (Folders::default(), CallServices::none());
     let start = StartMode::Eager;
-    let setup = Setup { surroundings, folders, office, tries_again: false, start, agent: None };
+    let setup = Setup { surroundings, folders, services, tries_again: false, start, agent: None };
     let fleet = Fleet::start(&config, setup);
     let tools = fleet.agent("main").ok_or("there is no agent")?;
     let outcome = match tools.server("suite") {

@@ -21,7 +21,7 @@ use crate::model_choice::Models;
 
 /// What stays the same when the configuration changes.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
+pub(crate) struct HostContext {
     pub(crate) resolver: Resolver,
     pub(crate) environment: Environment,
     pub(crate) state: PathBuf,
@@ -32,19 +32,19 @@ pub(crate) struct Ground {
 
 /// The configuration in force, and the agents that follow from it.
 #[derive(Debug)]
-pub struct InForce {
+pub struct ActiveConfig {
     /// The configuration.
     pub config: Config,
     /// Made when an agent is first needed.
-    agents: BTreeMap<String, OnceLock<Arc<InService>>>,
+    agents: BTreeMap<String, OnceLock<Arc<AgentRuntime>>>,
     fleet: Arc<Fleet>,
-    ground: Ground,
+    host_context: HostContext,
     gateway: Weak<Gateway>,
 }
 
 /// An agent as it serves now.
 #[derive(Debug)]
-pub(crate) struct InService {
+pub(crate) struct AgentRuntime {
     pub(crate) config: AgentConfig,
     pub(crate) workspace: PathBuf,
     pub(crate) tools: Arc<Toolbox>,
@@ -54,18 +54,18 @@ pub(crate) struct InService {
     pub(crate) limits: Limits,
 }
 
-impl InForce {
+impl ActiveConfig {
     pub(crate) fn new(
         config: Config,
         fleet: &Arc<Fleet>,
-        ground: &Ground,
+        host_context: &HostContext,
         gateway: &Weak<Gateway>,
     ) -> Self {
         let agents = config.agents.iter().map(|agent| (agent.id.to_string(), OnceLock::new()));
         Self {
             agents: agents.collect(),
             fleet: Arc::clone(fleet),
-            ground: ground.clone(),
+            host_context: host_context.clone(),
             gateway: gateway.clone(),
             config,
         }
@@ -77,7 +77,7 @@ impl InForce {
     }
 
     /// All agents, by their ids.
-    pub(crate) fn agents(&self) -> impl Iterator<Item = (&str, &Arc<InService>)> {
+    pub(crate) fn agents(&self) -> impl Iterator<Item = (&str, &Arc<AgentRuntime>)> {
         self.agents.keys().filter_map(|id| Some((id.as_str(), self.agent(id)?)))
     }
 
@@ -85,10 +85,12 @@ impl InForce {
         self.config.agents.first().map_or("main", |agent| agent.id.as_str())
     }
 
-    pub(crate) fn agent(&self, id: &str) -> Option<&Arc<InService>> {
+    pub(crate) fn agent(&self, id: &str) -> Option<&Arc<AgentRuntime>> {
         let service = self.agents.get(id)?;
         let agent = self.config.agent(Some(id))?;
-        let new = || InService::new(agent, &self.config, &self.fleet, &self.ground, &self.gateway);
+        let new = || {
+            AgentRuntime::new(agent, &self.config, &self.fleet, &self.host_context, &self.gateway)
+        };
         Some(service.get_or_init(|| Arc::new(new())))
     }
 
@@ -98,17 +100,22 @@ impl InForce {
     }
 }
 
-impl InService {
+impl AgentRuntime {
     fn new(
         agent: &AgentConfig,
         config: &Config,
         fleet: &Arc<Fleet>,
-        ground: &Ground,
+        host_context: &HostContext,
         gateway: &Weak<Gateway>,
     ) -> Self {
         let named = agent.workspace.clone();
-        let workspace = named.unwrap_or_else(|| ground.state.join("workspace"));
-        let native: Arc<dyn ToolSource> = match native_tools(agent, config, &workspace, ground) {
+        let workspace = named.unwrap_or_else(|| host_context.state.join("workspace"));
+        let native: Arc<dyn ToolSource> = match native_tools(
+            agent,
+            config,
+            &workspace,
+            host_context,
+        ) {
             Ok(tools) => Arc::new(tools),
             Err(error) => {
                 tracing::warn!(agent = %agent.id, %error, "there are no tools for files and commands");
@@ -117,7 +124,7 @@ impl InService {
         };
         let servers: Arc<dyn ToolSource> =
             Arc::new(ServerTools::new(Arc::clone(fleet), agent.id.as_str()));
-        let approvals = ground.native_approvals.clone();
+        let approvals = host_context.native_approvals.clone();
         let allowed = policy(agent, config);
         let manage: Arc<dyn ToolSource> =
             Arc::new(ManageTool::set(gateway.clone(), agent, &allowed, approvals));
@@ -130,7 +137,7 @@ impl InService {
             workspace,
             tools: Arc::new(Toolbox::new([native, manage, servers])),
             policy: allowed,
-            models: Models::new(agent, config, ground),
+            models: Models::new(agent, config, host_context),
             limits: Limits {
                 max_rounds: u32::try_from(agent.max_rounds).unwrap_or(u32::MAX),
                 parallel_calls: agent.max_parallel_tools,
@@ -166,7 +173,7 @@ fn native_tools(
     agent: &AgentConfig,
     config: &Config,
     workspace: &std::path::Path,
-    ground: &Ground,
+    host_context: &HostContext,
 ) -> Result<NativeTools, Box<dyn std::error::Error + Send + Sync>> {
     let wanted = &config.native_tools;
     let mut enabled: std::collections::BTreeSet<Native> = Native::ALL.into();
@@ -183,15 +190,15 @@ fn native_tools(
     let private: Vec<String> =
         wanted.web_fetch.allow_private.iter().map(ToString::to_string).collect();
     let mut setup = native::Setup {
-        also_readable: vec![ground.state.join("spill")],
+        also_readable: vec![host_context.state.join("spill")],
         enabled,
         policy: policy(agent, config),
-        approvals: ground.native_approvals.clone(),
+        approvals: host_context.native_approvals.clone(),
         ..native::Setup::new(workspace)
     };
     setup.exec.timeout = wanted.exec.timeout;
-    setup.exec.environment = ground.environment.for_child([]).into_iter().collect();
-    let guard = ground.guard.clone();
+    setup.exec.environment = host_context.environment.for_child([]).into_iter().collect();
+    let guard = host_context.guard.clone();
     setup.exec.watch = Some(Arc::new(move |group| Box::new(guard.watch_group(group))));
     setup.web.max_chars = wanted.web_fetch.max_chars;
     setup.web.timeout = wanted.web_fetch.timeout;

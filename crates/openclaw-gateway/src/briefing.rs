@@ -6,7 +6,7 @@ use std::sync::Arc;
 use openclaw_content::Text;
 use openclaw_mcp::server::status::ServerStatus;
 
-use crate::agents::InService;
+use crate::agents::AgentRuntime;
 use crate::context;
 use crate::gateway::Gateway;
 
@@ -16,7 +16,7 @@ const SKILL: &str = include_str!("../../../skills/mcp/SKILL.md");
 const MAX_SERVERS: usize = 100;
 
 /// What an agent is told besides the rules for all.
-pub(crate) fn instructions(service: &InService) -> String {
+pub(crate) fn instructions(service: &AgentRuntime) -> String {
     let words = service.config.system_prompt.as_ref().map_or("", |words| words.as_str());
     format!(
         "Your files are in {}. Paths of your file tools start there.\n\n{words}",
@@ -25,7 +25,7 @@ pub(crate) fn instructions(service: &InService) -> String {
 }
 
 /// What holds for this turn.
-pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<Text> {
+pub(crate) async fn of(gateway: &Arc<Gateway>, service: &AgentRuntime) -> Vec<Text> {
     let id = service.config.id.as_str();
     let Some(tools) = gateway.fleet.agent(id) else { return Vec::new() };
     let statuses = tools.statuses();

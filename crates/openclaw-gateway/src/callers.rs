@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::gateway::Gateway;
-use crate::methods::{self, Asked};
+use crate::methods::{self, RequestContext};
 use crate::socket::{Caller, Endpoint};
 
 /// How many events wait for a caller that is slow. What is lost is told.
@@ -233,8 +233,8 @@ impl CallerSurface {
         Self { gateway, caller }
     }
 
-    fn asked(&self) -> Asked<'_> {
-        Asked { gateway: &self.gateway, caller: &self.caller }
+    fn asked(&self) -> RequestContext<'_> {
+        RequestContext { gateway: &self.gateway, caller: &self.caller }
     }
 }
 

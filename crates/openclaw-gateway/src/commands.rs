@@ -12,7 +12,7 @@ use openclaw_protocol::agents::{
 };
 use openclaw_tools::{CallContext, Content, Decision, ToolSource as _};
 
-use crate::agents::InService;
+use crate::agents::AgentRuntime;
 use crate::gateway::Gateway;
 use crate::manage::{self, Order, VERBS};
 
@@ -32,7 +32,7 @@ pub(crate) enum Message {
 /// Carries out a message that is a command; any other is left as it is.
 pub(crate) async fn interpret(
     gateway: &Arc<Gateway>,
-    service: &InService,
+    service: &AgentRuntime,
     text: &str,
 ) -> Option<Message> {
     let command = text.trim().strip_prefix('/')?;
@@ -69,7 +69,7 @@ pub(crate) async fn interpret(
 }
 
 /// `/mcp …`: what the tool `mcp_manage` does, without a model. Where that is not allowed, this is not.
-async fn manage(gateway: &Gateway, service: &InService, rest: &str) -> String {
+async fn manage(gateway: &Gateway, service: &AgentRuntime, rest: &str) -> String {
     if !may_manage(service) {
         let name = manage::NAME;
         return format!(
@@ -90,7 +90,7 @@ async fn manage(gateway: &Gateway, service: &InService, rest: &str) -> String {
 }
 
 /// What may follow `/mcp`.
-fn manage_args(gateway: &Gateway, service: &InService) -> Vec<CommandArg> {
+fn manage_args(gateway: &Gateway, service: &AgentRuntime) -> Vec<CommandArg> {
     let choice = |value: &str, label: &str| CommandChoice {
         value: value.to_owned(),
         label: label.to_owned(),
@@ -157,7 +157,7 @@ fn arguments(prompt: &PromptCommand, rest: &str) -> Result<BTreeMap<String, Stri
 }
 
 /// All commands of an agent.
-pub(crate) fn list(gateway: &Gateway, service: &InService) -> Vec<Command> {
+pub(crate) fn list(gateway: &Gateway, service: &AgentRuntime) -> Vec<Command> {
     let native = |name: &str, description: &str, accepts_args| Command {
         name: name.to_owned(),
         text_aliases: Some(vec![format!("/{name}")]),
@@ -213,7 +213,7 @@ fn help(commands: &[Command]) -> String {
 }
 
 /// Whether the agent may use the tool that does the same.
-fn may_manage(service: &InService) -> bool {
+fn may_manage(service: &AgentRuntime) -> bool {
     let tool = service.tools.find(manage::NAME);
     tool.is_some_and(|tool| *tool.decision() == Decision::Allowed)
 }

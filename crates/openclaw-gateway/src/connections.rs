@@ -91,12 +91,12 @@ impl Gateway {
     ) -> Result<ServerStatus, Problem> {
         let (name, mut unsettled) = {
             let _changing = self.changing.lock().await;
-            let in_force = self.in_force.load_full();
-            let merged = self.connections.applied_to(&in_force.config);
+            let active = self.active.load_full();
+            let merged = self.connections.applied_to(&active.config);
             let (name, config) = self.planned(agent, url, name, &merged)?;
             self.connections.add(agent, &name, config)?;
             let unsettled = Unsettled { gateway: self, agent, name: Some(name.clone()) };
-            self.fleet.apply(&self.connections.applied_to(&in_force.config));
+            self.fleet.apply(&self.connections.applied_to(&active.config));
             (name, unsettled)
         };
         let server = self.server_of(agent, name.as_str())?;
@@ -172,11 +172,11 @@ impl Gateway {
     ) -> Result<ServerStatus, Problem> {
         let changing = self.changing.lock().await;
         let mut status = self.server_of(agent, name)?.status();
-        let in_force = self.in_force.load_full();
+        let active = self.active.load_full();
         {
             let mut all = self.connections.lock();
             let of_agent = all.entry(agent.clone()).or_default();
-            let configured = in_force.config.agent(Some(agent.as_str()));
+            let configured = active.config.agent(Some(agent.as_str()));
             match configured.and_then(|it| it.mcp.servers.get_key_value(name)) {
                 Some((name, config)) => {
                     drop(of_agent.off.insert(name.clone(), config.connection.clone()));
@@ -184,7 +184,7 @@ impl Gateway {
                 None => drop(of_agent.added.remove(name)),
             }
         }
-        let reloaded = self.fleet.apply(&self.connections.applied_to(&in_force.config));
+        let reloaded = self.fleet.apply(&self.connections.applied_to(&active.config));
         drop(changing);
         reloaded.settled().await;
         status.state = ServerState::Closed;
@@ -199,8 +199,8 @@ impl Gateway {
         if off.is_none() {
             return false;
         }
-        let in_force = self.in_force.load_full();
-        self.fleet.apply(&self.connections.applied_to(&in_force.config));
+        let active = self.active.load_full();
+        self.fleet.apply(&self.connections.applied_to(&active.config));
         true
     }
 

@@ -15,7 +15,7 @@ use openclaw_tools::{CallContext, CallOptions, Content, ToolOutcome};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::agents::InService;
+use crate::agents::AgentRuntime;
 use crate::gateway::Gateway;
 
 /// How long a turn waits.
@@ -88,7 +88,7 @@ impl Read {
 }
 
 /// The resources of an agent's configuration, for a turn.
-pub(crate) async fn of(gateway: &Arc<Gateway>, service: &InService) -> Vec<Text> {
+pub(crate) async fn of(gateway: &Arc<Gateway>, service: &AgentRuntime) -> Vec<Text> {
     let Some(agent) = gateway.fleet.agent(service.config.id.as_str()) else { return Vec::new() };
     let keys: Vec<Key> = service
         .config

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_mcp::connection::client::{Answer, PATIENCE, Person, Question, Wanted};
+use openclaw_mcp::connection::client::{Answer, PATIENCE, Person, Question, QuestionKind};
 use openclaw_protocol::approvals::ResolvedReason;
 use openclaw_protocol::mcp::elicitation::{
-    Action, Elicitation, ResolvedEvent, RespondParams, Wanted as Shown,
+    Action, Elicitation, QuestionKind as Shown, ResolvedEvent, RespondParams,
 };
 use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::schema::Validator;
@@ -62,10 +62,10 @@ fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<Answer, ErrorShap
 }
 
 /// Why nobody could answer this, whoever were there.
-fn unanswerable(wanted: &Wanted) -> Option<&'static str> {
+fn unanswerable(wanted: &QuestionKind) -> Option<&'static str> {
     match wanted {
-        Wanted::Visit(url) => (url.len() > MAX_ADDRESS).then_some("its address is too long"),
-        Wanted::Form(schema) => {
+        QuestionKind::Visit(url) => (url.len() > MAX_ADDRESS).then_some("its address is too long"),
+        QuestionKind::Form(schema) => {
             let is_usable = schema.as_object().is_some_and(|it| Validator::look_at(it).is_ok());
             (!is_usable).then_some("its form makes no sense")
         }
@@ -145,8 +145,8 @@ impl People {
             session_keys: sessions,
             message,
             wanted: match wanted {
-                Wanted::Form(requested_schema) => Shown::Form { requested_schema },
-                Wanted::Visit(url) => Shown::Url { url },
+                QuestionKind::Form(requested_schema) => Shown::Form { requested_schema },
+                QuestionKind::Visit(url) => Shown::Url { url },
             },
             created_at_ms: now,
             expires_at_ms: now.saturating_add(patience),
@@ -202,13 +202,13 @@ mod tests {
         people
     }
 
-    fn question(wanted: Wanted) -> Question {
+    fn question(wanted: QuestionKind) -> Question {
         let (server, message) = ("x".to_owned(), "Well?".to_owned());
         Question { server, sessions: vec![SESSION.to_owned()], message, wanted }
     }
 
     fn form() -> Question {
-        question(Wanted::Form(json!({ "type": "object", "properties": {} })))
+        question(QuestionKind::Form(json!({ "type": "object", "properties": {} })))
     }
 
     #[tokio::test(start_paused = true)]
@@ -224,11 +224,11 @@ mod tests {
         let people = people();
         let forms = [json!([]), json!({ "type": "object", "properties": { "a": { "type": 5 } } })];
         for form in forms {
-            let answer = people.ask(question(Wanted::Form(form.clone()))).now_or_never();
+            let answer = people.ask(question(QuestionKind::Form(form.clone()))).now_or_never();
             assert_eq!(answer, Some(Answer::Decline), "{form}");
         }
         let address = format!("https://x.test/{}", "a".repeat(MAX_ADDRESS));
-        let answer = people.ask(question(Wanted::Visit(address))).now_or_never();
+        let answer = people.ask(question(QuestionKind::Visit(address))).now_or_never();
         assert_eq!(answer, Some(Answer::Decline));
         let alone = Question { sessions: Vec::new(), ..form() };
         assert_eq!(people.ask(alone).now_or_never(), Some(Answer::Decline), "nobody's question");

@@ -18,13 +18,13 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::agents::{Ground, InForce};
-use crate::alike::Alike;
+use crate::agents::{ActiveConfig, HostContext};
 use crate::callers::{CallerSurface, Callers};
 use crate::connections::Connections;
 use crate::context::Context;
 use crate::elicitations::{Elicitations, People};
 use crate::lent::Lent;
+use crate::question_subjects::QuestionSubjects;
 use crate::questions::Questions;
 use crate::runs::Runs;
 use crate::sampling::{AgentModels, Sampling};
@@ -41,8 +41,8 @@ pub struct Gateway {
     pub(crate) load: Arc<dyn Fn() -> Loaded + Send + Sync>,
     /// One change of the configuration at a time.
     pub(crate) changing: Mutex<()>,
-    pub(crate) in_force: ArcSwap<InForce>,
-    pub(crate) ground: Ground,
+    pub(crate) active: ArcSwap<ActiveConfig>,
+    pub(crate) host_context: HostContext,
     /// For what outlives a call.
     pub(crate) this: Weak<Self>,
     pub(crate) fleet: Arc<Fleet>,
@@ -50,7 +50,7 @@ pub struct Gateway {
     pub(crate) callers: Arc<Callers>,
     pub(crate) runs: Runs,
     pub(crate) questions: Questions,
-    pub(crate) alike: Alike,
+    pub(crate) question_subjects: QuestionSubjects,
     pub(crate) elicitations: Arc<Elicitations>,
     pub(crate) sampling: Sampling,
     pub(crate) lent: Lent,
@@ -96,7 +96,7 @@ impl Gateway {
             }
             Prepare::OnUse => (Arc::new(StoreOnUse::new(sessions)), None),
         };
-        let ground = Ground {
+        let host_context = HostContext {
             resolver: fleet.surroundings.resolver.clone(),
             environment,
             state: state.clone(),
@@ -110,7 +110,7 @@ impl Gateway {
             let (callers, waiting) = (Arc::clone(&callers), Arc::clone(&elicitations));
             fleet.surroundings.host.person = Some(Arc::new(People { callers, waiting }));
         }
-        let sampling = Sampling::new(fleet.office.audit.clone());
+        let sampling = Sampling::new(fleet.services.audit.clone());
         let gateway = Arc::new_cyclic(|this: &Weak<Self>| {
             fleet.surroundings.host.sampler = Some(Arc::new(AgentModels(this.clone())));
             let fleet = Fleet::start(&config, fleet);
@@ -121,15 +121,20 @@ impl Gateway {
                 state,
                 load,
                 changing: Mutex::new(()),
-                in_force: ArcSwap::from_pointee(InForce::new(config, &fleet, &ground, this)),
+                active: ArcSwap::from_pointee(ActiveConfig::new(
+                    config,
+                    &fleet,
+                    &host_context,
+                    this,
+                )),
                 this: this.clone(),
-                ground,
+                host_context,
                 fleet,
                 store,
                 callers,
                 runs: Runs::default(),
                 questions: Questions::default(),
-                alike: Alike::default(),
+                question_subjects: QuestionSubjects::default(),
                 elicitations,
                 sampling,
                 lent: Lent::default(),
@@ -143,7 +148,7 @@ impl Gateway {
         });
         gateway.notes.iter().for_each(|note| tracing::warn!("{note}"));
         if prepare == Prepare::AtStart {
-            gateway.in_force.load().set_up();
+            gateway.active.load().set_up();
         }
         gateway.watch_servers();
         Ok(gateway)
@@ -179,8 +184,8 @@ impl Gateway {
     }
 
     /// The configuration in force.
-    pub fn config(&self) -> Arc<InForce> {
-        self.in_force.load_full()
+    pub fn config(&self) -> Arc<ActiveConfig> {
+        self.active.load_full()
     }
 
     /// Where things are kept.
@@ -190,7 +195,7 @@ impl Gateway {
 
     /// What secrets are resolved with.
     pub fn resolver(&self) -> &Resolver {
-        &self.ground.resolver
+        &self.host_context.resolver
     }
 
     /// The MCP servers.
@@ -235,7 +240,7 @@ impl Gateway {
             ok: Some(true),
             ts: Some(now_ms()),
             duration_ms: Some(0),
-            default_agent_id: Some(self.in_force.load().default_agent().to_owned()),
+            default_agent_id: Some(self.active.load().default_agent().to_owned()),
             config_reload: None,
         }
     }
@@ -250,8 +255,8 @@ impl Desk for Arc<Gateway> {
     }
 
     fn hello(&self, _: &Caller) -> Greeting {
-        let in_force = self.in_force.load();
-        let agent = in_force.default_agent();
+        let active = self.active.load();
+        let agent = active.default_agent();
         Greeting {
             version: self.version.clone(),
             methods: Method::ALL.iter().map(|method| method.name().to_owned()).collect(),
@@ -279,8 +284,8 @@ impl Desk for Arc<Gateway> {
     }
 
     fn client_metadata(&self) -> Option<Value> {
-        let in_force = self.in_force.load();
-        let url = in_force.config.gateway.public_url.as_ref()?;
+        let active = self.active.load();
+        let url = active.config.gateway.public_url.as_ref()?;
         let base = url.expose().as_str().trim_end_matches('/');
         Some(json!({
             "client_id": format!("{base}/oauth/client-metadata.json"),
@@ -293,8 +298,8 @@ impl Desk for Arc<Gateway> {
     }
 
     fn allowed_origins(&self) -> Vec<String> {
-        let in_force = self.in_force.load();
-        let gateway = &in_force.config.gateway;
+        let active = self.active.load();
+        let gateway = &active.config.gateway;
         let public = gateway.public_url.as_ref();
         let public = public.map(|url| url.expose().origin().ascii_serialization());
         gateway.allowed_origins.iter().cloned().chain(public).collect()

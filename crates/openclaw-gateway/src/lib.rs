@@ -5,7 +5,6 @@
 //! answer.
 
 mod agents;
-mod alike;
 mod briefing;
 mod callers;
 mod commands;
@@ -18,6 +17,7 @@ mod manage;
 pub mod mcp;
 mod methods;
 mod model_choice;
+mod question_subjects;
 mod questions;
 mod reload;
 mod runs;
@@ -27,7 +27,7 @@ mod setup;
 pub mod socket;
 pub mod state;
 mod store;
-mod teller;
+mod turn_events;
 mod turns;
 mod waiting;
 

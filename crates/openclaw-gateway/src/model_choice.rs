@@ -10,7 +10,7 @@ use openclaw_models::{
 use openclaw_secrets::{Environment, Resolver, SecretString};
 use tokio::sync::OnceCell;
 
-use crate::agents::Ground;
+use crate::agents::HostContext;
 
 /// Where a local Ollama listens.
 const OLLAMA: &str = "http://127.0.0.1:11434";
@@ -75,7 +75,7 @@ pub(crate) struct Models {
 }
 
 impl Models {
-    pub(crate) fn new(agent: &AgentConfig, config: &Config, ground: &Ground) -> Self {
+    pub(crate) fn new(agent: &AgentConfig, config: &Config, host_context: &HostContext) -> Self {
         let configured = agent.model.as_ref().map(|choice| ModelInUse {
             name: choice.primary.as_str().to_owned(),
             fallbacks: choice.fallbacks.iter().map(|name| name.as_str().to_owned()).collect(),
@@ -85,8 +85,8 @@ impl Models {
         Self {
             configured,
             providers: providers.map(|(id, it)| (id.to_string(), it.clone())).collect(),
-            resolver: ground.resolver.clone(),
-            environment: ground.environment.clone(),
+            resolver: host_context.resolver.clone(),
+            environment: host_context.environment.clone(),
             in_use: OnceCell::new(),
             opened: OnceCell::new(),
         }

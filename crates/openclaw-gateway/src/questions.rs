@@ -12,8 +12,8 @@ use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::{Answer, Approval, Approver, Effect, Question, ToolSpec, Why};
 use serde_json::Value;
 
-use crate::alike::Subject;
 use crate::gateway::{Gateway, now_ms};
+use crate::question_subjects::Subject;
 use crate::waiting::Waiting;
 
 /// How much of a description people are shown.
@@ -69,7 +69,7 @@ impl Asker {
         // Before anybody is told: the answer may be quick.
         let answered = gateway.questions.open(id.clone(), asked.clone());
         let subject = Subject { agent: self.agent.clone(), tool: question.tool.clone() };
-        gateway.alike.open(&id, subject);
+        gateway.question_subjects.open(&id, subject);
         let mut pending =
             Pending { gateway, id: &id, reason: ResolvedReason::Cancelled, decision: None };
         if gateway.callers.tell_deciders(names::APPROVAL_REQUESTED, &asked) == 0 {
@@ -173,7 +173,7 @@ struct Pending<'a> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         self.gateway.questions.close(self.id);
-        self.gateway.alike.close(self.id);
+        self.gateway.question_subjects.close(self.id);
         let (id, decision, reason) = (self.id.to_owned(), self.decision, self.reason);
         let event = ResolvedEvent { id, decision, reason };
         self.gateway.callers.tell_deciders(names::APPROVAL_RESOLVED, &event);

@@ -10,7 +10,7 @@ use openclaw_config::{
 use openclaw_protocol::config::{Issue, ReloadResult};
 use openclaw_protocol::mcp::ReloadResult as ServersReloaded;
 
-use crate::agents::InForce;
+use crate::agents::ActiveConfig;
 use crate::gateway::Gateway;
 
 impl Gateway {
@@ -54,12 +54,12 @@ impl Gateway {
         };
         let files = Some(loaded.files);
         let Some(config) = loaded.config else { return (Err(refused(&loaded.report)), files) };
-        let in_force = self.in_force.load_full();
-        let wanted = in_force.config.diff(&config);
+        let active = self.active.load_full();
+        let wanted = active.config.diff(&config);
         if wanted.is_empty() {
             return (Ok(wanted), files);
         }
-        let lost = lost(&in_force.config, &config);
+        let lost = lost(&active.config, &config);
         if !lost.is_empty() {
             return (Err(lost), files);
         }
@@ -67,13 +67,13 @@ impl Gateway {
             tracing::warn!("`{}` has changed: that takes a restart of the gateway", cause.key());
         }
         let effective = self.connections.applied_to(&config);
-        let in_force = InForce::new(config, &self.fleet, &self.ground, &self.this);
-        in_force.set_up();
-        let in_force = Arc::new(in_force);
+        let active = ActiveConfig::new(config, &self.fleet, &self.host_context, &self.this);
+        active.set_up();
+        let active = Arc::new(active);
         // Nothing is waited for in between: from here on, no call begins under the old rules. What became
         // of the servers is what the fleet did, which knows those that were connected to meanwhile.
         let changes = self.fleet.apply(&effective).changes;
-        self.in_force.store(in_force);
+        self.active.store(active);
         self.fleet.learn();
         self.context.forget();
         let changed = changes.keys().join(", ");

@@ -13,57 +13,58 @@ use openclaw_sessions::SessionKey;
 use openclaw_tools::{ToolSource, Toolbox};
 use serde_json::json;
 
-use crate::agents::InService;
+use crate::agents::AgentRuntime;
 use crate::briefing;
 use crate::gateway::{Gateway, now_ms};
 use crate::questions::Asker;
 use crate::runs::Run;
-use crate::teller::Teller;
+use crate::turn_events::TurnEvents;
 
 /// Why a turn was ended whose time was over, as the protocol has it.
 const TIMED_OUT: &str = "timeout";
 
 /// A turn that is to be run.
-pub(crate) struct Wanted {
+pub(crate) struct TurnRequest {
     pub(crate) run: Run,
     pub(crate) key: SessionKey,
-    pub(crate) agent: Arc<InService>,
+    pub(crate) agent: Arc<AgentRuntime>,
     pub(crate) message: Vec<Part>,
     pub(crate) who: String,
     pub(crate) timeout: Option<Duration>,
 }
 
 /// Runs a turn to its end, and tells those who follow its session.
-pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: Wanted) {
-    let teller = Arc::new(Teller::new(&gateway, &wanted.run, wanted.agent.config.id.as_str()));
+pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
+    let turn_events =
+        Arc::new(TurnEvents::new(&gateway, &wanted.run, wanted.agent.config.id.as_str()));
     // Held until the end is told: the next turn begins after that.
     let Some(_turn) = wanted.run.turn().await else {
         wanted.run.over(SendStatus::Error);
-        return teller.aborted("", Ended::Cancelled.name());
+        return turn_events.aborted("", Ended::Cancelled.name());
     };
-    teller.agent("lifecycle", json!({ "phase": "start", "startedAt": now_ms() }));
-    let answer = AssertUnwindSafe(in_time(&gateway, &wanted, &teller)).catch_unwind();
+    turn_events.agent("lifecycle", json!({ "phase": "start", "startedAt": now_ms() }));
+    let answer = AssertUnwindSafe(in_time(&gateway, &wanted, &turn_events)).catch_unwind();
     let answer = tokio::select! {
         biased;
         answer = Box::pin(answer) => answer,
-        never = teller.flush_what_waits() => match never {},
+        never = turn_events.flush_what_waits() => match never {},
     };
-    teller.flush();
+    turn_events.flush();
     wanted.run.over(status(answer.as_ref().ok()));
     let failed = |words: String, kind| {
         let data = json!({ "phase": "error", "error": words, "endedAt": now_ms() });
-        teller.agent("lifecycle", data);
-        teller.failed(words, kind);
+        turn_events.agent("lifecycle", data);
+        turn_events.failed(words, kind);
     };
     match answer {
         Ok(Timed { answer: Ok(answer), is_late }) => {
-            teller.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
+            turn_events.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
             match answer {
-                Some(answer) if answer.ended != Ended::Cancelled => teller.answered(&answer),
+                Some(answer) if answer.ended != Ended::Cancelled => turn_events.answered(&answer),
                 cut_short => {
                     let text = cut_short.map(|answer| answer.text).unwrap_or_default();
                     let reason = if is_late { TIMED_OUT } else { Ended::Cancelled.name() };
-                    teller.aborted(&text, reason);
+                    turn_events.aborted(&text, reason);
                 }
             }
         }
@@ -109,9 +110,13 @@ struct Timed {
     is_late: bool,
 }
 
-async fn in_time(gateway: &Arc<Gateway>, wanted: &Wanted, teller: &Arc<Teller>) -> Timed {
+async fn in_time(
+    gateway: &Arc<Gateway>,
+    wanted: &TurnRequest,
+    turn_events: &Arc<TurnEvents>,
+) -> Timed {
     let cancel = &wanted.run.cancel;
-    let mut answering = std::pin::pin!(answer(gateway, wanted, teller));
+    let mut answering = std::pin::pin!(answer(gateway, wanted, turn_events));
     let Some(timeout) = wanted.timeout else {
         return Timed { answer: answering.await, is_late: false };
     };
@@ -129,8 +134,8 @@ async fn in_time(gateway: &Arc<Gateway>, wanted: &Wanted, teller: &Arc<Teller>) 
 
 async fn answer(
     gateway: &Arc<Gateway>,
-    wanted: &Wanted,
-    teller: &Arc<Teller>,
+    wanted: &TurnRequest,
+    turn_events: &Arc<TurnEvents>,
 ) -> Result<Option<Answer>, TurnError> {
     let service = &wanted.agent;
     let id = service.config.id.as_str();
@@ -164,7 +169,7 @@ async fn answer(
             run: wanted.run.id.clone(),
             patience: service.config.approval.timeout,
         }),
-        observer: Arc::clone(teller) as Arc<dyn Observer>,
+        observer: Arc::clone(turn_events) as Arc<dyn Observer>,
         cancel: wanted.run.cancel.clone(),
     };
     agent.answer(&turn).await.map(Some)
@@ -173,7 +178,7 @@ async fn answer(
 /// What a turn needs before it begins. Others are asked for it, who may be slow.
 async fn prepare(
     gateway: &Arc<Gateway>,
-    service: &InService,
+    service: &AgentRuntime,
 ) -> Result<(Vec<Arc<dyn Model>>, Vec<Text>), TurnError> {
     let models = service.models.open().await?;
     Ok((models, briefing::of(gateway, service).await))

@@ -75,7 +75,7 @@ impl Event {
 
 /// What a listener hears.
 #[derive(Debug, Clone)]
-pub enum Heard {
+pub enum Received {
     /// An event.
     Event(Event),
     /// It listened too slowly, and missed so many.
@@ -84,7 +84,7 @@ pub enum Heard {
 
 /// Where events are told to all who listen.
 #[derive(Debug, Clone)]
-pub struct EventSender(broadcast::Sender<Heard>);
+pub struct EventSender(broadcast::Sender<Received>);
 
 impl EventSender {
     /// Keeps up to this many events for those who are slow.
@@ -95,12 +95,12 @@ impl EventSender {
 
     /// Tells it. It is no fault if nobody listens.
     pub fn tell(&self, event: Event) {
-        let _ = self.0.send(Heard::Event(event));
+        let _ = self.0.send(Received::Event(event));
     }
 
     /// So many were lost on the way here.
     pub(crate) fn tell_gap(&self, missed: u64) {
-        let _ = self.0.send(Heard::Lagged(missed));
+        let _ = self.0.send(Received::Lagged(missed));
     }
 
     /// Where others may listen, without being able to tell anything.
@@ -127,7 +127,7 @@ impl EventSender {
 /// A place to listen at that does not keep events coming: when nobody can tell any more, listeners hear
 /// that it is over.
 #[derive(Debug)]
-pub(crate) struct EventSource(broadcast::WeakSender<Heard>);
+pub(crate) struct EventSource(broadcast::WeakSender<Received>);
 
 impl EventSource {
     /// Listens from now on; what is over is over at once.
@@ -139,26 +139,26 @@ impl EventSource {
     }
 }
 
-type Wanted = Box<dyn Fn(&Event) -> bool + Send + Sync>;
+type EventFilter = Box<dyn Fn(&Event) -> bool + Send + Sync>;
 
 /// One listener. What it has not heard yet is kept within a bound; what is lost is told.
 pub struct EventReceiver {
-    receiver: broadcast::Receiver<Heard>,
-    wanted: Option<Wanted>,
+    receiver: broadcast::Receiver<Received>,
+    wanted: Option<EventFilter>,
 }
 
 impl EventReceiver {
     /// The next event; none if there can be no more. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Heard> {
+    pub async fn next(&mut self) -> Option<Received> {
         loop {
             match self.receiver.recv().await {
-                Ok(Heard::Event(event)) => {
+                Ok(Received::Event(event)) => {
                     if self.wanted.as_ref().is_none_or(|wanted| wanted(&event)) {
-                        return Some(Heard::Event(event));
+                        return Some(Received::Event(event));
                     }
                 }
                 Ok(gap) => return Some(gap),
-                Err(RecvError::Lagged(missed)) => return Some(Heard::Lagged(missed)),
+                Err(RecvError::Lagged(missed)) => return Some(Received::Lagged(missed)),
                 Err(RecvError::Closed) => return None,
             }
         }

@@ -25,7 +25,7 @@ mod token;
 pub mod tools;
 
 pub use error::{ErrorCode, ErrorShape, detail};
-pub use event::{Event, EventReceiver, EventSender, Heard, Shutdown, Tick, names};
+pub use event::{Event, EventReceiver, EventSender, Received, Shutdown, Tick, names};
 pub use method::{Method, Request, Response, Rpc, Scope, rpc};
 pub use surface::{AskError, Surface, ask, params_of};
 pub use token::SecretToken;

@@ -1,5 +1,5 @@
 //! The gateway as a process: how soon it answers, what it keeps in memory with idle servers, and what a
-//! call beside it costs.
+//! call beside_gateway it costs.
 //!
 //! Starts are interleaved and the best of each counts: the machine is shared.
 
@@ -37,7 +37,7 @@ fn main() {
     }
     ready();
     resident();
-    beside();
+    beside_gateway();
 }
 
 /// The program with so many servers, all of them the same.
@@ -108,13 +108,15 @@ fn resident() {
 }
 
 /// `openclaw mcp call` while a gateway runs.
-fn beside() {
+fn beside_gateway() {
     let program = with_servers(1);
     let (running, _) = Running::start(&program);
     running.until_ready(&program, 1);
     let (_, answer) = program.run(&["--json", "mcp", "call", "x0", "pids"]);
     if !is_by(&String::from_utf8_lossy(&answer.stdout), &running) {
-        println!("`openclaw mcp call` beside a gateway: not there; it starts a server of its own");
+        println!(
+            "`openclaw mcp call` beside_gateway a gateway: not there; it starts a server of its own"
+        );
         running.stop();
         return;
     }
@@ -129,7 +131,7 @@ fn beside() {
     println!("{:<40} {version:>8.2} ms   best of {CALLS}", "openclaw --version");
     println!(
         "{:<40} {call:>8.2} ms {ratio:>6.2} × that   {}",
-        "openclaw mcp call beside a gateway",
+        "openclaw mcp call beside_gateway a gateway",
         verdict(ratio, CALL)
     );
     running.stop();

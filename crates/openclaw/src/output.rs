@@ -55,7 +55,7 @@ impl Output {
     }
 
     /// The same behind a label; all of it stands to the right of that.
-    pub(crate) fn beside(&mut self, label: &str, text: &str) {
+    pub(crate) fn labelled(&mut self, label: &str, text: &str) {
         let line = format!("{label}{text}");
         match self.columns() {
             Some(width) => self.line(fold_under(&line, &" ".repeat(columns(label)), width)),
@@ -187,7 +187,7 @@ impl Output {
     /// A line of ours beside a result.
     pub(crate) fn aside(&mut self, line: &str) {
         let is_terminal = io::stderr().is_terminal();
-        let width = is_terminal.then(|| usize::from(self.width_beside()));
+        let width = is_terminal.then(|| usize::from(self.labelled_width()));
         let line = width.map_or(line.into(), |width| Cow::Owned(fold(line, width)));
         let _ = writeln!(anstream::stderr().lock(), "{line}");
     }
@@ -222,7 +222,7 @@ impl Output {
     }
 
     /// The width of the terminal that problems and questions are shown on.
-    pub(crate) fn width_beside(&self) -> u16 {
+    pub(crate) fn labelled_width(&self) -> u16 {
         terminal_size::terminal_size_of(io::stderr()).map_or(DEFAULT_WIDTH, |(width, _)| width.0)
     }
 

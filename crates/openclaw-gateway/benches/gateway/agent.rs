@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::measure::{ROUNDS, keep_best, median, pin, verdict};
 use crate::runtime;
-use crate::sides::{CALLS, Ground, arguments, call, chat};
+use crate::sides::{CALLS, RunningGateway, arguments, call, chat};
 
 const TURNS: usize = 60;
 /// What a turn may take over its calls, in ms.
@@ -37,14 +37,15 @@ pub(crate) fn run() {
 }
 
 async fn compare() {
-    let ground = Ground::open().await;
-    let tools = ground.tools();
+    let host_context = RunningGateway::open().await;
+    let tools = host_context.tools();
     let said: Vec<_> = (0..CALLS).map(arguments).collect();
-    let surface = ground.served.gateway.caller(ourselves());
+    let surface = host_context.served.gateway.caller(ourselves());
     let mut events = surface.events();
-    let kept = SqliteStore::open(ground.folder.path().join("bench.db")).await.unwrap();
+    let kept = SqliteStore::open(host_context.folder.path().join("bench.db")).await.unwrap();
     let store: Arc<dyn SessionStore> = Arc::new(kept.store);
-    let toolset = Arc::new(ServerTools::new(Arc::clone(ground.served.gateway.fleet()), "main"));
+    let toolset =
+        Arc::new(ServerTools::new(Arc::clone(host_context.served.gateway.fleet()), "main"));
     let at_once = agent(&store, CALLS);
     let one_by_one = agent(&store, 1);
     let mut number = 0;
@@ -89,7 +90,7 @@ async fn compare() {
     println!(
         "of which keeping 4 messages (two rounds) {kept:.2} ms, 12 (six rounds) {kept_one_by_one:.2} ms"
     );
-    ground.close().await;
+    host_context.close().await;
 }
 
 fn ourselves() -> Caller {

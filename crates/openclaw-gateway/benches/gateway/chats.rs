@@ -9,7 +9,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use crate::measure::{load, micros, percentile, verdict};
-use crate::sides::{CALLS, Ground, chat};
+use crate::sides::{CALLS, RunningGateway, chat};
 
 const CHATS: usize = 200;
 const MESSAGES: usize = 3;
@@ -27,10 +27,10 @@ pub(crate) fn run() {
 }
 
 async fn measure() {
-    let ground = Ground::open().await;
+    let host_context = RunningGateway::open().await;
     let mut ratios = Vec::new();
     for round in 1..=ROUNDS {
-        let (mut took, all) = round_of_chats(&ground, round).await;
+        let (mut took, all) = round_of_chats(&host_context, round).await;
         let lost = CHATS * MESSAGES - took.len();
         let [p50, p99] = [50, 99].map(|percent| micros(percentile(&mut took, percent)) / 1e3);
         let each = micros(all) / 1e3 / (CHATS * MESSAGES) as f64;
@@ -46,15 +46,15 @@ async fn measure() {
     for (what, ratio) in [("best", ratios[0]), ("worst", ratios[ROUNDS - 1])] {
         println!("p99 ÷ p50, {what} round {ratio:>23.2}   {}", verdict(ratio, RATIO));
     }
-    ground.close().await;
+    host_context.close().await;
 }
 
 /// How long each message took, and all of them together.
-async fn round_of_chats(ground: &Ground, round: usize) -> (Vec<Duration>, Duration) {
+async fn round_of_chats(host_context: &RunningGateway, round: usize) -> (Vec<Duration>, Duration) {
     let start = Arc::new(Barrier::new(CHATS + 1));
     let mut chats = JoinSet::new();
     for number in 0..CHATS {
-        let client = ground.client().await;
+        let client = host_context.client().await;
         chats.spawn(one_chat(client, format!("agent:main:{round}-{number}"), Arc::clone(&start)));
     }
     start.wait().await;

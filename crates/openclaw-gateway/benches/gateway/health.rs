@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::measure::{ROUNDS, keep_best, median, pin, verdict};
 use crate::runtime;
-use crate::sides::Ground;
+use crate::sides::RunningGateway;
 
 const TRIPS: usize = 3_000;
 const RATIO: f64 = 1.5;
@@ -27,12 +27,12 @@ pub(crate) fn run() {
 }
 
 async fn compare() {
-    let ground = Ground::open().await;
+    let host_context = RunningGateway::open().await;
     let (echo, echo_task) = echo().await;
     let mut bare = Raw::dial(echo).await;
-    let mut raw = Raw::dial(ground.served.address()).await;
-    raw.enter(&ground).await;
-    let client = ground.client().await;
+    let mut raw = Raw::dial(host_context.served.address()).await;
+    raw.enter(&host_context).await;
+    let client = host_context.client().await;
     assert!(raw.trip(HEALTH).await.contains(r#""ok":true"#));
     assert_eq!(bare.trip(HEALTH).await, HEALTH);
 
@@ -52,7 +52,7 @@ async fn compare() {
         println!("{what:<44} {ours:>8.1} µs {ratio:>6.2} × that   {}", verdict(ratio, RATIO));
     }
     echo_task.abort();
-    ground.close().await;
+    host_context.close().await;
 }
 
 /// A bare axum server that sends back what it gets.
@@ -99,8 +99,8 @@ impl Raw {
     }
 
     /// Shows the token.
-    async fn enter(&mut self, ground: &Ground) {
-        let token = state::find(ground.folder.path()).unwrap().token.unwrap();
+    async fn enter(&mut self, host_context: &RunningGateway) {
+        let token = state::find(host_context.folder.path()).unwrap().token.unwrap();
         let connect = json!({ "type": "req", "id": "0", "method": "connect", "params": {
             "minProtocol": 4,
             "maxProtocol": 4,

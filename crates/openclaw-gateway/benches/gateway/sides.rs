@@ -9,7 +9,7 @@ use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load_text};
 use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::state;
 use openclaw_gateway::{Prepare, Setup};
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
@@ -21,7 +21,7 @@ use openclaw_mcp::store::pins::Pins;
 use openclaw_protocol::Surface;
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, SendParams, SendResult};
 use openclaw_protocol::client::{Client, Options};
-use openclaw_protocol::{EventReceiver, Heard, ask, names, rpc};
+use openclaw_protocol::{EventReceiver, Received, ask, names, rpc};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::CallContext;
@@ -36,12 +36,12 @@ pub(crate) const CALLS: usize = 5;
 const LONG: Duration = Duration::from_secs(60);
 
 /// A gateway that listens, and its state folder.
-pub(crate) struct Ground {
+pub(crate) struct RunningGateway {
     pub(crate) served: Served,
     pub(crate) folder: TempDir,
 }
 
-impl Ground {
+impl RunningGateway {
     pub(crate) async fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let served = serve(setup(folder.path()), Some(Ipv4Addr::LOCALHOST.into()), Some(0)).await;
@@ -73,7 +73,7 @@ fn setup(folder: &Path) -> Setup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let (guard, host) = (Guard::none(), Host::default());
-    let office = Office {
+    let services = CallServices {
         audit: Audit::to_file(folder.join("audit.jsonl"), AuditOptions::default()).unwrap(),
         pins: Some(Arc::new(Pins::load(folder.join("pins.json")).unwrap())),
         spill: Some(Arc::new(Spill::open(folder.join("spill"), SpillLimits::default()).unwrap())),
@@ -92,7 +92,7 @@ fn setup(folder: &Path) -> Setup {
         fleet: fleet::Setup {
             surroundings,
             folders,
-            office,
+            services,
             tries_again: true,
             start: StartMode::Eager,
             agent: None,
@@ -160,8 +160,8 @@ async fn answered(events: &mut EventReceiver, run: &str) -> usize {
     let mut made = 0;
     loop {
         let event = match events.next().await.unwrap() {
-            Heard::Event(event) => event,
-            Heard::Lagged(missed) => unreachable!("{missed} events were lost"),
+            Received::Event(event) => event,
+            Received::Lagged(missed) => unreachable!("{missed} events were lost"),
         };
         if event.event == names::AGENT {
             let event: AgentEvent = serde_json::from_str(event.payload.get()).unwrap();

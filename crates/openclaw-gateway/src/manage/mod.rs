@@ -158,7 +158,7 @@ pub(crate) async fn refresh(
         None => tools_of(gateway, id)?.servers().to_vec(),
     };
     let each = servers.iter().map(|server| async {
-        let before = server.shelf().inventory();
+        let before = server.cache().inventory();
         match server.refresh().await {
             Ok(()) => mcp::refreshed(server, &before),
             Err(unavailable) => mcp::not_refreshed(server, unavailable),

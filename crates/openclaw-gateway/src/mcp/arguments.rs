@@ -17,7 +17,7 @@ pub fn fit_texts(
     schema: &Map<String, Value>,
 ) -> Result<Map<String, Value>, String> {
     for (key, text) in texts {
-        let value = Wanted::of(key, schema)
+        let value = ExpectedValue::of(key, schema)
             .value(text)
             .map_err(|kind| format!("`{key}` takes {kind}; `{key}:=…` takes it as JSON"))?;
         if arguments.insert(key.clone(), value).is_some() {
@@ -29,12 +29,12 @@ pub fn fit_texts(
 
 /// What a schema allows for a key.
 #[derive(Debug, Default)]
-struct Wanted<'s> {
+struct ExpectedValue<'s> {
     types: BTreeSet<&'s str>,
     values: Vec<&'s Value>,
 }
 
-impl<'s> Wanted<'s> {
+impl<'s> ExpectedValue<'s> {
     fn of(key: &str, schema: &'s Map<String, Value>) -> Self {
         let mut wanted = Self::default();
         let property = schema.get("properties").and_then(|properties| properties.get(key));

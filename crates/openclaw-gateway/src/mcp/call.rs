@@ -387,7 +387,7 @@ pub async fn prompt(
     let request = agent.prompting(server, name);
     let given = to_raw_value(args).unwrap_or_default();
     let find = async || {
-        let inventory = time.to_begin(ready(agent, server)).await?.shelf().inventory();
+        let inventory = time.to_begin(ready(agent, server)).await?.cache().inventory();
         let Some(prompt) = inventory.prompts.iter().find(|prompt| prompt.name == *name) else {
             let known: Vec<&str> = inventory.prompts.iter().map(|it| it.name.as_str()).collect();
             return Err(unknown_prompt(server, name, &known));

@@ -127,7 +127,7 @@ pub async fn gather(
         return Ok(Gathered { servers, missing: Vec::new() });
     }
     let is_known =
-        |server: &Server| is_lazy(server) && *server.shelf().inventory() != Inventory::default();
+        |server: &Server| is_lazy(server) && *server.cache().inventory() != Inventory::default();
     let all = agent.servers().iter().map(|server| async {
         if is_known(server) {
             return Ok(());

@@ -102,7 +102,7 @@ fn tool(tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
 
 /// What a server lists and cannot be used.
 fn left_out(server: &Arc<Server>) -> Vec<LeftOut> {
-    let inventory = server.shelf().inventory();
+    let inventory = server.cache().inventory();
     let each = inventory.left_out.iter().map(|it| LeftOut {
         server: server.name().to_string(),
         name: outside(&it.name),
@@ -121,8 +121,8 @@ pub fn resources(of: &Gathered) -> ResourcesResult {
         of.servers.iter().flat_map(|server| owned(server, listed(server))).collect()
     };
     ResourcesResult {
-        resources: each(|server| values(&server.shelf().inventory().resources)),
-        templates: each(|server| values(&server.shelf().inventory().templates)),
+        resources: each(|server| values(&server.cache().inventory().resources)),
+        templates: each(|server| values(&server.cache().inventory().templates)),
         missing: of.missing.clone(),
     }
 }
@@ -132,7 +132,7 @@ pub fn prompts(of: &Gathered) -> PromptsResult {
     let each = of
         .servers
         .iter()
-        .flat_map(|server| owned(server, values(&server.shelf().inventory().prompts)));
+        .flat_map(|server| owned(server, values(&server.cache().inventory().prompts)));
     PromptsResult { prompts: each.collect(), missing: of.missing.clone() }
 }
 

@@ -11,7 +11,7 @@ use super::problem::Problem;
 
 /// What a server has, and what is new about its tools.
 pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
-    let after = server.shelf().inventory();
+    let after = server.cache().inventory();
     let (old, new) = (by_name(before), by_name(&after));
     let gone = old.keys().filter(|name| !new.contains_key(*name));
     let (mut added, mut changed) = (Vec::new(), Vec::new());

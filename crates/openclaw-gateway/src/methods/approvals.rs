@@ -6,9 +6,12 @@ use openclaw_protocol::approvals::{
 };
 use openclaw_sessions::SessionKey;
 
-use super::Asked;
+use super::RequestContext;
 
-pub(super) fn list(asked: &Asked<'_>, params: ListParams) -> Result<ListResult, ErrorShape> {
+pub(super) fn list(
+    asked: &RequestContext<'_>,
+    params: ListParams,
+) -> Result<ListResult, ErrorShape> {
     let ListParams { session_key, agent_id } = params;
     let session_key =
         session_key.map(|key| asked.session(&key, agent_id.as_deref())).transpose()?;
@@ -23,14 +26,14 @@ pub(super) fn list(asked: &Asked<'_>, params: ListParams) -> Result<ListResult, 
 }
 
 pub(super) fn respond(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: RespondParams,
 ) -> Result<RespondResult, ErrorShape> {
     let RespondParams { id, decision } = params;
     let gateway = asked.gateway;
     // Before it is answered: then it is no longer open.
     let others = match decision {
-        Decision::AllowAlways => gateway.alike.others(&id),
+        Decision::AllowAlways => gateway.question_subjects.others(&id),
         Decision::AllowOnce | Decision::Deny => Vec::new(),
     };
     gateway.questions.decide(&id, decision)?;

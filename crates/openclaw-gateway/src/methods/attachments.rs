@@ -54,7 +54,7 @@ fn read_one(file: &Attachment, data: String) -> Result<Part, ErrorShape> {
     let kind = if is_picture { Some(MediaKind::Image) } else { MediaKind::of(declared) };
     let Some(kind) = kind else {
         return match String::from_utf8(bytes) {
-            Ok(text) => Ok(Part::Text(Text::user(format!("Attached {name}:\n{text}")))),
+            Ok(text) => Ok(Part::Text(Text::user(format!("LiveConnection {name}:\n{text}")))),
             Err(_) => Err(ErrorShape::invalid("an attachment is no picture, sound or text")),
         };
     };

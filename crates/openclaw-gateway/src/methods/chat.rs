@@ -16,18 +16,21 @@ use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{EntryKind, NewEntry, SessionKey};
 
 use super::sessions::told;
-use super::{Asked, attachments};
-use crate::agents::InService;
+use super::{RequestContext, attachments};
+use crate::agents::AgentRuntime;
 use crate::commands::{self, Message as Said};
 use crate::gateway::Gateway;
 use crate::runs::{Begun, Run, Runs};
-use crate::teller::Teller;
-use crate::turns::{self, Wanted};
+use crate::turn_events::TurnEvents;
+use crate::turns::{self, TurnRequest};
 
 /// The id of a run.
 const MAX_ID: usize = 256;
 
-pub(super) async fn send(asked: &Asked<'_>, params: SendParams) -> Result<SendResult, ErrorShape> {
+pub(super) async fn send(
+    asked: &RequestContext<'_>,
+    params: SendParams,
+) -> Result<SendResult, ErrorShape> {
     let gateway = asked.gateway;
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     let id = params.idempotency_key.as_str();
@@ -71,7 +74,7 @@ pub(super) async fn send(asked: &Asked<'_>, params: SendParams) -> Result<SendRe
             let mut message = match said {
                 Some(Said::Done(text)) => {
                     run.over(SendStatus::Ok);
-                    Teller::new(&gateway, &run, service.config.id.as_str()).said(&text);
+                    TurnEvents::new(&gateway, &run, service.config.id.as_str()).said(&text);
                     return;
                 }
                 Some(Said::Turn(parts)) => parts,
@@ -79,7 +82,8 @@ pub(super) async fn send(asked: &Asked<'_>, params: SendParams) -> Result<SendRe
                 None => vec![Part::Text(Text::user(params.message))],
             };
             message.extend(files);
-            turns::run(gateway, Wanted { run, key, agent: service, message, who, timeout }).await;
+            turns::run(gateway, TurnRequest { run, key, agent: service, message, who, timeout })
+                .await;
         }
     });
     Ok(answer)
@@ -89,7 +93,7 @@ pub(super) async fn send(asked: &Asked<'_>, params: SendParams) -> Result<SendRe
 /// or failed by a fault of ours: then the run is over, and its end is told.
 async fn interpreted(
     gateway: &Arc<Gateway>,
-    service: &InService,
+    service: &AgentRuntime,
     text: &str,
     run: &mut Run,
 ) -> Option<Option<Said>> {
@@ -104,12 +108,12 @@ async fn interpreted(
         return Some(said);
     }
     run.over(SendStatus::Error);
-    let teller = Teller::new(gateway, run, service.config.id.as_str());
+    let turn_events = TurnEvents::new(gateway, run, service.config.id.as_str());
     match said {
-        None => teller.aborted("", Ended::Cancelled.name()),
+        None => turn_events.aborted("", Ended::Cancelled.name()),
         Some(_) => {
             tracing::error!(session = %run.session, "a command panicked");
-            teller.failed("the command failed unexpectedly".to_owned(), ErrorKind::Unknown);
+            turn_events.failed("the command failed unexpectedly".to_owned(), ErrorKind::Unknown);
         }
     }
     None
@@ -117,10 +121,10 @@ async fn interpreted(
 
 /// Whose session it is: whoever is named, whoever it belongs to, or whoever its key names.
 pub(super) async fn service(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     key: &SessionKey,
     named: Option<&str>,
-) -> Result<Arc<InService>, ErrorShape> {
+) -> Result<Arc<AgentRuntime>, ErrorShape> {
     let in_key = keys::agent_of(key.as_str());
     if let Some(named) = named {
         let service = asked.agent(Some(named))?;
@@ -138,14 +142,17 @@ pub(super) async fn service(
     asked.agent(in_key)
 }
 
-pub(super) fn abort(asked: &Asked<'_>, params: &AbortParams) -> Result<AbortResult, ErrorShape> {
+pub(super) fn abort(
+    asked: &RequestContext<'_>,
+    params: &AbortParams,
+) -> Result<AbortResult, ErrorShape> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     let run_ids = asked.gateway.runs.cancel(key.as_str(), params.run_id.as_deref());
     Ok(AbortResult { ok: true, aborted: !run_ids.is_empty(), run_ids })
 }
 
 pub(super) async fn inject(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: InjectParams,
 ) -> Result<InjectResult, ErrorShape> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;

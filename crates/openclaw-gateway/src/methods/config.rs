@@ -6,11 +6,11 @@ use openclaw_protocol::config::{GetParams, GetResult, ReloadParams, ReloadResult
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use super::Asked;
+use super::RequestContext;
 
-pub(super) fn get(asked: &Asked<'_>, GetParams {}: GetParams) -> GetResult {
-    let in_force = asked.gateway.in_force.load();
-    let config = &in_force.config;
+pub(super) fn get(asked: &RequestContext<'_>, GetParams {}: GetParams) -> GetResult {
+    let active = asked.gateway.active.load();
+    let config = &active.config;
     // Settings as they may be shown: references instead of secrets.
     let agents: serde_json::Map<String, serde_json::Value> = config
         .agents
@@ -38,6 +38,9 @@ pub(super) fn get(asked: &Asked<'_>, GetParams {}: GetParams) -> GetResult {
     }
 }
 
-pub(super) async fn reload(asked: &Asked<'_>, ReloadParams {}: ReloadParams) -> ReloadResult {
+pub(super) async fn reload(
+    asked: &RequestContext<'_>,
+    ReloadParams {}: ReloadParams,
+) -> ReloadResult {
     asked.gateway.reload().await
 }

@@ -8,17 +8,17 @@ use openclaw_protocol::{ErrorShape, keys};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use super::Asked;
+use super::RequestContext;
 use crate::commands;
 
 pub(super) async fn status(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     StatusParams {}: StatusParams,
 ) -> Result<StatusResult, ErrorShape> {
     let gateway = asked.gateway;
-    let in_force = gateway.in_force.load_full();
+    let active = gateway.active.load_full();
     let mut agents = Vec::new();
-    for (id, service) in in_force.agents() {
+    for (id, service) in active.agents() {
         let model = service.models.in_use().await;
         let statuses = gateway.fleet.agent(id).map(|tools| tools.statuses()).unwrap_or_default();
         let ready = statuses.iter().filter(|status| status.state.name() == "ready").count();
@@ -47,13 +47,13 @@ pub(super) async fn status(
 }
 
 pub(super) async fn agents(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     ListParams {}: ListParams,
 ) -> Result<ListResult, ErrorShape> {
-    let in_force = asked.gateway.in_force.load_full();
+    let active = asked.gateway.active.load_full();
     let mut agents = Vec::new();
-    for agent in &in_force.config.agents {
-        let Some(service) = in_force.agent(agent.id.as_str()) else { continue };
+    for agent in &active.config.agents {
+        let Some(service) = active.agent(agent.id.as_str()) else { continue };
         let model = service.models.in_use().await;
         agents.push(Agent {
             id: agent.id.to_string(),
@@ -66,12 +66,12 @@ pub(super) async fn agents(
             identity: None,
         });
     }
-    let default_id = in_force.default_agent().to_owned();
+    let default_id = active.default_agent().to_owned();
     Ok(ListResult { default_id, main_key: keys::MAIN.to_owned(), scope: Scope::PerSender, agents })
 }
 
 pub(super) fn commands(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: &CommandsParams,
 ) -> Result<CommandsResult, ErrorShape> {
     let service = asked.agent(params.agent_id.as_deref())?;

@@ -11,7 +11,7 @@ use openclaw_sessions::{Entry, EntryKind, ReadFilter, SessionKey};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::Asked;
+use super::RequestContext;
 use super::sessions::told;
 
 /// So many messages are read back unless asked otherwise.
@@ -25,7 +25,7 @@ const WHOLE: usize = 20 * 1024 * 1024;
 const MOST_AT_ONCE: u64 = 64;
 
 pub(super) async fn history(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: HistoryParams,
 ) -> Result<HistoryResult, ErrorShape> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
@@ -53,7 +53,7 @@ struct Page {
 
 /// Reads backwards, from where the page ends.
 async fn read(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     key: &SessionKey,
     all: u64,
     params: &HistoryParams,

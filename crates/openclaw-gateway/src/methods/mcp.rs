@@ -21,7 +21,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::Asked;
+use super::RequestContext;
 use crate::callers::Connected;
 use crate::manage;
 use crate::mcp::{self, Gathered, Hand, Patience, Problem, ToolsWanted};
@@ -42,7 +42,10 @@ fn raw_status(status: &ServerStatus) -> Result<Box<RawValue>, ErrorShape> {
 }
 
 /// The agent that is meant, and its servers. Nothing else of the agent is needed here, and none of it is set up.
-fn of(asked: &Asked<'_>, id: Option<&str>) -> Result<(AgentId, Arc<AgentTools>), ErrorShape> {
+fn of(
+    asked: &RequestContext<'_>,
+    id: Option<&str>,
+) -> Result<(AgentId, Arc<AgentTools>), ErrorShape> {
     let id = asked.agent_id(id)?;
     let tools = asked.gateway.fleet.agent(id.as_str());
     let tools = tools.ok_or_else(|| ErrorShape::unavailable("the agent has just gone"))?;
@@ -51,7 +54,7 @@ fn of(asked: &Asked<'_>, id: Option<&str>) -> Result<(AgentId, Arc<AgentTools>),
 
 /// The same, for somebody who wants to use a server: one that was disconnected from is told as such.
 fn using(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     id: Option<&str>,
     server: Option<&str>,
 ) -> Result<Arc<AgentTools>, ErrorShape> {
@@ -63,7 +66,7 @@ fn using(
 }
 
 pub(super) fn servers(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: ServersParams,
 ) -> Result<ServersResult, ErrorShape> {
     let ServersParams { agent_id } = params;
@@ -72,7 +75,10 @@ pub(super) fn servers(
     Ok(mcp::servers_as(&agent, &statuses))
 }
 
-pub(super) fn status(asked: &Asked<'_>, params: ServerParams) -> Result<Box<RawValue>, ErrorShape> {
+pub(super) fn status(
+    asked: &RequestContext<'_>,
+    params: ServerParams,
+) -> Result<Box<RawValue>, ErrorShape> {
     let ServerParams { agent_id, server } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
     raw_status(&manage::status(asked.gateway, &id, &server)?)
@@ -80,7 +86,7 @@ pub(super) fn status(asked: &Asked<'_>, params: ServerParams) -> Result<Box<RawV
 
 /// The servers that a list is wanted of.
 async fn gathered(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: &ListParams,
 ) -> Result<(Arc<AgentTools>, Gathered), ErrorShape> {
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
@@ -95,7 +101,7 @@ async fn gathered(
 }
 
 pub(super) async fn tools(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: ListParams,
 ) -> Result<ToolsResult, ErrorShape> {
     let wanted =
@@ -110,7 +116,7 @@ pub(super) async fn tools(
 }
 
 pub(super) async fn resources(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: ListParams,
 ) -> Result<ResourcesResult, ErrorShape> {
     let (_, gathered) = gathered(asked, &params).await?;
@@ -118,14 +124,17 @@ pub(super) async fn resources(
 }
 
 pub(super) async fn prompts(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: ListParams,
 ) -> Result<PromptsResult, ErrorShape> {
     let (_, gathered) = gathered(asked, &params).await?;
     Ok(mcp::prompts(&gathered))
 }
 
-pub(super) async fn call(asked: &Asked<'_>, mut params: CallParams) -> Result<Outcome, ErrorShape> {
+pub(super) async fn call(
+    asked: &RequestContext<'_>,
+    mut params: CallParams,
+) -> Result<Outcome, ErrorShape> {
     if let Some(key) = &mut params.session_key {
         *key = asked.session(key, params.agent_id.as_deref())?.to_string();
     }
@@ -185,14 +194,20 @@ async fn telling<T>(
     }
 }
 
-pub(super) async fn read(asked: &Asked<'_>, params: ReadParams) -> Result<Outcome, ErrorShape> {
+pub(super) async fn read(
+    asked: &RequestContext<'_>,
+    params: ReadParams,
+) -> Result<Outcome, ErrorShape> {
     let (id, agent) = of(asked, params.agent_id.as_deref())?;
     let who = asked.caller.name();
     let read = mcp::read(&agent, &params, hand(asked, &who)).await;
     read.map_err(|problem| refused(asked, &id, Some(&params.server), problem))
 }
 
-pub(super) async fn prompt(asked: &Asked<'_>, params: PromptParams) -> Result<Outcome, ErrorShape> {
+pub(super) async fn prompt(
+    asked: &RequestContext<'_>,
+    params: PromptParams,
+) -> Result<Outcome, ErrorShape> {
     let (id, agent) = of(asked, params.agent_id.as_deref())?;
     let who = asked.caller.name();
     let prompt = mcp::prompt(&agent, &params, hand(asked, &who)).await;
@@ -202,7 +217,7 @@ pub(super) async fn prompt(asked: &Asked<'_>, params: PromptParams) -> Result<Ou
 /// Why a call was not made. That its server is not there is found out on the way of the call, so that it is in
 /// the audit log.
 fn refused(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     agent: &AgentId,
     server: Option<&str>,
     problem: Problem,
@@ -213,12 +228,12 @@ fn refused(
     }
 }
 
-fn hand<'a>(asked: &Asked<'_>, who: &'a str) -> Hand<'a> {
+fn hand<'a>(asked: &RequestContext<'_>, who: &'a str) -> Hand<'a> {
     Hand { who, decides: asked.caller.decides(), watcher: None }
 }
 
 pub(super) fn respond(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: RespondParams,
 ) -> Result<RespondResult, ErrorShape> {
     asked.gateway.elicitations.respond(&params)?;
@@ -226,7 +241,7 @@ pub(super) fn respond(
 }
 
 pub(super) async fn connect(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: ConnectParams,
 ) -> Result<ServerResult, ErrorShape> {
     let ConnectParams { agent_id, url, server } = params;
@@ -241,7 +256,7 @@ pub(super) async fn connect(
 }
 
 pub(super) async fn disconnect(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: ServerParams,
 ) -> Result<ServerResult, ErrorShape> {
     let ServerParams { agent_id, server } = params;
@@ -250,14 +265,17 @@ pub(super) async fn disconnect(
     Ok(ServerResult { ok: true, server: raw_status(&status)? })
 }
 
-pub(super) fn auth(asked: &Asked<'_>, params: AuthParams) -> Result<AuthResult, ErrorShape> {
+pub(super) fn auth(
+    asked: &RequestContext<'_>,
+    params: AuthParams,
+) -> Result<AuthResult, ErrorShape> {
     let AuthParams { agent_id, server, action } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
     Ok(manage::auth(asked.gateway, &id, &server, action)?)
 }
 
 pub(super) async fn refresh(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: RefreshParams,
 ) -> Result<RefreshResult, ErrorShape> {
     let RefreshParams { agent_id, server } = params;
@@ -266,7 +284,7 @@ pub(super) async fn refresh(
 }
 
 pub(super) async fn reload(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: ServersParams,
 ) -> Result<ReloadResult, ErrorShape> {
     let ServersParams { agent_id } = params;
@@ -274,7 +292,10 @@ pub(super) async fn reload(
     Ok(asked.gateway.reload_servers(&id).await)
 }
 
-pub(super) async fn logs(asked: &Asked<'_>, params: LogsParams) -> Result<LogsResult, ErrorShape> {
+pub(super) async fn logs(
+    asked: &RequestContext<'_>,
+    params: LogsParams,
+) -> Result<LogsResult, ErrorShape> {
     let LogsParams { server, lines } = params;
     let count = lines.map_or(LINES, |lines| lines as usize).min(MOST_LINES);
     let Some(folder) = asked.gateway.logs.clone() else {

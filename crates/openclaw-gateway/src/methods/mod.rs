@@ -19,28 +19,28 @@ use openclaw_protocol::{ErrorCode, ErrorShape, Method, Request, Response, detail
 use openclaw_sessions::SessionKey;
 use serde_json::value::RawValue;
 
-use crate::agents::InService;
+use crate::agents::AgentRuntime;
 use crate::callers::Connected;
 use crate::gateway::Gateway;
 
 /// A request on its way: who asks whom.
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) caller: &'a Arc<Connected>,
 }
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     /// The agent that is meant: the one of this id, or the default one.
-    fn agent(&self, id: Option<&str>) -> Result<Arc<InService>, ErrorShape> {
-        let in_force = self.gateway.in_force.load();
-        let id = id.unwrap_or_else(|| in_force.default_agent());
-        in_force.agent(id).map(Arc::clone).ok_or_else(|| unknown_agent(id))
+    fn agent(&self, id: Option<&str>) -> Result<Arc<AgentRuntime>, ErrorShape> {
+        let active = self.gateway.active.load();
+        let id = id.unwrap_or_else(|| active.default_agent());
+        active.agent(id).map(Arc::clone).ok_or_else(|| unknown_agent(id))
     }
 
     /// The id of the agent that is meant, which is not set up for it.
     fn agent_id(&self, id: Option<&str>) -> Result<AgentId, ErrorShape> {
-        let in_force = self.gateway.in_force.load();
-        in_force.id(id).cloned().ok_or_else(|| unknown_agent(id.unwrap_or_default()))
+        let active = self.gateway.active.load();
+        active.id(id).cloned().ok_or_else(|| unknown_agent(id.unwrap_or_default()))
     }
 
     /// The conversation that is meant, or what is wrong with its key. All keys of callers come by here:
@@ -49,8 +49,8 @@ impl Asked<'_> {
         if key.trim().is_empty() {
             return Err(ErrorShape::invalid("the session key: it is blank"));
         }
-        let in_force = self.gateway.in_force.load();
-        let agent = agent.unwrap_or_else(|| in_force.default_agent());
+        let active = self.gateway.active.load();
+        let agent = agent.unwrap_or_else(|| active.default_agent());
         SessionKey::new(keys::whole(key, agent))
             .map_err(|error| ErrorShape::invalid(format!("the session key: {error}")))
     }
@@ -58,7 +58,7 @@ impl Asked<'_> {
 
 /// Answers a request that came as JSON: by a socket.
 pub(crate) async fn answer_json(
-    asked: Asked<'_>,
+    asked: RequestContext<'_>,
     name: &str,
     params: Option<Box<RawValue>>,
 ) -> Result<Box<RawValue>, ErrorShape> {
@@ -76,13 +76,16 @@ pub(crate) async fn answer_json(
 }
 
 /// Answers a request.
-pub(crate) async fn answer(asked: Asked<'_>, request: Request) -> Result<Response, ErrorShape> {
+pub(crate) async fn answer(
+    asked: RequestContext<'_>,
+    request: Request,
+) -> Result<Response, ErrorShape> {
     may(&asked, request.method())?;
     dispatch(asked, request).await
 }
 
 /// Whether the caller may use this method.
-fn may(asked: &Asked<'_>, method: Method) -> Result<(), ErrorShape> {
+fn may(asked: &RequestContext<'_>, method: Method) -> Result<(), ErrorShape> {
     if asked.caller.who.may(method) {
         return Ok(());
     }
@@ -92,7 +95,7 @@ fn may(asked: &Asked<'_>, method: Method) -> Result<(), ErrorShape> {
     Err(error.with_detail(detail::MISSING_SCOPE))
 }
 
-async fn dispatch(asked: Asked<'_>, request: Request) -> Result<Response, ErrorShape> {
+async fn dispatch(asked: RequestContext<'_>, request: Request) -> Result<Response, ErrorShape> {
     // The most frequent method: nothing is set aside for what others may have to wait for.
     if let Request::Health(_) = request {
         return Ok(Response::Health(asked.gateway.health()));
@@ -101,7 +104,7 @@ async fn dispatch(asked: Asked<'_>, request: Request) -> Result<Response, ErrorS
 }
 
 /// Every method has its handler here: without one this does not compile.
-async fn handle(asked: &Asked<'_>, request: Request) -> Result<Response, ErrorShape> {
+async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response, ErrorShape> {
     Ok(match request {
         Request::Connect(_) => return Err(ErrorShape::invalid("this caller is connected")),
         Request::RequestCancel(_) => {

@@ -9,13 +9,16 @@ use openclaw_protocol::sessions::{
 use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{ListFilter, MAX_LISTED, Session, StoreError};
 
-use super::Asked;
+use super::RequestContext;
 use crate::gateway::now_ms;
 
 /// So many are listed unless asked otherwise.
 const USUAL: usize = 100;
 
-pub(super) async fn list(asked: &Asked<'_>, params: ListParams) -> Result<ListResult, ErrorShape> {
+pub(super) async fn list(
+    asked: &RequestContext<'_>,
+    params: ListParams,
+) -> Result<ListResult, ErrorShape> {
     let number = |it: Option<u64>| it.and_then(|it| usize::try_from(it).ok());
     let limit = number(params.limit).unwrap_or(USUAL).clamp(1, MAX_LISTED);
     let offset = number(params.offset).unwrap_or(0);
@@ -49,7 +52,7 @@ pub(super) async fn list(asked: &Asked<'_>, params: ListParams) -> Result<ListRe
 }
 
 pub(super) async fn describe(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: DescribeParams,
 ) -> Result<DescribeResult, ErrorShape> {
     let key = asked.session(&params.key, None)?;
@@ -59,7 +62,7 @@ pub(super) async fn describe(
 
 /// Without parameters there is no list in the answer.
 pub(super) async fn subscribe(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: Option<ListParams>,
 ) -> Result<SubscribeResult, ErrorShape> {
     asked.caller.follow_all();
@@ -71,7 +74,7 @@ pub(super) async fn subscribe(
 }
 
 pub(super) async fn delete(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: DeleteParams,
 ) -> Result<DeleteResult, ErrorShape> {
     let key = asked.session(&params.key, None)?;
@@ -83,7 +86,7 @@ pub(super) async fn delete(
     Ok(DeleteResult { ok: true, key: key.to_string(), deleted, archived: Vec::new() })
 }
 
-fn row(asked: &Asked<'_>, session: &Session) -> Row {
+fn row(asked: &RequestContext<'_>, session: &Session) -> Row {
     let ms =
         |at: SystemTime| at.duration_since(UNIX_EPOCH).ok().map(|it| it.as_secs_f64() * 1_000.0);
     let is_running = asked.gateway.runs.is_active(session.key.as_str());

@@ -16,7 +16,7 @@ use openclaw_tools::{
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::Asked;
+use super::RequestContext;
 use super::chat::service;
 use super::history::text_part;
 use crate::lent::Borrower;
@@ -26,7 +26,7 @@ use crate::manage;
 const OWN: [&str; 3] = [SEARCH_TOOL, manage::NAME, resource_tool::NAME];
 
 pub(super) async fn set_extra(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: SetExtraToolsParams,
 ) -> Result<SetExtraToolsResult, ErrorShape> {
     let key = asked.session(&params.session_key, None)?;
@@ -48,7 +48,7 @@ pub(super) async fn set_extra(
 }
 
 pub(super) fn invoke_result(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: InvokeResultParams,
 ) -> Result<InvokeResultReceived, ErrorShape> {
     asked.gateway.lent.answered(asked.caller.id, params)?;
@@ -56,7 +56,7 @@ pub(super) fn invoke_result(
 }
 
 pub(super) fn catalog(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: &CatalogParams,
 ) -> Result<CatalogResult, ErrorShape> {
     let service = asked.agent(params.agent_id.as_deref())?;
@@ -112,7 +112,7 @@ fn risk(effect: Effect) -> Risk {
 
 /// A caller that may decide and confirms has decided; any other call needs nobody's word, or is not made.
 pub(super) async fn invoke(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     params: InvokeParams,
 ) -> Result<InvokeResult, ErrorShape> {
     if params.confirm == Some(true) && !asked.caller.decides() {

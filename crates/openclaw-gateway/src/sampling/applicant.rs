@@ -5,13 +5,13 @@ use std::sync::Arc;
 use openclaw_config::{Sampling, SamplingRule, Transport};
 use openclaw_mcp::connection::client::SamplingRequest;
 
-use crate::agents::InService;
+use crate::agents::AgentRuntime;
 use crate::gateway::Gateway;
 
 /// A server that asks for a completion, and the agent that it asks for.
 pub(super) struct Applicant {
     pub(super) server: String,
-    pub(super) agent: Arc<InService>,
+    pub(super) agent: Arc<AgentRuntime>,
     pub(super) session: Option<String>,
     pub(super) sampling: Sampling,
     /// What the server is: an answer for good holds for this and for no other of the same name.
@@ -22,15 +22,15 @@ impl Applicant {
     /// The agent of the newest call in progress. Which call the server asks for is not told, so the
     /// strictest rule of all callers holds. Outside of a call, the first agent that uses the server.
     pub(super) fn find(gateway: &Gateway, request: &SamplingRequest) -> Option<Self> {
-        let in_force = gateway.in_force.load();
+        let active = gateway.active.load();
         let server = request.server.as_str();
         let of_agent = |id: &str| {
-            let agent = Arc::clone(in_force.agent(id)?);
+            let agent = Arc::clone(active.agent(id)?);
             let (sampling, identity) = gateway.fleet.agent(id)?.sampling(server)?;
             Some((agent, sampling, identity))
         };
         let Some(newest) = request.calls.first() else {
-            let agents = in_force.config.agents.iter().map(|agent| agent.id.as_str());
+            let agents = active.config.agents.iter().map(|agent| agent.id.as_str());
             let mut users = agents.filter(|id| request.agents.iter().any(|user| user == id));
             let (agent, sampling, identity) = users.find_map(of_agent)?;
             let (server, session) = (server.to_owned(), None);

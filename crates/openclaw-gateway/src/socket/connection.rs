@@ -12,7 +12,7 @@ use openclaw_protocol::connect::{CancelParams, CancelResult};
 use openclaw_protocol::frame::{self, Frame};
 use openclaw_protocol::socket::{Broken, Socket};
 use openclaw_protocol::{
-    ErrorShape, Event, EventReceiver, Heard, Method, Shutdown, Tick, names, params_of,
+    ErrorShape, Event, EventReceiver, Method, Received, Shutdown, Tick, names, params_of,
 };
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::task::{AbortHandle, JoinSet, unconstrained};
@@ -166,11 +166,11 @@ impl Connection {
         response(id, method, outcome.as_ref().map(AsRef::as_ref))
     }
 
-    fn tell(&mut self, heard: Heard) -> Result<(), Broken> {
+    fn tell(&mut self, heard: Received) -> Result<(), Broken> {
         match heard {
-            Heard::Event(event) => self.send(&event),
+            Received::Event(event) => self.send(&event),
             // The gap in the numbers tells the caller.
-            Heard::Lagged(missed) => {
+            Received::Lagged(missed) => {
                 self.seq += missed;
                 Ok(())
             }

@@ -7,7 +7,7 @@ use openclaw_gateway::Gateway;
 use openclaw_gateway::serve::serve;
 use openclaw_protocol::client::{Client, Options};
 use openclaw_protocol::mcp::{CallParams, Part};
-use openclaw_protocol::{EventReceiver, Heard, ask as ask_typed, rpc};
+use openclaw_protocol::{EventReceiver, Received, ask as ask_typed, rpc};
 use openclaw_testkit::{Script, Tool};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ async fn calls_that_are_refused_are_written_down_once() {
     let place = Place::new(&config(&servers));
     let file = place.path().join("audit.jsonl");
     let mut setup = place.setup();
-    setup.fleet.office.audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
+    setup.fleet.services.audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
     let gateway = Gateway::start(setup).await.unwrap();
     timeout(LONG, gateway.fleet().tried()).await.unwrap();
     let (me, other) = (anybody(&gateway), somebody(&gateway, &["read", "write"]));
@@ -263,7 +263,7 @@ async fn progress_is_told_to_the_caller_alone_and_not_too_often() {
     assert_eq!(ask(&me, "mcp.call", params).await["isError"], false);
     let told = |events: &mut EventReceiver| {
         let mut told: Vec<Value> = Vec::new();
-        while let Some(Some(Heard::Event(event))) = events.next().now_or_never() {
+        while let Some(Some(Received::Event(event))) = events.next().now_or_never() {
             if event.event == "mcp.progress" {
                 told.push(serde_json::from_str(event.payload.get()).unwrap());
             }

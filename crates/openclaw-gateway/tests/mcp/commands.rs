@@ -1,6 +1,6 @@
 //! `/mcp …` in a conversation, and the tool `mcp_manage`.
 
-use openclaw_protocol::Heard;
+use openclaw_protocol::Received;
 use openclaw_testkit::{Odd, Script, TestServer};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -133,7 +133,7 @@ async fn a_command_that_takes_too_long_can_be_given_up() {
     let end = timeout(LONG, async {
         loop {
             match events.next().await.unwrap() {
-                Heard::Event(event) if event.event == "chat" => return event.payload,
+                Received::Event(event) if event.event == "chat" => return event.payload,
                 _ => {}
             }
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
 use openclaw_gateway::socket::{Caller, Desk as _, Endpoint};
 use openclaw_gateway::{Gateway, Prepare, Setup};
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::process::guard::Guard;
@@ -17,7 +17,7 @@ use openclaw_mcp::server::Folders;
 use openclaw_mcp::server::dial::Surroundings;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_protocol::client::Options;
-use openclaw_protocol::{ErrorShape, Heard};
+use openclaw_protocol::{ErrorShape, Received};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::audit::Audit;
@@ -87,7 +87,11 @@ impl Place {
             fleet: fleet::Setup {
                 surroundings,
                 folders: Folders { catalogue: None, logs: Some(self.path().join("logs")) },
-                office: Office { audit: Audit::none(), spill: None, pins: Some(Arc::new(pins)) },
+                services: CallServices {
+                    audit: Audit::none(),
+                    spill: None,
+                    pins: Some(Arc::new(pins)),
+                },
                 tries_again: true,
                 start: StartMode::Eager,
                 agent: None,
@@ -177,7 +181,7 @@ pub(crate) async fn say(surface: &Arc<dyn Endpoint>, message: &str) -> String {
     ask(surface, "chat.send", params).await;
     let last = async {
         loop {
-            let Some(Heard::Event(event)) = events.next().await else { panic!("the end") };
+            let Some(Received::Event(event)) = events.next().await else { panic!("the end") };
             if event.event != "chat" {
                 continue;
             }

@@ -6,7 +6,7 @@ use openclaw_gateway::socket::Limits;
 use openclaw_protocol::client::{Client, ConnectError, Options};
 use openclaw_protocol::health::{Health, HealthParams};
 use openclaw_protocol::mcp::CallParams;
-use openclaw_protocol::{Event, Heard, SecretToken, Surface, ask, detail, rpc};
+use openclaw_protocol::{Event, Received, SecretToken, Surface, ask, detail, rpc};
 use serde_json::value::to_raw_value;
 use tokio::time::timeout;
 
@@ -112,7 +112,7 @@ async fn events_come_in_order_to_everybody_who_listens() {
     for events in &mut listeners {
         for number in 0..100_u64 {
             let heard = timeout(LONG, events.next()).await.unwrap().unwrap();
-            let Heard::Event(event) = heard else { panic!("{heard:?}") };
+            let Received::Event(event) = heard else { panic!("{heard:?}") };
             assert_eq!((event.event.as_ref(), event.seq), ("agent", Some(number + 1)));
             assert_eq!(event.payload.get(), number.to_string());
         }
@@ -133,8 +133,8 @@ async fn who_listens_too_slowly_is_told_how_much_it_missed() {
         }
     }
     client.request("health", None).await.unwrap();
-    let Some(Heard::Lagged(missed)) = events.next().await else { panic!("nothing was missed") };
-    let Some(Heard::Event(event)) = events.next().await else { panic!("nothing came") };
+    let Some(Received::Lagged(missed)) = events.next().await else { panic!("nothing was missed") };
+    let Some(Received::Event(event)) = events.next().await else { panic!("nothing came") };
     assert_eq!(event.payload.get(), missed.to_string());
 }
 

@@ -29,7 +29,7 @@ impl Audited {
         let file = place.path().join("audit.jsonl");
         let mut setup = place.setup();
         let audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
-        setup.fleet.office.audit = audit.clone();
+        setup.fleet.services.audit = audit.clone();
         let gateway = Gateway::start(setup).await.unwrap();
         timeout(LONG, gateway.fleet().tried()).await.unwrap();
         Self { gateway, audit, file, read: 0, runs: 0, _place: place }

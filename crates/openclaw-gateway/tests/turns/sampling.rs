@@ -31,7 +31,7 @@ fn place(script: &Script, sampling: &Value) -> Place {
 async fn start(place: &Place) -> (Arc<Gateway>, PathBuf) {
     let path = place.path().join("audit.jsonl");
     let mut setup = place.setup();
-    setup.fleet.office.audit = Audit::to_file(&path, AuditOptions::default()).unwrap();
+    setup.fleet.services.audit = Audit::to_file(&path, AuditOptions::default()).unwrap();
     let gateway = Gateway::start(setup).await.unwrap();
     timeout(LONG, gateway.fleet().tried()).await.unwrap();
     (gateway, path)

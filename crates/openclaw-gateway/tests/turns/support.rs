@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
 use openclaw_gateway::socket::{Caller, Desk as _, Endpoint};
 use openclaw_gateway::{Gateway, Prepare, Setup};
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::process::guard::Guard;
@@ -18,7 +18,7 @@ use openclaw_mcp::server::dial::Surroundings;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_protocol::client::{Client, Options};
 use openclaw_protocol::connect::caps;
-use openclaw_protocol::{ErrorShape, EventReceiver, Heard, Surface};
+use openclaw_protocol::{ErrorShape, EventReceiver, Received, Surface};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer, processes};
 use serde_json::value::{RawValue, to_raw_value};
@@ -83,7 +83,7 @@ impl Place {
             fleet: fleet::Setup {
                 surroundings,
                 folders: Folders::default(),
-                office: Office { pins, ..Office::none() },
+                services: CallServices { pins, ..CallServices::none() },
                 tries_again: true,
                 start: StartMode::Eager,
                 agent: None,
@@ -208,10 +208,10 @@ impl Someone {
     /// The next event, by its name.
     pub(crate) async fn hear(&mut self) -> (String, Value) {
         match timeout(LONG, self.events.next()).await.unwrap().unwrap() {
-            Heard::Event(event) => {
+            Received::Event(event) => {
                 (event.event.to_string(), serde_json::from_str(event.payload.get()).unwrap())
             }
-            Heard::Lagged(missed) => panic!("{missed} events were missed"),
+            Received::Lagged(missed) => panic!("{missed} events were missed"),
         }
     }
 
@@ -259,7 +259,7 @@ impl Someone {
     /// What is heard already, without waiting.
     pub(crate) fn heard_so_far(&mut self) -> Vec<(String, Value)> {
         let mut heard = Vec::new();
-        while let Some(Some(Heard::Event(event))) =
+        while let Some(Some(Received::Event(event))) =
             futures_util::FutureExt::now_or_never(self.events.next())
         {
             let payload = serde_json::from_str(event.payload.get()).unwrap();

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Folders;
@@ -37,7 +37,7 @@ async fn measure() {
     let mut entries = entries(&script());
     entries["changing"] = local_entry(&TestServer::stdio(&script().unknown_tool(GONE)));
     let config = config(&entries);
-    let fleet = Fleet::start(&config, setup(Office::none(), Folders::default()));
+    let fleet = Fleet::start(&config, setup(CallServices::none(), Folders::default()));
     fleet.tried().await;
 
     // The same servers, treated differently: what the agent knows of their tools, it learns anew.

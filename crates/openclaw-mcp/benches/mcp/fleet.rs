@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::Folders;
 use openclaw_testkit::{Script, TestServer, Tool};
@@ -98,7 +98,7 @@ async fn ours(entries: &Value, folder: &Path) -> [f64; 3] {
     let folders = Folders { catalogue: Some(folder.to_owned()), logs: None };
     let config = config(entries);
     let (cpu, start) = (cpu_used(), Instant::now());
-    let fleet: Arc<Fleet> = Fleet::start(&config, setup(Office::none(), folders));
+    let fleet: Arc<Fleet> = Fleet::start(&config, setup(CallServices::none(), folders));
     let tried = fleet.tried().await;
     let ready = micros(start.elapsed());
     let catalogue = fleet.agent("main").unwrap().catalogue();

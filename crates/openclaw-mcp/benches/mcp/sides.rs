@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::{Answer as Elicited, Host, Person, Question as Elicitation};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
@@ -81,12 +81,19 @@ pub(crate) fn config(servers: &Value) -> Config {
     load_text(Path::new("openclaw.json"), &config.to_string(), surroundings).config.unwrap()
 }
 
-pub(crate) fn setup(office: Office, folders: Folders) -> Setup {
+pub(crate) fn setup(services: CallServices, folders: Folders) -> Setup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let (guard, host) = (Guard::none(), Host { person: Some(Arc::new(Absent)), ..Host::default() });
     let surroundings = Surroundings { resolver, environment, guard, host };
-    Setup { surroundings, folders, office, tries_again: true, start: StartMode::Eager, agent: None }
+    Setup {
+        surroundings,
+        folders,
+        services,
+        tries_again: true,
+        start: StartMode::Eager,
+        agent: None,
+    }
 }
 
 /// A program has somebody to ask, so calls are noted for whom a server's question would concern.
@@ -112,8 +119,8 @@ impl Bridge {
         let audit = folder.path().join("audit");
         let audit = Audit::to_file(audit, AuditOptions::default()).unwrap();
         let pins = Some(Arc::new(Pins::load(folder.path().join("pins")).unwrap()));
-        let office = Office { audit, pins, ..Office::none() };
-        let setup = setup(office, Folders::default());
+        let services = CallServices { audit, pins, ..CallServices::none() };
+        let setup = setup(services, Folders::default());
         let fleet = Fleet::start(&config(&json!({ "x": entry })), setup);
         fleet.tried().await;
         let tools = fleet.agent("main").unwrap();

@@ -19,7 +19,7 @@ use crate::fleet::catalogue::CatalogueTool;
 use crate::fleet::member::Member;
 use crate::server::Server;
 use crate::server::limiter::{AskedBy, RetryAfter};
-use crate::server::live::Attached;
+use crate::server::live::LiveConnection;
 use crate::store::pins::{Pins, Unsaved};
 use crate::wire::json::Json;
 use crate::wire::{CallError, Limits};
@@ -37,7 +37,7 @@ const HEADER_MISMATCH: i64 = -32020;
 
 /// What watches over calls.
 #[derive(Debug, Clone)]
-pub struct Office {
+pub struct CallServices {
     /// Who did what.
     pub audit: Audit,
     /// Where large results are kept.
@@ -46,7 +46,7 @@ pub struct Office {
     pub pins: Option<Arc<Pins>>,
 }
 
-impl Office {
+impl CallServices {
     /// Nothing is written down.
     pub fn none() -> Self {
         Self { audit: Audit::none(), spill: None, pins: None }
@@ -107,11 +107,11 @@ pub(crate) fn call<'a>(
             let outcome = results::failure(Failure::Denied, words.to_owned(), Some(origin));
             return Executed::Stale(outcome);
         }
-        let attached = &usable.attached;
+        let live = &usable.live;
         let started = if usable.has_waited { Instant::now() } else { call.started };
         let (name, headers) = (&tool.listed.name, tool.headers());
         let (limits, watcher) = (limits(call.options, member), call.options.watcher);
-        let connection = attached.connection();
+        let connection = live.connection();
         let _at_work = connection.client().working_for(call.agent, call.session);
         let arguments = call.arguments.raw();
         let result = connection.call_tool_watched(name, arguments, headers, limits, watcher).await;
@@ -122,23 +122,23 @@ pub(crate) fn call<'a>(
                 let limits = result_limits(call.options, member);
                 let is_short = raw.get().len() < 1_000;
                 let source = Arc::clone(tool.source());
-                let outcome = read_result(&tool.office, raw, source, limits, duration).await;
+                let outcome = read_result(&tool.services, raw, source, limits, duration).await;
                 if is_short && outcome.is_error && says_unknown_tool(&outcome) {
-                    ask_again(attached);
+                    ask_again(live);
                 }
                 outcome
             }
             Err(error) if has_code(&error, HEADER_MISMATCH) => {
                 let changes = Changes { tools: 1, ..Changes::default() };
-                let _ = Box::pin(attached.list_again(changes)).await;
+                let _ = Box::pin(live.list_again(changes)).await;
                 return Executed::Stale(results::call_failed(error, origin));
             }
             Err(error) => {
                 if is_unknown_tool(&error) {
-                    server.shelf().remove_tool(&tool.listed.name);
-                    ask_again(attached);
+                    server.cache().remove_tool(&tool.listed.name);
+                    ask_again(live);
                 }
-                Box::pin(failed(server, attached, &error)).await;
+                Box::pin(failed(server, live, &error)).await;
                 results::call_failed(error, origin)
             }
         };
@@ -154,24 +154,23 @@ pub(crate) async fn usable(member: &Member) -> Result<Usable<'_>, (Failure, Stri
         let words = format!("Too many calls wait for MCP server '{}'.", server.name());
         (Failure::Unavailable, words)
     })?;
-    if let Some(attached) = server.connected() {
+    if let Some(live) = server.connected() {
         let has_waited = turn.is_some();
-        return Ok(Usable { attached, was_waited_for: false, has_waited, _turn: turn });
+        return Ok(Usable { live, was_waited_for: false, has_waited, _turn: turn });
     }
-    let attached = Box::pin(server.ready()).await;
-    let attached =
-        attached.map_err(|unavailable| (Failure::Unavailable, unavailable.for_model()))?;
-    Ok(Usable { attached, was_waited_for: true, has_waited: true, _turn: turn })
+    let live = Box::pin(server.ready()).await;
+    let live = live.map_err(|unavailable| (Failure::Unavailable, unavailable.for_model()))?;
+    Ok(Usable { live, was_waited_for: true, has_waited: true, _turn: turn })
 }
 
 /// What follows from a failure for the calls to come.
-pub(crate) async fn failed(server: &Server, attached: &Arc<Attached>, error: &CallError) {
+pub(crate) async fn failed(server: &Server, live: &Arc<LiveConnection>, error: &CallError) {
     match error {
         CallError::RateLimited { .. } | CallError::OutOfService { .. } => {
             server.limiter.back_off(error.retry_after().unwrap_or(PAUSE));
         }
         CallError::NeedsAuth { challenge } => {
-            server.wants_login(attached, challenge.as_deref()).await;
+            server.wants_login(live, challenge.as_deref()).await;
         }
         _ => {}
     }
@@ -180,23 +179,23 @@ pub(crate) async fn failed(server: &Server, attached: &Arc<Attached>, error: &Ca
 /// The outcome of a result. A large one takes its time, and perhaps a file: that is done elsewhere,
 /// so that other calls need not wait.
 async fn read_result(
-    office: &Office,
+    services: &CallServices,
     raw: Json,
     source: Arc<Source>,
     limits: ResultLimits,
     duration: Duration,
 ) -> ToolOutcome {
     if raw.get().len() < LARGE {
-        return results::outcome(raw, source, limits, office.spill.as_deref(), duration);
+        return results::outcome(raw, source, limits, services.spill.as_deref(), duration);
     }
-    let spill = office.spill.clone();
+    let spill = services.spill.clone();
     let reading = move || results::outcome(raw, source, limits, spill.as_deref(), duration);
     elsewhere(reading).await
 }
 
 /// A server that can be used now.
 pub(crate) struct Usable<'s> {
-    pub(crate) attached: Arc<Attached>,
+    pub(crate) live: Arc<LiveConnection>,
     /// It was connected to for this call: what it has may be something else than was looked at.
     pub(crate) was_waited_for: bool,
     /// It may have taken time until it could be used.
@@ -216,8 +215,8 @@ pub(crate) async fn elsewhere(
 }
 
 /// Whoever keeps the lists fresh asks for the tools again.
-fn ask_again(attached: &Attached) {
-    attached.connection().client().changed(|changes| changes.tools += 1);
+fn ask_again(live: &LiveConnection) {
+    live.connection().client().changed(|changes| changes.tools += 1);
 }
 
 /// Too many calls, in words.

@@ -14,7 +14,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
-use crate::call::bridge::{self, LARGE, Office, elsewhere, limited};
+use crate::call::bridge::{self, CallServices, LARGE, elsewhere, limited};
 use crate::call::results::{self, Origin};
 use crate::fleet::agent::AgentTools;
 use crate::fleet::member::Member;
@@ -104,7 +104,7 @@ impl AgentTools {
             kind,
             what: what.to_owned(),
             member: self.member(server).map(Arc::clone).ok_or_else(|| server.to_owned()),
-            office: Arc::clone(&self.office),
+            services: Arc::clone(&self.services),
         }
     }
 }
@@ -114,7 +114,7 @@ pub(crate) fn entries<T>(members: &[Arc<Member>], of: impl Fn(&Inventory) -> Vec
     let entries = members.iter().flat_map(|member| {
         let server = &member.server;
         let name = server.name().to_string();
-        let entries = of(&server.shelf().inventory());
+        let entries = of(&server.cache().inventory());
         entries.into_iter().map(move |entry| Of { server: name.clone(), entry })
     });
     entries.collect()
@@ -144,7 +144,7 @@ pub struct Request {
     what: String,
     /// The server, or the name of one that is not there.
     member: Result<Arc<Member>, String>,
-    office: Arc<Office>,
+    services: Arc<CallServices>,
 }
 
 impl Request {
@@ -173,7 +173,7 @@ impl Request {
                 kind: self.kind,
                 what: self.what.clone(),
                 member: Arc::clone(member),
-                office: Arc::clone(&self.office),
+                services: Arc::clone(&self.services),
             })),
             Err(name) => {
                 let words = "There is no such MCP server, or it does not run.";
@@ -195,7 +195,7 @@ struct RequestTool {
     kind: Kind,
     what: String,
     member: Arc<Member>,
-    office: Arc<Office>,
+    services: Arc<CallServices>,
 }
 
 /// Requests are not offered to models: nobody sees this.
@@ -247,14 +247,14 @@ impl Tool for RequestTool {
             }
         };
         Box::pin(async move {
-            let asked = Asked { kind: self.kind, what: &self.what, params };
-            Executed::Done(ask(&self.member, &self.office, asked, call).await)
+            let asked = LibraryRequest { kind: self.kind, what: &self.what, params };
+            Executed::Done(ask(&self.member, &self.services, asked, call).await)
         })
     }
 }
 
 /// A request for something that is no tool.
-struct Asked<'a> {
+struct LibraryRequest<'a> {
     kind: Kind,
     what: &'a str,
     params: BTreeMap<&'static str, Box<RawValue>>,
@@ -263,7 +263,7 @@ struct Asked<'a> {
 /// Reads a resource, within the limits of its server: for a tool that learns only from its arguments which.
 pub(crate) async fn read(
     member: &Member,
-    office: &Office,
+    services: &CallServices,
     uri: &str,
     call: ToolCall<'_>,
 ) -> ToolOutcome {
@@ -274,16 +274,16 @@ pub(crate) async fn read(
         return results::failure(Failure::RateLimited, limited(name, wait), Some(origin));
     }
     let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
-    ask(member, office, Asked { kind: Kind::Resource, what: uri, params }, call).await
+    ask(member, services, LibraryRequest { kind: Kind::Resource, what: uri, params }, call).await
 }
 
 async fn ask(
     member: &Member,
-    office: &Office,
-    asked: Asked<'_>,
+    services: &CallServices,
+    asked: LibraryRequest<'_>,
     call: ToolCall<'_>,
 ) -> ToolOutcome {
-    let Asked { kind, what, params } = asked;
+    let LibraryRequest { kind, what, params } = asked;
     let server = &member.server;
     let name = server.name().as_str();
     let origin = Origin { server: name, tool: what };
@@ -292,7 +292,7 @@ async fn ask(
         Err((kind, words)) => return results::failure(kind, words, Some(origin)),
     };
     let started = Instant::now();
-    let connection = usable.attached.connection();
+    let connection = usable.live.connection();
     let _at_work = connection.client().working_for(call.agent, call.session);
     let limits = bridge::limits(call.options, member);
     let answer = connection.request(kind.method(), params, limits).await;
@@ -301,7 +301,7 @@ async fn ask(
     let outcome = match answer {
         Ok(raw) => {
             server.was_let_in();
-            let spill = office.spill.clone();
+            let spill = services.spill.clone();
             let is_large = raw.get().len() >= LARGE;
             let (name, what) = (name.to_owned(), what.to_owned());
             let reading = move || {
@@ -318,7 +318,7 @@ async fn ask(
             if is_large { elsewhere(reading).await } else { reading() }
         }
         Err(error) => {
-            bridge::failed(server, &usable.attached, &error).await;
+            bridge::failed(server, &usable.live, &error).await;
             results::call_failed(error, origin)
         }
     };

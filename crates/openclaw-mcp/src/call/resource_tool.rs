@@ -13,7 +13,7 @@ use openclaw_tools::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::bridge::Office;
+use crate::call::bridge::CallServices;
 use crate::call::library::{self, Of};
 use crate::fleet::agent::AgentTools;
 use crate::fleet::member::Member;
@@ -45,14 +45,14 @@ pub struct ResourceTool {
     decision: Decision,
     validator: LazyValidator,
     members: Vec<Arc<Member>>,
-    office: Arc<Office>,
+    services: Arc<CallServices>,
 }
 
 impl AgentTools {
     /// The tool; none if no server has resources.
     pub(crate) fn resource_tool(&self) -> Option<ResourceTool> {
         let has_some = |member: &Arc<Member>| {
-            let inventory = member.server.shelf().inventory();
+            let inventory = member.server.cache().inventory();
             !inventory.resources.is_empty() || !inventory.templates.is_empty()
         };
         let name = ToolName::new(NAME).ok()?;
@@ -82,7 +82,7 @@ impl AgentTools {
             validator: LazyValidator::new(Arc::clone(&spec.input_schema)),
             spec,
             members: self.members().to_vec(),
-            office: Arc::clone(&self.office),
+            services: Arc::clone(&self.services),
         })
     }
 }
@@ -121,7 +121,7 @@ impl ResourceTool {
         match arguments {
             Ok(Arguments { server: Some(server), uri: Some(uri) }) => {
                 match self.members.iter().find(|it| it.server.name().as_str() == server) {
-                    Some(member) => library::read(member, &self.office, &uri, call).await,
+                    Some(member) => library::read(member, &self.services, &uri, call).await,
                     None => fail(
                         Failure::Unavailable,
                         "There is no such MCP server, or it does not run.",

@@ -23,7 +23,7 @@ const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 const LISTEN_AGAIN_AT_LAST: Duration = Duration::from_secs(60);
 
 /// What came of a stream of changes.
-enum Heard {
+enum StreamEnd {
     /// The server wants no more of it.
     Enough,
     /// It broke after something was told.
@@ -158,9 +158,9 @@ impl Connection {
                     self.client.follow_nothing();
                     has_missed = true;
                     match heard {
-                        Some(Heard::Enough) => return,
-                        Some(Heard::Something) => backoff.reset(),
-                        Some(Heard::Nothing) => {}
+                        Some(StreamEnd::Enough) => return,
+                        Some(StreamEnd::Something) => backoff.reset(),
+                        Some(StreamEnd::Nothing) => {}
                         None => continue,
                     }
                 }
@@ -174,10 +174,10 @@ impl Connection {
     }
 
     /// Notes what a server tells, until its stream ends.
-    async fn hear_out(&self, mut subscription: Subscription) -> Heard {
-        let mut heard = Heard::Nothing;
+    async fn hear_out(&self, mut subscription: Subscription) -> StreamEnd {
+        let mut heard = StreamEnd::Nothing;
         while let Ok(Some(notification)) = subscription.next().await {
-            heard = Heard::Something;
+            heard = StreamEnd::Something;
             if let ServerNotification::ResourceUpdatedNotification(updated) = &notification {
                 self.client.updated(&updated.params.uri);
             }
@@ -189,7 +189,7 @@ impl Connection {
             });
         }
         match subscription.end() {
-            Some(SubscriptionEnd::Graceful(_) | SubscriptionEnd::Cancelled) => Heard::Enough,
+            Some(SubscriptionEnd::Graceful(_) | SubscriptionEnd::Cancelled) => StreamEnd::Enough,
             _ => heard,
         }
     }

@@ -12,11 +12,11 @@ use openclaw_config::{
 use openclaw_tools::{Call, CallContext, Pipeline, Policy, Rules, ToolOutcome};
 use serde_json::value::RawValue;
 
-use crate::call::bridge::Office;
+use crate::call::bridge::CallServices;
 use crate::fleet::catalogue::Catalogue;
 use crate::fleet::member::{Member, compile};
 use crate::fleet::naming::{RawTool, plain};
-use crate::fleet::notices::Told;
+use crate::fleet::notices::LastNotices;
 use crate::fleet::{Start, Tried};
 use crate::inventory::cache::Revision;
 use crate::inventory::{Kind, LeftOut};
@@ -41,9 +41,9 @@ pub struct AgentTools {
     catalogue: ArcSwap<Catalogue>,
     /// One builds, the others wait.
     building: Mutex<()>,
-    pub(crate) office: Arc<Office>,
+    pub(crate) services: Arc<CallServices>,
     pipeline: Pipeline,
-    told: Told,
+    told: LastNotices,
 }
 
 /// Why a server does not run.
@@ -59,8 +59,8 @@ impl AgentTools {
         config: &Config,
         members: Vec<Arc<Member>>,
         revision: Revision,
-        office: &Arc<Office>,
-        told: Told,
+        services: &Arc<CallServices>,
+        told: LastNotices,
     ) -> Self {
         let all = [
             rules("tools", &config.tools),
@@ -79,14 +79,14 @@ impl AgentTools {
             catalogue: ArcSwap::from_pointee(Catalogue::not_built()),
             revision,
             building: Mutex::new(()),
-            office: Arc::clone(office),
-            pipeline: Pipeline::new(office.audit.clone()),
+            services: Arc::clone(services),
+            pipeline: Pipeline::new(services.audit.clone()),
             told,
         }
     }
 
     /// What the agent was told of its servers, for whoever takes its place.
-    pub(crate) fn told(&self) -> &Told {
+    pub(crate) fn told(&self) -> &LastNotices {
         &self.told
     }
 
@@ -163,7 +163,7 @@ impl AgentTools {
         }
         let (policy, members) = (&self.policy, &self.members);
         let built =
-            Catalogue::build(revision, &self.template, policy, members, &self.office, &before);
+            Catalogue::build(revision, &self.template, policy, members, &self.services, &before);
         let built = Arc::new(built);
         self.catalogue.store(Arc::clone(&built));
         built
@@ -174,7 +174,7 @@ impl AgentTools {
     pub fn left_out(&self, name: &str) -> Option<(String, LeftOut)> {
         self.members.iter().find_map(|member| {
             let (key, prefix) = (member.server.name().as_str(), member.prefix());
-            let inventory = member.server.shelf().inventory();
+            let inventory = member.server.cache().inventory();
             let is_meant = |it: &&LeftOut| {
                 let raw = RawTool { server: key, prefix, tool: &it.name };
                 let is_so_called = it.name == name || plain(&self.template, raw) == name;
@@ -210,7 +210,7 @@ impl AgentTools {
     /// # Errors
     /// Why something was not saved, since somebody asked last.
     pub async fn approvals_saved(&self) -> Result<(), Unsaved> {
-        self.office.approvals_saved().await
+        self.services.approvals_saved().await
     }
 
     /// All servers, those that do not run among them, in the order of their names (L9).

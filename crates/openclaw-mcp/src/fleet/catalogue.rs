@@ -11,7 +11,7 @@ use openclaw_content::Source;
 use openclaw_tools::{Decision, Effect, Fingerprint, Policy, ToolName, ToolSpec};
 use serde_json::{Map, Value};
 
-use crate::call::bridge::Office;
+use crate::call::bridge::CallServices;
 use crate::connection::param_headers::{self, ParamHeader};
 use crate::fleet::member::Member;
 use crate::fleet::naming::{RawTool, names, plain};
@@ -43,7 +43,7 @@ pub struct CatalogueTool {
     /// Its server, as the agent uses it.
     pub(crate) member: Arc<Member>,
     /// What watches over its calls.
-    pub(crate) office: Arc<Office>,
+    pub(crate) services: Arc<CallServices>,
     /// The tool as its server describes it.
     pub(crate) listed: Arc<ListedTool>,
     pub(crate) validator: LazyValidator,
@@ -142,11 +142,11 @@ impl Catalogue {
         template: &str,
         policy: &Policy,
         members: &[Arc<Member>],
-        office: &Arc<Office>,
+        services: &Arc<CallServices>,
         before: &Self,
     ) -> Self {
         let shelves: Vec<_> =
-            members.iter().map(|member| (member, member.server.shelf().inventory())).collect();
+            members.iter().map(|member| (member, member.server.cache().inventory())).collect();
         let raw = shelves.iter().flat_map(|(member, inventory)| {
             let server = member.server.name().as_str();
             let prefix = member.prefix();
@@ -167,7 +167,7 @@ impl Catalogue {
                     Some(tool) => Arc::clone(tool),
                     None => {
                         let known_as = plain(template, raw);
-                        Arc::new(entry(name.clone(), &known_as, member, listed, policy, office))
+                        Arc::new(entry(name.clone(), &known_as, member, listed, policy, services))
                     }
                 };
                 tools.insert(name.clone(), tool);
@@ -207,7 +207,7 @@ fn entry(
     member: &Arc<Member>,
     listed: &Arc<ListedTool>,
     policy: &Policy,
-    office: &Arc<Office>,
+    services: &Arc<CallServices>,
 ) -> CatalogueTool {
     let server = member.server.name().as_str();
     // A server decides by the names of its tools which of them get a hash: what is denied by its plain
@@ -235,7 +235,7 @@ fn entry(
         decision,
         flaw,
         member: Arc::clone(member),
-        office: Arc::clone(office),
+        services: Arc::clone(services),
         listed: Arc::clone(listed),
         validator,
         fingerprint: OnceLock::new(),

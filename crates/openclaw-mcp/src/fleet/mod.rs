@@ -21,13 +21,13 @@ use openclaw_tools::Pipeline;
 use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::task::TaskTracker;
 
-use crate::call::bridge::Office;
+use crate::call::bridge::CallServices;
 use crate::fleet::agent::AgentTools;
 use crate::fleet::events::{Events, FleetEvent};
-use crate::fleet::reload::{Crew, Leaving};
+use crate::fleet::reload::{EndingServer, ReloadPlan};
 use crate::inventory::cache::Revision;
 use crate::server::dial::Surroundings;
-use crate::server::live::Attached;
+use crate::server::live::LiveConnection;
 use crate::server::supervisor::{Snapshot, State};
 use crate::server::{Common, Ended, Folders, Server};
 
@@ -35,7 +35,7 @@ use crate::server::{Common, Ended, Folders, Server};
 #[derive(Debug)]
 pub struct Fleet {
     common: Common,
-    office: Arc<Office>,
+    services: Arc<CallServices>,
     /// Only this agent's servers are there.
     only: Option<String>,
     agents: ArcSwap<BTreeMap<AgentId, Arc<AgentTools>>>,
@@ -50,7 +50,7 @@ pub struct Fleet {
 struct Applied {
     config: Config,
     /// Servers that were told to end, and may not have ended yet.
-    leaving: Vec<Leaving>,
+    leaving: Vec<EndingServer>,
     /// Nothing is applied any more.
     is_closed: bool,
 }
@@ -79,7 +79,7 @@ pub struct Setup {
     /// Where things are kept from one run to the next.
     pub folders: Folders,
     /// What watches over calls.
-    pub office: Office,
+    pub services: CallServices,
     /// Whether servers that fail or are lost are tried again. Not so for a single command.
     pub tries_again: bool,
     /// Which servers start at once.
@@ -137,12 +137,12 @@ impl Fleet {
             tries_again: setup.tries_again,
             start: setup.start,
         };
-        let (office, only) = (Arc::new(setup.office), setup.agent);
+        let (services, only) = (Arc::new(setup.services), setup.agent);
         let config = of_agent(config, only.as_deref());
-        let crew = Crew::first(&config, &common, &office);
+        let crew = ReloadPlan::first(&config, &common, &services);
         let fleet = Arc::new(Self {
             common,
-            office,
+            services,
             only,
             agents: ArcSwap::from_pointee(crew.agents),
             applied: Mutex::new(Applied { config, leaving: Vec::new(), is_closed: false }),
@@ -167,14 +167,20 @@ impl Fleet {
         let changes = applied.config.diff(&config);
         applied.leaving.retain(|leaving| !leaving.ended.is_over());
         let before = self.agents.load_full();
-        let crew =
-            Crew::next(&config, &changes, &before, &applied.leaving, &self.common, &self.office);
-        let Crew { agents, go } = crew;
+        let crew = ReloadPlan::next(
+            &config,
+            &changes,
+            &before,
+            &applied.leaving,
+            &self.common,
+            &self.services,
+        );
+        let ReloadPlan { agents, go } = crew;
         self.agents.store(Arc::new(agents));
         let mut leaving = Vec::new();
         for server in go {
             leaving.push(server.ended());
-            applied.leaving.push(Leaving::of(&server));
+            applied.leaving.push(EndingServer::of(&server));
             self.ending.spawn(async move { server.stop().await });
         }
         applied.config = config;
@@ -193,7 +199,7 @@ impl Fleet {
 
     /// How tools are called: every call is in the audit log.
     pub fn pipeline(&self) -> Pipeline {
-        Pipeline::new(self.office.audit.clone())
+        Pipeline::new(self.services.audit.clone())
     }
 
     /// Whether servers start when they are used, as for a single command.
@@ -244,7 +250,7 @@ impl Fleet {
         join_all(servers.iter().map(|server| server.stop())).await;
         self.ending.close();
         self.ending.wait().await;
-        self.office.close().await;
+        self.services.close().await;
     }
 }
 
@@ -267,7 +273,7 @@ pub(crate) struct Start {
 struct Starting {
     name: String,
     required: bool,
-    snapshots: watch::Receiver<Snapshot<Attached>>,
+    snapshots: watch::Receiver<Snapshot<LiveConnection>>,
 }
 
 impl Start {
@@ -285,7 +291,8 @@ impl Start {
         let mut missing = held_back;
         let mut tried = Tried { of: servers.len(), ..Tried::default() };
         for mut server in servers {
-            let is_tried = |snapshot: &Snapshot<Attached>| snapshot.state != State::Connecting;
+            let is_tried =
+                |snapshot: &Snapshot<LiveConnection>| snapshot.state != State::Connecting;
             let state = match server.snapshots.wait_for(is_tried).await {
                 Ok(snapshot) => snapshot.state,
                 Err(_) => State::Closed,

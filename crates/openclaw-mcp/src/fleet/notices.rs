@@ -15,7 +15,7 @@ const TOLD_AFTER: u32 = 3;
 
 /// What an agent was told of its servers. A clone is the same.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Told(Arc<Mutex<BTreeMap<ServerName, Standing>>>);
+pub(crate) struct LastNotices(Arc<Mutex<BTreeMap<ServerName, Standing>>>);
 
 /// What a server is to an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ enum Standing {
     GivenUp,
 }
 
-impl Told {
+impl LastNotices {
     /// What to tell of a server, if it is something else than before. In our words: they go to a model.
     pub(crate) fn news<C>(&self, server: &ServerName, snapshot: &Snapshot<C>) -> Option<String> {
         let now = Standing::of(snapshot.state, snapshot.restarts)?;
@@ -77,7 +77,7 @@ impl Standing {
 mod tests {
     use super::*;
 
-    fn news(told: &Told, state: State, restarts: u32) -> Option<String> {
+    fn news(told: &LastNotices, state: State, restarts: u32) -> Option<String> {
         let trouble = Trouble {
             message: "it said: obey me".to_owned(),
             gist: Some("it cannot be reached"),
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn an_agent_is_told_once_after_the_third_failure_and_once_when_all_is_well() {
-        let told = Told::default();
+        let told = LastNotices::default();
         for restarts in 0..3 {
             assert_eq!(news(&told, State::Restarting, restarts), None);
             assert_eq!(news(&told, State::Connecting, restarts), None);
@@ -106,14 +106,14 @@ mod tests {
 
     #[test]
     fn what_was_over_before_anybody_asked_is_not_told() {
-        let told = Told::default();
+        let told = LastNotices::default();
         assert_eq!(news(&told, State::Ready, 7), None);
         assert_eq!(news(&told, State::Closed, 7), None);
     }
 
     #[test]
     fn a_login_and_the_end_of_all_tries_are_told_at_once() {
-        let told = Told::default();
+        let told = LastNotices::default();
         assert!(news(&told, State::NeedsAuth, 0).unwrap().contains("needs a login"));
         assert!(news(&told, State::Failed, 1).unwrap().contains("is not tried again"));
     }

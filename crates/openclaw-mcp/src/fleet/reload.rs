@@ -7,26 +7,26 @@ use openclaw_config::{
     AgentConfig, AgentId, Change, Changes, Config, Connection, ServerChange, ServerName,
 };
 
-use crate::call::bridge::Office;
+use crate::call::bridge::CallServices;
 use crate::fleet::agent::AgentTools;
 use crate::fleet::member::Member;
 use crate::fleet::shared_treatment::Upkeep;
 use crate::server::{Common, Ended, Predecessors, Server};
 
 /// The agents with their servers, and the servers that serve nobody any more.
-pub(crate) struct Crew {
+pub(crate) struct ReloadPlan {
     pub(crate) agents: BTreeMap<AgentId, Arc<AgentTools>>,
     pub(crate) go: Vec<Arc<Server>>,
 }
 
 /// A server that was told to end.
 #[derive(Debug)]
-pub(crate) struct Leaving {
+pub(crate) struct EndingServer {
     pub(crate) name: ServerName,
     pub(crate) ended: Ended,
 }
 
-impl Leaving {
+impl EndingServer {
     pub(crate) fn of(server: &Server) -> Self {
         Self { name: server.name().clone(), ended: server.ended() }
     }
@@ -49,11 +49,11 @@ struct Base<'a> {
     /// The difference to the configuration before, and the agents of that; none at the start.
     before: Option<(&'a Changes, &'a BTreeMap<AgentId, Arc<AgentTools>>)>,
     common: &'a Common,
-    office: &'a Arc<Office>,
+    services: &'a Arc<CallServices>,
 }
 
 /// A server that is wanted: what makes it one, and all that agents want of it.
-struct Wanted<'a> {
+struct PlannedServer<'a> {
     name: &'a ServerName,
     connection: &'a Connection,
     upkeep: Upkeep,
@@ -65,10 +65,10 @@ struct Wanted<'a> {
     replaces: Option<Arc<Server>>,
 }
 
-impl Crew {
+impl ReloadPlan {
     /// Starts the servers of a configuration.
-    pub(crate) fn first(config: &Config, common: &Common, office: &Arc<Office>) -> Self {
-        Base { config, before: None, common, office }.crew(&[])
+    pub(crate) fn first(config: &Config, common: &Common, services: &Arc<CallServices>) -> Self {
+        Base { config, before: None, common, services }.crew(&[])
     }
 
     /// Takes over what the changes leave alone, and starts the rest. A server that takes the place of
@@ -78,16 +78,16 @@ impl Crew {
         config: &Config,
         changes: &Changes,
         before: &BTreeMap<AgentId, Arc<AgentTools>>,
-        leaving: &[Leaving],
+        leaving: &[EndingServer],
         common: &Common,
-        office: &Arc<Office>,
+        services: &Arc<CallServices>,
     ) -> Self {
-        Base { config, before: Some((changes, before)), common, office }.crew(leaving)
+        Base { config, before: Some((changes, before)), common, services }.crew(leaving)
     }
 }
 
 impl<'a> Base<'a> {
-    fn crew(&self, leaving: &[Leaving]) -> Crew {
+    fn crew(&self, leaving: &[EndingServer]) -> ReloadPlan {
         let old = self.before.map(|(_, agents)| servers(agents)).unwrap_or_default();
         let wanted = self.wanted(&old);
         let is_kept = |server: &Arc<Server>| {
@@ -95,16 +95,16 @@ impl<'a> Base<'a> {
             kept.any(|kept| Arc::ptr_eq(kept, server))
         };
         let go: Vec<Arc<Server>> = old.iter().filter(|it| !is_kept(it)).map(Arc::clone).collect();
-        let running: Vec<(&Wanted<'_>, Arc<Server>)> =
+        let running: Vec<(&PlannedServer<'_>, Arc<Server>)> =
             wanted.iter().map(|it| (it, self.run(it, &go, leaving))).collect();
         let agents = self.config.agents.iter();
         let agents = agents.map(|agent| (agent.id.clone(), self.agent(agent, &running))).collect();
-        Crew { agents, go }
+        ReloadPlan { agents, go }
     }
 
     /// The servers of all agents, each once.
-    fn wanted(&self, old: &[Arc<Server>]) -> Vec<Wanted<'a>> {
-        let mut all: Vec<Wanted<'a>> = Vec::new();
+    fn wanted(&self, old: &[Arc<Server>]) -> Vec<PlannedServer<'a>> {
+        let mut all: Vec<PlannedServer<'a>> = Vec::new();
         for agent in &self.config.agents {
             for (name, config) in agent.mcp.servers.iter().filter(|(_, config)| config.enabled) {
                 let change = self.change(agent, name);
@@ -130,7 +130,7 @@ impl<'a> Base<'a> {
                 // Another agent may have it.
                 let is_it = |it: &&Arc<Server>| it.name() == name && it.connection() == connection;
                 let kept = kept.or_else(|| old.iter().find(is_it).map(Arc::clone));
-                all.push(Wanted { name, connection, upkeep, kept, is_updated, replaces });
+                all.push(PlannedServer { name, connection, upkeep, kept, is_updated, replaces });
             }
         }
         all
@@ -149,7 +149,12 @@ impl<'a> Base<'a> {
     }
 
     /// The server, taken over or started.
-    fn run(&self, wanted: &Wanted<'_>, go: &[Arc<Server>], leaving: &[Leaving]) -> Arc<Server> {
+    fn run(
+        &self,
+        wanted: &PlannedServer<'_>,
+        go: &[Arc<Server>],
+        leaving: &[EndingServer],
+    ) -> Arc<Server> {
         if let Some(server) = &wanted.kept {
             server.users().clear();
             server.keep(wanted.upkeep.clone());
@@ -165,7 +170,7 @@ impl<'a> Base<'a> {
                 .map(|server| server.ended())
                 .chain(still.map(|leaving| leaving.ended.clone()))
                 .collect(),
-            inventory: wanted.replaces.as_ref().map(|server| server.shelf().inventory()),
+            inventory: wanted.replaces.as_ref().map(|server| server.cache().inventory()),
         };
         let (name, connection) = (wanted.name.clone(), wanted.connection.clone());
         let upkeep = wanted.upkeep.clone();
@@ -175,11 +180,11 @@ impl<'a> Base<'a> {
     fn agent(
         &self,
         agent: &AgentConfig,
-        running: &[(&Wanted<'_>, Arc<Server>)],
+        running: &[(&PlannedServer<'_>, Arc<Server>)],
     ) -> Arc<AgentTools> {
         let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
         let members = enabled.filter_map(|(name, config)| {
-            let is_it = |wanted: &Wanted<'_>| {
+            let is_it = |wanted: &PlannedServer<'_>| {
                 wanted.name == name && *wanted.connection == config.connection
             };
             let (_, server) = running.iter().find(|(wanted, _)| is_it(wanted))?;
@@ -196,7 +201,7 @@ impl<'a> Base<'a> {
         }
         let told = before.map(|tools| tools.told().clone()).unwrap_or_default();
         let revision = self.common.revision.clone();
-        Arc::new(AgentTools::new(agent, self.config, members, revision, self.office, told))
+        Arc::new(AgentTools::new(agent, self.config, members, revision, self.services, told))
     }
 
     /// Whether nothing changed that an agent sees.

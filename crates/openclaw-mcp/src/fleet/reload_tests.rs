@@ -10,7 +10,7 @@ use proptest::collection::btree_map;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::call::bridge::Office;
+use crate::call::bridge::CallServices;
 use crate::connection::client::Host;
 use crate::fleet::{Fleet, Setup, StartMode};
 use crate::process::guard::Guard;
@@ -55,7 +55,7 @@ fn setup() -> Setup {
     Setup {
         surroundings,
         folders: Folders::default(),
-        office: Office::none(),
+        services: CallServices::none(),
         tries_again: true,
         start: StartMode::Eager,
         agent: None,

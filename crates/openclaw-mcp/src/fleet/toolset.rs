@@ -112,7 +112,7 @@ impl Tool for CatalogueTool {
     }
 
     fn pin(&self, now: Instant) -> Pin {
-        let Some(pins) = &self.office.pins else { return Pin::New };
+        let Some(pins) = &self.services.pins else { return Pin::New };
         let (server, tool) = (self.server().name().as_str(), &self.listed.name);
         pins.check(server, tool, Self::fingerprint(self), now)
     }
@@ -123,7 +123,7 @@ impl Tool for CatalogueTool {
 
     /// Nobody waits for it but the end: a disk takes longer than many a server.
     fn keep(&self, approval: Approval, pin: Pin) {
-        let Some(pins) = &self.office.pins else { return };
+        let Some(pins) = &self.services.pins else { return };
         if approval == Approval::Always || !matches!(pin, Pin::Same { .. }) {
             let (server, tool) = (self.server().name().as_str(), self.listed.name.as_str());
             pins.keep(server, tool, *Self::fingerprint(self), approval);
@@ -135,7 +135,7 @@ impl Tool for CatalogueTool {
     }
 
     fn is_current(&self) -> bool {
-        let inventory = self.server().shelf().inventory();
+        let inventory = self.server().cache().inventory();
         let now = inventory.tools.iter().find(|tool| tool.name == self.listed.name);
         now.is_some_and(|now| {
             Arc::ptr_eq(now, &self.listed) || pins::fingerprint(now) == *Self::fingerprint(self)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 
 use crate::inventory::{Inventory, Update};
-use crate::store::memory::{Manner, Memory};
+use crate::store::memory::{KnownProtocol, Memory};
 
 /// Counts the changes of all shelves that share it.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ impl Revision {
 
 /// A server's inventory.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct InventoryCache {
     server: String,
     inventory: ArcSwap<Inventory>,
     /// Whoever makes a new inventory of the old one has its turn: no change is lost.
@@ -35,7 +35,7 @@ pub struct Shelf {
     memory: Arc<Memory>,
 }
 
-impl Shelf {
+impl InventoryCache {
     pub(crate) fn new(
         server: &str,
         inventory: Inventory,
@@ -87,7 +87,7 @@ impl Shelf {
 
     /// Remembers what lies there for the next run. A large inventory takes a while: not on a thread that
     /// others wait for.
-    pub(crate) async fn remember(&self, manner: Manner) {
+    pub(crate) async fn remember(&self, manner: KnownProtocol) {
         let (memory, inventory) = (Arc::clone(&self.memory), self.inventory());
         // A small one takes less than to start a thread.
         if inventory.is_small() {

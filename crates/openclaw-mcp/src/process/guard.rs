@@ -20,7 +20,7 @@ use std::time::Duration;
 #[cfg(unix)]
 use crate::process::descendants::{Lineage, Mark};
 #[cfg(unix)]
-use crate::process::snapshot::{self, Census, Processes};
+use crate::process::snapshot::{self, Processes, SharedSnapshot};
 
 /// What is over sooner needs no guard.
 #[cfg(unix)]
@@ -42,7 +42,7 @@ pub struct Guard {
     shared: Option<Arc<Mutex<State>>>,
     /// Who looks for what has left its group, as long as this program lives.
     #[cfg(unix)]
-    census: Arc<Census>,
+    census: Arc<SharedSnapshot>,
 }
 
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Guard {
     }
 
     #[cfg(unix)]
-    pub(crate) fn census(&self) -> Arc<Census> {
+    pub(crate) fn census(&self) -> Arc<SharedSnapshot> {
         Arc::clone(&self.census)
     }
 

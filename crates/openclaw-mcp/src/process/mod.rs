@@ -33,7 +33,7 @@ use crate::process::descendants::{Lineage, Mark, Possible};
 use crate::process::guard::Entry;
 use crate::process::guard::Guard;
 #[cfg(unix)]
-use crate::process::snapshot::{Census, Found, VARIABLE};
+use crate::process::snapshot::{Found, SharedSnapshot, VARIABLE};
 
 /// How much of a server's output waits in its pipe. A user may have some hundreds of such pipes; who has more
 /// gets smaller ones.
@@ -127,7 +127,7 @@ pub struct Process {
     lineage: Lineage,
     /// Who looks for them.
     #[cfg(unix)]
-    census: Arc<Census>,
+    census: Arc<SharedSnapshot>,
     /// Nothing is left of it.
     is_gone: bool,
     /// Whoever kills the group if this program is itself killed.

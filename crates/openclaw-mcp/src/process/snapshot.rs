@@ -99,7 +99,7 @@ impl Processes {
 /// Looks at all processes for many who ask. Looks are counted and not timed: a clock may stand still for
 /// milliseconds.
 #[derive(Debug, Default)]
-pub(crate) struct Census {
+pub(crate) struct SharedSnapshot {
     begun: AtomicU64,
     last: Mutex<Option<Look>>,
 }
@@ -110,7 +110,7 @@ struct Look {
     processes: Arc<Processes>,
 }
 
-impl Census {
+impl SharedSnapshot {
     /// All processes that run now. Callers that wait while another look is taken share the next one.
     pub(crate) async fn now(&self) -> Arc<Processes> {
         let before = self.begun.load(Ordering::SeqCst);
@@ -216,7 +216,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_look_is_shared_by_those_who_wait_for_one_and_by_nobody_who_asks_later() {
-        let census = Census::default();
+        let census = SharedSnapshot::default();
         // A look has begun when the others ask, and ends while they wait.
         let mut looking = census.last.lock().await;
         let number = census.begun.fetch_add(1, Ordering::SeqCst) + 1;

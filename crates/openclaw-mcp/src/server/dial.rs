@@ -19,12 +19,12 @@ use crate::connection::{Connection, FarEnd, Opened};
 use crate::fleet::events::Users;
 use crate::fleet::shared_treatment::Upkeep;
 use crate::inventory::Inventory;
-use crate::inventory::cache::Shelf;
+use crate::inventory::cache::InventoryCache;
 use crate::process::Patience;
 use crate::process::guard::Guard;
 use crate::process::launch::launch;
 use crate::server::Ended;
-use crate::server::live::{Attached, Heard};
+use crate::server::live::{ListChanges, LiveConnection};
 use crate::server::log::ServerLog;
 use crate::server::supervisor::{Dial, DialError, Trouble};
 use crate::wire::Limits;
@@ -62,7 +62,7 @@ pub(crate) struct ServerDial {
     pub(crate) users: Users,
     /// How many may connect at once (L1).
     pub(crate) turns: Arc<Semaphore>,
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) cache: Arc<InventoryCache>,
     pub(crate) log: ServerLog,
     /// The era that it spoke last time.
     pub(crate) known_era: Option<Era>,
@@ -77,9 +77,9 @@ pub(crate) struct ServerDial {
 }
 
 impl Dial for ServerDial {
-    type Connection = Attached;
+    type Connection = LiveConnection;
 
-    async fn dial(&mut self) -> Result<Attached, DialError> {
+    async fn dial(&mut self) -> Result<LiveConnection, DialError> {
         self.predecessors_ended().await;
         let turns = Arc::clone(&self.turns);
         // It is never closed.
@@ -98,9 +98,9 @@ impl Dial for ServerDial {
         } else {
             connection.subscribe_to_nothing().await;
         }
-        let heard = Heard::so_far(&connection);
+        let heard = ListChanges::so_far(&connection);
         match Inventory::list(&self.name, &connection, limits).await {
-            Ok(inventory) => self.shelf.put(inventory),
+            Ok(inventory) => self.cache.put(inventory),
             Err(error) => {
                 connection.close(Patience::default()).await;
                 let message = format!("{error} while listing its tools");
@@ -109,7 +109,13 @@ impl Dial for ServerDial {
                 return Err(DialError::Failed(trouble));
             }
         }
-        Ok(Attached::new(connection, Arc::clone(&self.shelf), self.upkeep.clone(), limits, heard))
+        Ok(LiveConnection::new(
+            connection,
+            Arc::clone(&self.cache),
+            self.upkeep.clone(),
+            limits,
+            heard,
+        ))
     }
 }
 

@@ -1,4 +1,4 @@
-//! One server, for all agents that connect to it in the same way: its supervisor, its shelf, its limits, its
+//! One server, for all agents that connect to it in the same way: its supervisor, the cache of its inventory, its limits, its
 //! figures.
 
 pub mod backoff;
@@ -25,13 +25,13 @@ use crate::connection::remote::{self, Flavour, RemoteError};
 use crate::fleet::StartMode;
 use crate::fleet::events::{Events, Users};
 use crate::fleet::shared_treatment::Upkeep;
-use crate::inventory::cache::{Revision, Shelf};
+use crate::inventory::cache::{InventoryCache, Revision};
 use crate::inventory::{EVERYTHING, Inventory};
 use crate::server::backoff::{Backoff, RestartLimit};
 use crate::server::dial::{ServerDial, Surroundings};
 use crate::server::latency::CallStats;
 use crate::server::limiter::Limiter;
-use crate::server::live::Attached;
+use crate::server::live::LiveConnection;
 use crate::server::log::ServerLog;
 use crate::server::status::{AuthKind, ServerStatus, TransportKind};
 use crate::server::supervisor::{Snapshot, State, Supervisor, Trouble};
@@ -42,7 +42,7 @@ use crate::store::memory::{Memory, Remembered};
 pub struct Server {
     name: ServerName,
     connection: Connection,
-    shelf: Arc<Shelf>,
+    cache: Arc<InventoryCache>,
     pub(crate) stats: CallStats,
     pub(crate) limiter: Limiter,
     /// How it is kept for all agents that use it.
@@ -55,8 +55,8 @@ pub struct Server {
     users: Users,
     /// A call was answered with 401, and none has gone well since.
     was_refused: AtomicBool,
-    supervisor: Supervisor<Attached>,
-    snapshots: watch::Receiver<Snapshot<Attached>>,
+    supervisor: Supervisor<LiveConnection>,
+    snapshots: watch::Receiver<Snapshot<LiveConnection>>,
 }
 
 /// What all servers of a fleet have in common.
@@ -85,7 +85,7 @@ pub struct Folders {
 }
 
 /// The end of a server.
-pub(crate) type Ended = supervisor::Ended<Attached>;
+pub(crate) type Ended = supervisor::Ended<LiveConnection>;
 
 /// The servers whose place a new one takes.
 #[derive(Debug, Default)]
@@ -165,8 +165,8 @@ impl Server {
                 inventory: inventory.map(|it| Inventory::clone(&it)).unwrap_or_default(),
             },
         };
-        let shelf = Shelf::new(key, inventory, common.revision.clone(), memory);
-        let shelf = Arc::new(shelf);
+        let cache = InventoryCache::new(key, inventory, common.revision.clone(), memory);
+        let cache = Arc::new(cache);
         let restart_limit = RestartLimit::new(upkeep.restarts);
         let jitter = Jitter::random();
         let backoff = match &connection.transport {
@@ -185,7 +185,7 @@ impl Server {
             surroundings: common.surroundings.clone(),
             users: users.clone(),
             turns: Arc::clone(&common.turns),
-            shelf: Arc::clone(&shelf),
+            cache: Arc::clone(&cache),
             log: log.clone(),
             known_era: manner.era,
             known_flavour: manner.flavour,
@@ -209,7 +209,7 @@ impl Server {
             was_refused: AtomicBool::new(false),
             name,
             connection,
-            shelf,
+            cache,
             supervisor,
             snapshots,
         }
@@ -279,12 +279,12 @@ impl Server {
     }
 
     /// What it has.
-    pub fn shelf(&self) -> &Shelf {
-        &self.shelf
+    pub fn cache(&self) -> &InventoryCache {
+        &self.cache
     }
 
     /// Its state, now and from now on.
-    pub fn snapshots(&self) -> watch::Receiver<Snapshot<Attached>> {
+    pub fn snapshots(&self) -> watch::Receiver<Snapshot<LiveConnection>> {
         self.snapshots.clone()
     }
 
@@ -293,20 +293,20 @@ impl Server {
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub async fn ready(&self) -> Result<Arc<Attached>, Unavailable> {
+    pub async fn ready(&self) -> Result<Arc<LiveConnection>, Unavailable> {
         match self.connected() {
-            Some(attached) => Ok(attached),
+            Some(live) => Ok(live),
             None => self.until_ready().await,
         }
     }
 
     /// The connection, if there is one now. Nearly always there is: nothing is waited for, and nothing is
     /// cloned but the way to the server.
-    pub(crate) fn connected(&self) -> Option<Arc<Attached>> {
+    pub(crate) fn connected(&self) -> Option<Arc<LiveConnection>> {
         self.snapshots.borrow().connection.as_ref().map(Arc::clone)
     }
 
-    async fn until_ready(&self) -> Result<Arc<Attached>, Unavailable> {
+    async fn until_ready(&self) -> Result<Arc<LiveConnection>, Unavailable> {
         let mut snapshots = self.snapshots.clone();
         if snapshots.borrow().state == State::Idle {
             self.supervisor.wake();
@@ -336,8 +336,8 @@ impl Server {
     /// # Errors
     /// Why it cannot be used, or does not list what it has.
     pub async fn refresh(&self) -> Result<(), Unavailable> {
-        let attached = self.snapshots.borrow().connection.clone();
-        let Some(attached) = attached else {
+        let live = self.snapshots.borrow().connection.clone();
+        let Some(live) = live else {
             let mut snapshots = self.snapshots.clone();
             snapshots.borrow_and_update();
             self.supervisor.refresh().await;
@@ -345,7 +345,7 @@ impl Server {
             let _ = timeout(self.connect_timeout(), snapshots.changed()).await;
             return self.ready().await.map(|_| ());
         };
-        attached.list_again(EVERYTHING).await.map_err(|error| Unavailable {
+        live.list_again(EVERYTHING).await.map_err(|error| Unavailable {
             server: self.name.to_string(),
             state: State::Ready,
             trouble: Some(Trouble::new(format!("its lists cannot be read: {error}"))),
@@ -355,10 +355,10 @@ impl Server {
     /// A call was answered with 401. If this is still the connection (others may have given it up already),
     /// it is the last thing it was used for: a key that is kept elsewhere may be another one by now, and
     /// is tried once; otherwise somebody must log in.
-    pub(crate) async fn wants_login(&self, attached: &Arc<Attached>, challenge: Option<&str>) {
-        let is_current = |now: &Arc<Attached>| Arc::ptr_eq(now, attached);
+    pub(crate) async fn wants_login(&self, live: &Arc<LiveConnection>, challenge: Option<&str>) {
+        let is_current = |now: &Arc<LiveConnection>| Arc::ptr_eq(now, live);
         let is_current = self.snapshots.borrow().connection.as_ref().is_some_and(is_current);
-        if !is_current || !attached.gives_up_first() {
+        if !is_current || !live.gives_up_first() {
             return;
         }
         let Transport::Http(http) = &self.connection.transport else { return };
@@ -379,7 +379,7 @@ impl Server {
     /// Whether nothing is known about it: it never ran, and its tools cannot be seen.
     pub fn is_unknown(&self) -> bool {
         let is_idle = self.snapshots.borrow().state == State::Idle;
-        is_idle && self.shelf.inventory().tools.is_empty()
+        is_idle && self.cache.inventory().tools.is_empty()
     }
 
     /// Connects to a lazy server before it is used.
@@ -400,9 +400,9 @@ impl Server {
     /// All that is to be known about it (L9).
     pub fn status(&self) -> ServerStatus {
         let snapshot = self.snapshots.borrow().clone();
-        let attached = snapshot.connection.as_deref();
-        let connection = attached.map(Attached::connection);
-        let inventory = self.shelf.inventory();
+        let live = snapshot.connection.as_deref();
+        let connection = live.map(LiveConnection::connection);
+        let inventory = self.cache.inventory();
         let (configured, target) = reached_by(&self.connection);
         let transport = match connection.and_then(|connection| connection.flavour()) {
             Some(Flavour::Streamable) => TransportKind::Http,
@@ -417,7 +417,7 @@ impl Server {
             session_id: connection.and_then(|connection| connection.session_id()),
             protocol_version: connection.and_then(|connection| connection.about().version.clone()),
             program: connection.and_then(|connection| connection.about().program.clone()),
-            uptime_ms: attached.map(|attached| milliseconds(attached.uptime())),
+            uptime_ms: live.map(|live| milliseconds(live.uptime())),
             last_answer_age_ms: connection.map(|connection| milliseconds(connection.last_heard())),
             restarts: snapshot.restarts,
             tools: inventory.tools.len(),

@@ -27,14 +27,14 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Remembered {
     /// How to speak to it.
-    pub manner: Manner,
+    pub manner: KnownProtocol,
     /// What it had.
     pub inventory: Inventory,
 }
 
 /// How to speak to a server, as far as that is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manner {
+pub struct KnownProtocol {
     format: u32,
     /// The era that it spoke.
     pub era: Option<Era>,
@@ -42,7 +42,7 @@ pub struct Manner {
     pub flavour: Option<Flavour>,
 }
 
-impl Manner {
+impl KnownProtocol {
     /// This era, over this transport.
     pub fn new(era: Era, flavour: Option<Flavour>) -> Self {
         Self { format: FORMAT, era: Some(era), flavour }
@@ -95,22 +95,22 @@ impl Memory {
     }
 
     /// How the server wants to be spoken to. It blocks.
-    pub fn recall_manner(&self) -> Manner {
+    pub fn recall_manner(&self) -> KnownProtocol {
         self.open().map(|(manner, _)| manner).unwrap_or_default()
     }
 
     /// The first line of the file, and the way to the rest of it.
-    fn open(&self) -> Option<(Manner, impl std::io::Read)> {
+    fn open(&self) -> Option<(KnownProtocol, impl std::io::Read)> {
         let file = fs::File::open(self.file.as_ref()?).ok()?;
         let mut file = BufReader::with_capacity(512, file.take(MAX_BYTES));
         let mut line = String::new();
         file.read_line(&mut line).ok()?;
-        let manner: Manner = serde_json::from_str(&line).ok()?;
+        let manner: KnownProtocol = serde_json::from_str(&line).ok()?;
         (manner.format == FORMAT).then_some((manner, file))
     }
 
     /// Remembers. It is a convenience only: failing is no reason to stop. It blocks.
-    pub fn keep(&self, manner: Manner, inventory: &Inventory) {
+    pub fn keep(&self, manner: KnownProtocol, inventory: &Inventory) {
         let Some(file) = &self.file else { return };
         let now = written_down(manner, inventory);
         if fs::read(file).is_ok_and(|known| known == now) {
@@ -122,7 +122,7 @@ impl Memory {
     }
 }
 
-fn written_down(manner: Manner, inventory: &Inventory) -> Vec<u8> {
+fn written_down(manner: KnownProtocol, inventory: &Inventory) -> Vec<u8> {
     // Serializing plain data cannot fail.
     let mut bytes = serde_json::to_vec(&manner).unwrap_or_default();
     bytes.push(b'\n');

@@ -7,7 +7,6 @@
 //! actor, no typed parsing and no second queue, while lifecycle, lists, notifications and requests of
 //! the server stay where they are well kept.
 
-mod asked;
 mod call_error;
 mod calls;
 mod deliver;
@@ -15,11 +14,12 @@ mod ending;
 mod fast_lane;
 mod frame;
 mod greeting;
-mod heard;
 pub(crate) mod http;
 pub mod json;
+mod last_heard;
 mod outlet;
 mod peek;
+mod pending_requests;
 mod pipe;
 mod progress;
 mod queue;

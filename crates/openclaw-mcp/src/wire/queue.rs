@@ -9,12 +9,12 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::asked::Asked;
 use super::calls::Calls;
 use super::deliver::Waiters;
 use super::ending::Ending;
-use super::heard::Heard;
+use super::last_heard::LastHeard;
 use super::outlet::Outlet;
+use super::pending_requests::PendingRequests;
 use super::skipped::Skipped;
 use super::{Closed, ENDS};
 
@@ -43,8 +43,8 @@ pub(super) struct Queue {
     /// Tells the reader that the process has ended.
     ends: Mutex<Option<oneshot::Sender<ExitStatus>>>,
     /// What the server wants to know of us.
-    pub(super) asked: Asked,
-    pub(super) heard: Heard,
+    pub(super) asked: PendingRequests,
+    pub(super) heard: LastHeard,
     pub(super) skipped: Skipped,
     /// `rmcp` takes what is for it.
     pub(super) is_rmcp_there: AtomicBool,
@@ -68,8 +68,8 @@ impl Queue {
             due: Notify::new(),
             ending: Ending::default(),
             ends: Mutex::new(Some(ends)),
-            asked: Asked::default(),
-            heard: Heard::default(),
+            asked: PendingRequests::default(),
+            heard: LastHeard::default(),
             skipped,
             is_rmcp_there: AtomicBool::new(false),
         }

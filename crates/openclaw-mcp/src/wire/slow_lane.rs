@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::Closed;
-use super::asked::Verdict;
 use super::deliver::Message;
 use super::greeting::Greeting;
+use super::pending_requests::Verdict;
 use super::queue::Queue;
 
 /// How long a request may wait for others to be answered. Meanwhile nothing else is received, and sooner or

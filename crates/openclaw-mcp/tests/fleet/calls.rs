@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
 use openclaw_mcp::connection::client::{Answer, Person, Question};
 use openclaw_mcp::fleet::Fleet;
@@ -142,7 +142,7 @@ async fn a_large_result_is_cut_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let mut setup = setup();
     let spill = Spill::open(folder.path().join("spill"), SpillLimits::default()).unwrap();
-    setup.office = Office { spill: Some(Arc::new(spill)), ..Office::none() };
+    setup.services = CallServices { spill: Some(Arc::new(spill)), ..CallServices::none() };
     let entry = entry_with(&Script::new(), json!({ "maxResultChars": 1_000 }));
     let fleet = Fleet::start(&servers(json!({ "x": entry })), setup);
     fleet.tried().await;
@@ -159,7 +159,7 @@ async fn every_call_leaves_a_line_in_the_audit_log() {
     let file = folder.path().join("audit.jsonl");
     let mut setup = setup();
     let audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
-    setup.office = Office { audit, ..Office::none() };
+    setup.services = CallServices { audit, ..CallServices::none() };
     let fleet = Fleet::start(&servers(json!({ "x": entry(&Script::new()) })), setup);
     fleet.tried().await;
     let tools = tools(&fleet);
@@ -184,7 +184,7 @@ async fn the_hash_in_the_audit_log_is_of_the_arguments_as_they_were_given() {
     let options = AuditOptions { with_arguments: true, ..AuditOptions::default() };
     let mut setup = setup();
     let audit = Audit::to_file(&file, options).unwrap();
-    setup.office = Office { audit, ..Office::none() };
+    setup.services = CallServices { audit, ..CallServices::none() };
     let entry = entry_with(&Script::new(), json!({ "tools": { "deny": ["sleep"] } }));
     let fleet = Fleet::start(&servers(json!({ "x": entry })), setup);
     fleet.tried().await;
@@ -228,7 +228,7 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
     let with = |description: &str| {
         let tool = Tool::new("look").description(description);
         let mut setup = setup();
-        setup.office = Office { pins: pins(), ..Office::none() };
+        setup.services = CallServices { pins: pins(), ..CallServices::none() };
         Fleet::start(&servers(json!({ "x": entry(&Script::new().tools([tool])) })), setup)
     };
     let look = async |fleet: &Fleet, approved: bool| {

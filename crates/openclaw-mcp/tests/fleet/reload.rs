@@ -26,9 +26,9 @@ fn change(fleet: &Fleet, config: &Config, server: &str) -> ServerChange {
 
 /// Waits until a server is at work on a call.
 async fn until_called(tools: &AgentTools, server: &str) {
-    let attached = tools.server(server).unwrap().ready().await.unwrap();
+    let live = tools.server(server).unwrap().ready().await.unwrap();
     let called = async {
-        while attached.connection().in_flight() == 0 {
+        while live.connection().in_flight() == 0 {
             tokio::task::yield_now().await;
         }
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
@@ -57,7 +57,7 @@ pub(crate) fn setup() -> Setup {
     Setup {
         surroundings,
         folders: Folders::default(),
-        office: Office::none(),
+        services: CallServices::none(),
         tries_again: true,
         start: StartMode::Eager,
         agent: None,

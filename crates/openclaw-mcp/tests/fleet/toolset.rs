@@ -1,7 +1,7 @@
 //! Tools of servers as an agent sees them.
 
 use futures_util::future::BoxFuture;
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::toolset::ServerTools;
 use openclaw_mcp::store::pins::Pins;
@@ -31,7 +31,10 @@ async fn an_agent_may_look_unasked_and_needs_an_approval_for_the_rest() {
     let pins = Some(Pins::load(folder.path().join("pins.json")).unwrap().into());
     let looks = Tool::new("look").with("annotations", json!({ "readOnlyHint": true }));
     let script = Script::new().tools([looks, Tool::new("push")]);
-    let setup = openclaw_mcp::fleet::Setup { office: Office { pins, ..Office::none() }, ..setup() };
+    let setup = openclaw_mcp::fleet::Setup {
+        services: CallServices { pins, ..CallServices::none() },
+        ..setup()
+    };
     let fleet = Fleet::start(&servers(json!({ "x": entry(&script) })), setup);
     fleet.tried().await;
     let tools = ServerTools::new(fleet.clone(), "main");

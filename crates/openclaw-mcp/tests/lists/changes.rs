@@ -54,12 +54,12 @@ async fn a_list_that_cannot_be_read_again_stays_and_what_is_left_out_does_not_gr
     let fleet = fleet(&[("x", answering(answers))]);
     fleet.tried().await;
     let server = server(&fleet, "x");
-    let before = server.shelf().inventory();
+    let before = server.cache().inventory();
     assert_eq!((before.resources.len(), before.prompts.len()), (1, 1));
     assert_eq!(before.left_out.len(), 5, "{:?}", before.left_out);
     for _ in 0..3 {
         server.refresh().await.unwrap();
-        assert_eq!(*server.shelf().inventory(), *before);
+        assert_eq!(*server.cache().inventory(), *before);
     }
     fleet.stop().await;
 }

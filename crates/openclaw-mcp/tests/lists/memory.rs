@@ -3,7 +3,7 @@
 use openclaw_mcp::connection::era::Era;
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::inventory::listing::ListedPrompt;
-use openclaw_mcp::store::memory::{Manner, Memory};
+use openclaw_mcp::store::memory::{KnownProtocol, Memory};
 use serde_json::json;
 
 use crate::support::load;
@@ -19,9 +19,9 @@ fn what_could_not_be_written_is_written_next_time() {
     let inventory = Inventory { prompts: vec![prompt], ..Inventory::default() };
 
     std::fs::write(&folder, "a file where the folder should be").unwrap();
-    memory.keep(Manner::new(Era::Legacy, None), &inventory);
+    memory.keep(KnownProtocol::new(Era::Legacy, None), &inventory);
     std::fs::remove_file(&folder).unwrap();
-    memory.keep(Manner::new(Era::Legacy, None), &inventory);
+    memory.keep(KnownProtocol::new(Era::Legacy, None), &inventory);
     assert_eq!(memory.recall().inventory, inventory);
     assert_eq!(memory.recall_manner().era, Some(Era::Legacy));
 }

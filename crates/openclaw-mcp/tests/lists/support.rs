@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::Connection;
 use openclaw_mcp::connection::client::{Client, Host};
 use openclaw_mcp::connection::local::{self, Plan};
@@ -76,11 +76,11 @@ pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
-    let (folders, office) = (Folders::default(), Office::none());
+    let (folders, services) = (Folders::default(), CallServices::none());
     let setup = Setup {
         surroundings,
         folders,
-        office,
+        services,
         tries_again: true,
         start: StartMode::Eager,
         agent: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join};
-use openclaw_mcp::connection::client::{Answer, Host, Person, Question, Wanted};
+use openclaw_mcp::connection::client::{Answer, Host, Person, Question, QuestionKind};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_testkit::{FastMcp, Peers};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ struct Ada(Mutex<Vec<Question>>);
 
 impl Person for Ada {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-        let Wanted::Form(schema) = &question.wanted else { panic!("{question:?}") };
+        let QuestionKind::Form(schema) = &question.wanted else { panic!("{question:?}") };
         let values = [("name", json!("Ada")), ("age", json!(36)), ("colour", json!("red"))];
         let wanted = |name: &str| schema["properties"].get(name).is_some();
         let values: Value = values

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::server::dial::Surroundings;
-use openclaw_mcp::server::live::Attached;
+use openclaw_mcp::server::live::LiveConnection;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::{Snapshot, State};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
@@ -111,8 +111,15 @@ pub(crate) fn setup(host: Host) -> Setup {
     let environment: Environment = [("PATH", path.as_str())].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
-    let (folders, office) = (Folders::default(), Office::none());
-    Setup { surroundings, folders, office, tries_again: true, start: StartMode::Eager, agent: None }
+    let (folders, services) = (Folders::default(), CallServices::none());
+    Setup {
+        surroundings,
+        folders,
+        services,
+        tries_again: true,
+        start: StartMode::Eager,
+        agent: None,
+    }
 }
 
 /// A fleet whose servers are all ready.
@@ -174,11 +181,11 @@ impl Expected {
 
 /// Begins a call that would take long, and lets it go once it is under way.
 pub(crate) async fn cancel(tools: &AgentTools, server: &str, tool: &str, long: Value) {
-    let attached = tools.server(server).unwrap().ready().await.unwrap();
+    let live = tools.server(server).unwrap().ready().await.unwrap();
     let name = format!("mcp_{server}_{tool}");
     let calling = call(tools, &name, long);
     let under_way = async {
-        while attached.connection().in_flight() == 0 {
+        while live.connection().in_flight() == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -188,7 +195,7 @@ pub(crate) async fn cancel(tools: &AgentTools, server: &str, tool: &str, long: V
     }
     // A list may be on its way, too; the call would take much longer.
     let nothing_under_way = async {
-        while attached.connection().in_flight() > 0 {
+        while live.connection().in_flight() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -197,7 +204,7 @@ pub(crate) async fn cancel(tools: &AgentTools, server: &str, tool: &str, long: V
 }
 
 /// Waits for a state.
-pub(crate) async fn until(snapshots: &mut watch::Receiver<Snapshot<Attached>>, state: State) {
+pub(crate) async fn until(snapshots: &mut watch::Receiver<Snapshot<LiveConnection>>, state: State) {
     let reached = snapshots.wait_for(|snapshot| snapshot.state == state);
     match tokio::time::timeout(PATIENCE, reached).await {
         Ok(snapshot) => drop(snapshot.unwrap()),

@@ -49,7 +49,7 @@ impl Model for Offline {
 
 /// A call before it has an id.
 #[derive(Debug, PartialEq)]
-struct Wanted {
+struct PlannedCall {
     tool: String,
     arguments: String,
 }
@@ -81,7 +81,7 @@ fn answer(request: &Request) -> Vec<Chunk> {
         (false, _) => StopReason::ToolUse,
     };
     let numbers = first_free_number(&request.messages)..;
-    chunks.extend(numbers.zip(wanted).map(|(number, Wanted { tool, arguments })| {
+    chunks.extend(numbers.zip(wanted).map(|(number, PlannedCall { tool, arguments })| {
         Chunk::ToolUse(ToolUse { id: format!("offline-{number}"), name: tool, arguments })
     }));
     chunks.push(Chunk::Usage(Usage {
@@ -105,12 +105,12 @@ fn sampled(request: &Request) -> Option<&str> {
 }
 
 /// The answer to a server: a call of one of its tools, or words.
-fn answer_server(asked: &str, request: &Request) -> (String, Vec<Wanted>) {
+fn answer_server(asked: &str, request: &Request) -> (String, Vec<PlannedCall>) {
     let mut wanted = wish::read(asked, &request.tools).0;
     if let (true, true, Some(first)) =
         (request.must_use_tool, wanted.is_empty(), request.tools.first())
     {
-        wanted.push(Wanted { tool: first.name.clone(), arguments: "{}".to_owned() });
+        wanted.push(PlannedCall { tool: first.name.clone(), arguments: "{}".to_owned() });
     }
     match wanted.is_empty() {
         true => (tell::to_server(asked), wanted),

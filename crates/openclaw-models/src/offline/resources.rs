@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Wanted, text};
+use super::{PlannedCall, text};
 use crate::message::ToolResult;
 use crate::model::ToolOffer;
 
@@ -18,9 +18,9 @@ pub(super) fn is_wanted(words: &str) -> bool {
 }
 
 /// The call that lists them.
-pub(super) fn list(tools: &[Arc<ToolOffer>]) -> Option<Wanted> {
+pub(super) fn list(tools: &[Arc<ToolOffer>]) -> Option<PlannedCall> {
     let tool = tools.iter().find(|tool| tool.name == TOOL)?;
-    Some(Wanted { tool: tool.name.clone(), arguments: "{}".to_owned() })
+    Some(PlannedCall { tool: tool.name.clone(), arguments: "{}".to_owned() })
 }
 
 /// After the list: the call that reads what was meant.
@@ -28,7 +28,7 @@ pub(super) fn follow_up(
     asked: &str,
     results: &[&ToolResult],
     tools: &[Arc<ToolOffer>],
-) -> Option<Wanted> {
+) -> Option<PlannedCall> {
     let [listed] = results else { return None };
     let asked = asked.to_ascii_lowercase();
     let words: Vec<&str> = asked.split_whitespace().collect();
@@ -46,7 +46,7 @@ pub(super) fn follow_up(
     let only = if lines.len() == 1 { lines.first() } else { None };
     let (server, uri, _) = lines.iter().find(is_meant).or(only)?;
     let arguments = json!({ "server": server, "uri": uri }).to_string();
-    Some(Wanted { tool: TOOL.to_owned(), arguments })
+    Some(PlannedCall { tool: TOOL.to_owned(), arguments })
 }
 
 /// A line of the list: the server, the address, and the name.

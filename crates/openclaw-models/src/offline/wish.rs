@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Wanted, pick, resources};
+use super::{PlannedCall, pick, resources};
 use crate::model::ToolOffer;
 
 /// More wishes in one sentence are not heard.
 const MAX_WISHES: usize = 16;
 
 /// The calls that are wanted, and what was not understood.
-pub(super) fn read(asked: &str, tools: &[Arc<ToolOffer>]) -> (Vec<Wanted>, Vec<String>) {
+pub(super) fn read(asked: &str, tools: &[Arc<ToolOffer>]) -> (Vec<PlannedCall>, Vec<String>) {
     if let Some(wanted) = exact_call(asked, tools) {
         return (vec![wanted], Vec::new());
     }
@@ -24,7 +24,7 @@ pub(super) fn read(asked: &str, tools: &[Arc<ToolOffer>]) -> (Vec<Wanted>, Vec<S
 }
 
 /// `/call TOOL {json}`: exactly that call.
-fn exact_call(asked: &str, tools: &[Arc<ToolOffer>]) -> Option<Wanted> {
+fn exact_call(asked: &str, tools: &[Arc<ToolOffer>]) -> Option<PlannedCall> {
     let rest = asked.trim().strip_prefix("/call")?;
     let rest = rest.strip_prefix(char::is_whitespace)?.trim();
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
@@ -35,7 +35,7 @@ fn exact_call(asked: &str, tools: &[Arc<ToolOffer>]) -> Option<Wanted> {
     let is_offered = tools.iter().any(|tool| tool.name == name);
     let meant = if is_offered { None } else { pick::ending_in(tools, &[name]) };
     let tool = meant.map_or(name, |tool| &tool.name).to_owned();
-    Some(Wanted { tool, arguments: arguments.trim().to_owned() })
+    Some(PlannedCall { tool, arguments: arguments.trim().to_owned() })
 }
 
 /// The parts of a sentence.
@@ -63,7 +63,7 @@ fn wishes(asked: &str) -> impl Iterator<Item = &str> {
         .take(MAX_WISHES)
 }
 
-fn one(wish: &str, tools: &[Arc<ToolOffer>]) -> Option<Wanted> {
+fn one(wish: &str, tools: &[Arc<ToolOffer>]) -> Option<PlannedCall> {
     let lower = wish.to_ascii_lowercase();
     let lower = lower.strip_prefix("please ").unwrap_or(&lower);
     let own = wish.get(wish.len() - lower.len()..)?;
@@ -105,8 +105,8 @@ fn one(wish: &str, tools: &[Arc<ToolOffer>]) -> Option<Wanted> {
     wanted(tool, pick::with_text(tool, &["path", "file"], file)?)
 }
 
-fn wanted(tool: &ToolOffer, arguments: String) -> Option<Wanted> {
-    Some(Wanted { tool: tool.name.clone(), arguments })
+fn wanted(tool: &ToolOffer, arguments: String) -> Option<PlannedCall> {
+    Some(PlannedCall { tool: tool.name.clone(), arguments })
 }
 
 /// The numbers in a text. A minus belongs to one if it stands before it and after none.

@@ -27,14 +27,14 @@ pub(super) async fn run(
     tick: Duration,
 ) {
     // Also if this task is aborted: nobody waits in vain.
-    let told = Told(pending);
+    let told = LoseOnDrop(pending);
     let broken = serve(socket, outbox, &told.0, &events, tick.max(SHORTEST_TICK)).await;
     tracing::debug!(reason = %broken, "the connection to the gateway ended");
 }
 
-struct Told(Arc<Pending>);
+struct LoseOnDrop(Arc<Pending>);
 
-impl Drop for Told {
+impl Drop for LoseOnDrop {
     fn drop(&mut self) {
         self.0.lose();
     }

@@ -21,7 +21,7 @@ pub struct Elicitation {
     pub message: String,
     /// What it wants.
     #[serde(flatten)]
-    pub wanted: Wanted,
+    pub wanted: QuestionKind,
     /// Since when, in milliseconds since 1970.
     pub created_at_ms: u64,
     /// Until when; then it is cancelled.
@@ -31,7 +31,7 @@ pub struct Elicitation {
 /// What a server wants of a person. All of it is from outside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "lowercase", rename_all_fields = "camelCase")]
-pub enum Wanted {
+pub enum QuestionKind {
     /// Some values.
     Form {
         /// The JSON Schema of an object of plain values.

@@ -94,7 +94,7 @@ impl Files {
 
     /// Waits until no other process makes the database or sets it aside.
     pub(super) async fn take_turn(&self, patience: Duration) -> Result<Turn, StoreError> {
-        let path = self.beside("-lock");
+        let path = self.sibling("-lock");
         let mut options = fs::OpenOptions::new();
         options.write(true).create(true).truncate(false);
         #[cfg(unix)]
@@ -140,23 +140,23 @@ impl Files {
 
     /// Notes that damage was met, so that the next start looks at all of the database.
     pub(super) fn suspect(&self) {
-        if let Err(error) = fs::write(self.beside("-suspect"), "") {
+        if let Err(error) = fs::write(self.sibling("-suspect"), "") {
             tracing::warn!(file = %self.path.display(), %error, "cannot note that it is damaged");
         }
     }
 
     pub(super) fn is_suspect(&self) -> bool {
-        self.beside("-suspect").exists()
+        self.sibling("-suspect").exists()
     }
 
     pub(super) fn clear_suspicion(&self) {
         // If it stays, the next start is slower, no more.
-        let _ = fs::remove_file(self.beside("-suspect"));
+        let _ = fs::remove_file(self.sibling("-suspect"));
     }
 
     fn move_companions(&self, aside: &Path) -> Result<(), StoreError> {
         for companion in COMPANIONS {
-            let from = self.beside(companion);
+            let from = self.sibling(companion);
             match fs::rename(&from, with_suffix(aside, companion)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(file_error("cannot set aside", &from, error));
@@ -168,17 +168,17 @@ impl Files {
     }
 
     fn unused_name(&self, why: &str) -> PathBuf {
-        let base = self.beside(&format!(".{why}-{}", stamp(SystemTime::now())));
+        let base = self.sibling(&format!(".{why}-{}", stamp(SystemTime::now())));
         let numbered = (2..1_000).map(|number| with_suffix(&base, &format!("-{number}")));
         let mut names = std::iter::once(base.clone()).chain(numbered);
         names.find(|name| !name.exists()).unwrap_or(base)
     }
 
     fn companions(&self) -> impl Iterator<Item = PathBuf> {
-        COMPANIONS.into_iter().map(|companion| self.beside(companion))
+        COMPANIONS.into_iter().map(|companion| self.sibling(companion))
     }
 
-    fn beside(&self, suffix: &str) -> PathBuf {
+    fn sibling(&self, suffix: &str) -> PathBuf {
         with_suffix(&self.path, suffix)
     }
 }

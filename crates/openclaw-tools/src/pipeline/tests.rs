@@ -21,7 +21,7 @@ use crate::spec::{Effect, ToolSpec};
 
 /// A tool that does as it is told, and counts what it is asked.
 #[derive(Debug)]
-struct Told {
+struct ScriptedTool {
     spec: ToolSpec,
     validator: LazyValidator,
     decision: Decision,
@@ -39,7 +39,7 @@ struct Told {
     kept: AtomicUsize,
 }
 
-impl Told {
+impl ScriptedTool {
     fn new() -> Self {
         let schema = json!({"type": "object", "properties": {"to": {"type": "string"}},
                             "additionalProperties": false});
@@ -69,7 +69,7 @@ impl Told {
     }
 }
 
-impl Tool for Told {
+impl Tool for ScriptedTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -136,11 +136,11 @@ impl Tool for Told {
 
 /// The one tool, and how often it was looked up.
 #[derive(Debug)]
-struct Shop(Arc<Told>, AtomicUsize);
+struct Shop(Arc<ScriptedTool>, AtomicUsize);
 
 impl Shop {
-    fn with(change: impl FnOnce(&mut Told)) -> Self {
-        let mut tool = Told::new();
+    fn with(change: impl FnOnce(&mut ScriptedTool)) -> Self {
+        let mut tool = ScriptedTool::new();
         change(&mut tool);
         Self(Arc::new(tool), AtomicUsize::new(0))
     }
@@ -195,7 +195,7 @@ async fn lines_of(
 
 #[tokio::test]
 async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
-    type Change = fn(&mut Told);
+    type Change = fn(&mut ScriptedTool);
     /// The tool, its name, the arguments, what the user answers, the outcome, and the check that refused.
     type Row = (Change, &'static str, &'static str, Answer, &'static str, Option<Refused>);
     let denied: Change = |tool| tool.decision = Decision::Denied { by: "tools.deny".to_owned() };

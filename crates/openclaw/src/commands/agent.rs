@@ -138,7 +138,7 @@ impl Once<'_> {
                     Step::Returned(call) => self.tell_call(&call, output),
                     Step::Notice(text) => output.note(&text),
                     Step::Asked(approval) => self.decide(&approval, turn, signals, output).await,
-                    Step::Leaving(reason) => output.warning(&format!("the gateway ends: {reason}")),
+                    Step::EndingServer(reason) => output.warning(&format!("the gateway ends: {reason}")),
                     // Nobody here was asked by a server: that it could be answered was not said.
                     Step::Text(_) | Step::Replaced(_) | Step::Thought => {}
                     Step::Elicited(_) | Step::Decided(_) => {}
@@ -191,7 +191,7 @@ impl Once<'_> {
         if self.has_allowed && !approve::is_open(self.surface, &approval.id).await {
             return;
         }
-        let request = Request::new(approval, output.width_beside());
+        let request = Request::new(approval, output.labelled_width());
         let decision = tokio::select! {
             decision = ask(request, typed, output) => Some(decision),
             _ = signals.next() => None,

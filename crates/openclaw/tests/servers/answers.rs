@@ -5,8 +5,8 @@ use std::fs;
 use openclaw_testkit::{Odd, Script, Tool};
 use serde_json::{Value, json};
 
-use crate::beside::gateway;
 use crate::support::{Place, at_a_terminal};
+use crate::with_gateway::gateway;
 
 /// A server with one tool that answers with a file, and one with a value.
 fn place() -> Place {

@@ -3,8 +3,8 @@
 use openclaw_testkit::{Ask, Script};
 use serde_json::{Value, json};
 
-use crate::beside::gateway;
 use crate::support::{Place, conversation};
+use crate::with_gateway::gateway;
 
 const CALL: &str = "/call mcp_x_echo {\"text\":\"hi\"}\r";
 

@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod answers;
-mod beside;
 mod calls;
 mod chat;
 mod doctor;
@@ -13,3 +12,4 @@ mod endings;
 mod sampling;
 mod support;
 mod terminal;
+mod with_gateway;

@@ -22,12 +22,12 @@ pub struct Question {
     /// What it says, in one line. From outside: not for a model.
     pub message: String,
     /// What it wants.
-    pub wanted: Wanted,
+    pub wanted: QuestionKind,
 }
 
 /// What a server wants of a person.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wanted {
+pub enum QuestionKind {
     /// Some values, as this JSON Schema describes them.
     Form(Value),
     /// A visit to an address, which must be shown in full, and not be looked at beforehand.

@@ -10,7 +10,9 @@ mod handler;
 mod host;
 mod work;
 
-pub use host::{Answer, CallInProgress, Host, Person, Question, Sampler, SamplingRequest, Wanted};
+pub use host::{
+    Answer, CallInProgress, Host, Person, Question, QuestionKind, Sampler, SamplingRequest,
+};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -236,10 +238,10 @@ impl Client {
         };
         let (message, wanted) = match params {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-                (message, Wanted::Form(to_json(&requested_schema)))
+                (message, QuestionKind::Form(to_json(&requested_schema)))
             }
             ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-                (message, Wanted::Visit(url))
+                (message, QuestionKind::Visit(url))
             }
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };

@@ -14,12 +14,12 @@ use tokio::time::{Instant, sleep};
 use crate::connection::Connection;
 use crate::connection::client::Changes;
 use crate::fleet::shared_treatment::Upkeep;
-use crate::inventory::cache::Shelf;
+use crate::inventory::cache::InventoryCache;
 use crate::inventory::{EVERYTHING, Update};
 use crate::process::Patience;
 use crate::server::health::{self, Patient};
 use crate::server::supervisor::{Live, Trouble};
-use crate::store::memory::Manner;
+use crate::store::memory::KnownProtocol;
 use crate::wire::{CallError, Limits};
 
 use pace::Pace;
@@ -33,15 +33,15 @@ const SETTLED: Duration = Duration::from_secs(1);
 
 /// A server that is connected and listed.
 #[derive(Debug)]
-pub struct Attached {
+pub struct LiveConnection {
     connection: Connection,
-    shelf: Arc<Shelf>,
+    cache: Arc<InventoryCache>,
     upkeep: watch::Receiver<Upkeep>,
     limits: Limits,
     since: Instant,
     is_given_up: AtomicBool,
     is_remembered: AtomicBool,
-    heard: Heard,
+    heard: ListChanges,
     /// For one reading of the lists at a time: an older one never replaces a newer one.
     turn: Mutex<()>,
 }
@@ -56,12 +56,12 @@ pub struct Edition {
 
 /// What a server said about changes of its lists before they were read.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct ListChanges {
     changes: watch::Receiver<Changes>,
     known: Changes,
 }
 
-impl Heard {
+impl ListChanges {
     /// Begins to listen. Whoever does so before the lists are read misses no change.
     pub(crate) fn so_far(connection: &Connection) -> Self {
         let mut changes = connection.client().changes();
@@ -70,17 +70,17 @@ impl Heard {
     }
 }
 
-impl Attached {
+impl LiveConnection {
     pub(crate) fn new(
         connection: Connection,
-        shelf: Arc<Shelf>,
+        cache: Arc<InventoryCache>,
         upkeep: watch::Receiver<Upkeep>,
         limits: Limits,
-        heard: Heard,
+        heard: ListChanges,
     ) -> Self {
         Self {
             connection,
-            shelf,
+            cache,
             upkeep,
             limits,
             since: Instant::now(),
@@ -116,8 +116,8 @@ impl Attached {
     /// Remembers what it has for the next run.
     async fn remember(&self) {
         self.is_remembered.store(true, Ordering::Relaxed);
-        let manner = Manner::new(self.connection.era(), self.connection.flavour());
-        self.shelf.remember(manner).await;
+        let manner = KnownProtocol::new(self.connection.era(), self.connection.flavour());
+        self.cache.remember(manner).await;
     }
 
     /// The same if it was not done, once there is time for it: nobody waits for that.
@@ -134,7 +134,7 @@ impl Attached {
 
     /// Keeps the lists fresh.
     async fn keep_fresh(&self) {
-        let Heard { mut changes, mut known } = self.heard.clone();
+        let ListChanges { mut changes, mut known } = self.heard.clone();
         let mut pace = Pace::new(Jitter::random());
         let mut upkeep = self.upkeep.clone();
         loop {
@@ -162,16 +162,16 @@ impl Attached {
         }
     }
 
-    /// Lists anew what has changed, and puts it on the shelf.
+    /// Lists anew what has changed, and updates the cache.
     ///
     /// # Errors
     /// If they cannot be read: the old ones stay.
     pub(crate) async fn list_again(&self, changed: Changes) -> Result<(), CallError> {
         let _turn = self.turn.lock().await;
-        let server = self.shelf.server();
+        let server = self.cache.server();
         match Update::list(server, &self.connection, changed, self.limits).await {
             Ok(update) => {
-                if self.shelf.update(update) {
+                if self.cache.update(update) {
                     self.remember().await;
                 }
                 Ok(())
@@ -185,7 +185,7 @@ impl Attached {
     }
 }
 
-impl Patient for Attached {
+impl Patient for LiveConnection {
     async fn ping(&self) -> Result<(), CallError> {
         self.connection.ping(PING).await
     }
@@ -206,7 +206,7 @@ async fn sleep_or_never(duration: Option<Duration>) {
     }
 }
 
-impl Live for Attached {
+impl Live for LiveConnection {
     async fn lost(&self) -> Trouble {
         let keep_fresh = async {
             tokio::join!(self.remember_in_time(), self.keep_fresh(), self.connection.listen());

@@ -43,7 +43,7 @@ use super::Closed;
 use super::calls::{Answer, Calls};
 use super::deliver::{Message, Waiters, deliver};
 use super::ending::Ending;
-use super::heard::Heard;
+use super::last_heard::LastHeard;
 use super::skipped::Skipped;
 use route::Route;
 use tasks::Tasks;
@@ -68,7 +68,7 @@ pub(crate) struct HttpWire {
     requests: Mutex<HashMap<u64, AbortHandle>>,
     tasks: Tasks,
     ending: Ending,
-    pub(super) heard: Heard,
+    pub(super) heard: LastHeard,
     /// The server was told that the session is over.
     is_parted: AtomicBool,
     skipped: Skipped,
@@ -94,7 +94,7 @@ impl HttpWire {
             requests: Mutex::default(),
             tasks: Tasks::default(),
             ending: Ending::default(),
-            heard: Heard::default(),
+            heard: LastHeard::default(),
             is_parted: AtomicBool::new(false),
             skipped,
         }

@@ -211,11 +211,11 @@ fn show(usage: &str, about: &str, output: &mut Output) {
     let usage = printable(usage.trim_end()).into_owned();
     let label = format!("  {STRONG}{usage:24}{STRONG:#} ");
     if usage.chars().count() <= 24 {
-        return output.beside(&label, &about);
+        return output.labelled(&label, &about);
     }
     // A long one has a line to itself, so that the others stand in columns.
     output.folded(label.trim_end());
-    output.beside(&" ".repeat(27), &about);
+    output.labelled(&" ".repeat(27), &about);
 }
 
 #[cfg(test)]

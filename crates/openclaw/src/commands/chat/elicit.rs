@@ -31,7 +31,7 @@ pub(super) struct Desk<'a> {
 }
 
 /// What came of one line that was asked for.
-enum Heard {
+enum LineInput {
     Line(String),
     /// Ctrl-C.
     Interrupt,
@@ -54,11 +54,11 @@ impl Desk<'_> {
             let inquiry = Inquiry::of(elicitation);
             let (answer, then) = match self.fill_in(inquiry, settled.as_mut()).await {
                 Ok(answer) => (answer, Led::On),
-                Err(Heard::Interrupt) => (Answer::Cancel, Led::Wish(Wish::Interrupt)),
+                Err(LineInput::Interrupt) => (Answer::Cancel, Led::Wish(Wish::Interrupt)),
                 // Who leaves goes from the gateway, too: nobody waits for an answer.
-                Err(Heard::Wish(wish)) => return Led::Wish(wish),
-                Err(Heard::End | Heard::Line(_)) => (Answer::Cancel, Led::On),
-                Err(Heard::Settled) => {
+                Err(LineInput::Wish(wish)) => return Led::Wish(wish),
+                Err(LineInput::End | LineInput::Line(_)) => (Answer::Cancel, Led::On),
+                Err(LineInput::Settled) => {
                     let words = format!("{FAINT}it is no longer asked{FAINT:#}");
                     self.view.line(&words, self.output);
                     return Led::On;
@@ -77,13 +77,13 @@ impl Desk<'_> {
         &mut self,
         mut inquiry: Inquiry,
         mut settled: impl Future<Output = ()> + Unpin,
-    ) -> Result<Answer, Heard> {
+    ) -> Result<Answer, LineInput> {
         for line in inquiry.introduction() {
             self.view.line(line, self.output);
         }
         loop {
             let line = match self.ask(inquiry.question(), &mut settled).await {
-                Heard::Line(line) => line,
+                LineInput::Line(line) => line,
                 other => return Err(other),
             };
             match inquiry.typed(&line) {
@@ -94,22 +94,22 @@ impl Desk<'_> {
         }
     }
 
-    async fn ask(&mut self, question: String, settled: impl Future<Output = ()>) -> Heard {
+    async fn ask(&mut self, question: String, settled: impl Future<Output = ()>) -> LineInput {
         self.editor.begin(Ask::Choice(question));
         tokio::select! {
             biased;
             typed = self.editor.typed() => match typed {
-                Typed::Line(line) => Heard::Line(line),
-                Typed::Interrupt => Heard::Interrupt,
-                Typed::End | Typed::GivenUp | Typed::Failed(_) => Heard::End,
+                Typed::Line(line) => LineInput::Line(line),
+                Typed::Interrupt => LineInput::Interrupt,
+                Typed::End | Typed::GivenUp | Typed::Failed(_) => LineInput::End,
             },
             wish = self.signals.next() => {
                 self.editor.give_up().await;
-                Heard::Wish(wish)
+                LineInput::Wish(wish)
             }
             () = settled => {
                 self.editor.give_up().await;
-                Heard::Settled
+                LineInput::Settled
             }
         }
     }

@@ -18,16 +18,16 @@ pub(super) async fn show(chat: &Chat<'_>, servers: &[Server], output: &mut Outpu
     let version = env!("CARGO_PKG_VERSION");
     output.folded(format_args!("{STRONG}OpenClaw {version}{STRONG:#} {FAINT}{place}{FAINT:#}"));
     if let Some(words) = config(chat).await {
-        output.beside(&label("config"), &words);
+        output.labelled(&label("config"), &words);
     }
-    output.beside(&label("model"), &model(chat));
-    output.beside(&label("session"), &line(&chat.session));
+    output.labelled(&label("model"), &model(chat));
+    output.labelled(&label("session"), &line(&chat.session));
     for (at, server) in servers.iter().enumerate() {
         let label = label(if at == 0 { "servers" } else { "" });
-        output.beside(&label, &server_line(server));
+        output.labelled(&label, &server_line(server));
     }
     if servers.is_empty() {
-        output.beside(&label("servers"), "none; `openclaw mcp add` adds one");
+        output.labelled(&label("servers"), "none; `openclaw mcp add` adds one");
     }
     let words = "/help lists commands; Ctrl-C cancels a turn, Ctrl-D to exit.";
     output.folded(format_args!("{FAINT}{words}{FAINT:#}"));

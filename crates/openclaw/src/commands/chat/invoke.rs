@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Instant;
 
 use openclaw_protocol::tools::{InvokeParams, InvokeResult};
-use openclaw_protocol::{AskError, EventReceiver, Heard, ask, rpc};
+use openclaw_protocol::{AskError, EventReceiver, Received, ask, rpc};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -160,13 +160,13 @@ async fn next(events: &mut EventReceiver) -> Step {
     let concern = Concern { run: "", session: "" };
     loop {
         match events.next().await {
-            Some(Heard::Event(event)) => {
+            Some(Received::Event(event)) => {
                 let step = Step::of(&event, concern);
                 if let Some(step @ (Step::Elicited(_) | Step::Decided(_))) = step {
                     return step;
                 }
             }
-            Some(Heard::Lagged(_)) => {}
+            Some(Received::Lagged(_)) => {}
             // The call ends with the connection.
             None => std::future::pending().await,
         }

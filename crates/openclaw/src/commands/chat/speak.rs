@@ -168,7 +168,7 @@ impl Speaker<'_, '_> {
                     }
                 }
                 Step::Decided(id) => drop(self.decided.insert(id)),
-                Step::Leaving(reason) => {
+                Step::EndingServer(reason) => {
                     self.view.notice(&format!("the gateway ends: {reason}"), output);
                 }
                 Step::Over(answer) => {
@@ -212,7 +212,7 @@ impl Speaker<'_, '_> {
         self.view.lines(&request.lines(), output);
         for _ in 0..MAX_TRIES {
             let decision = match self.answer(&request, &approval.id, signals).await {
-                Heard::Typed(Typed::Line(line)) => match request.meaning(&line) {
+                QuestionInput::Typed(Typed::Line(line)) => match request.meaning(&line) {
                     Some(Choice::Decision(decision)) => decision,
                     Some(Choice::ShowAll) => {
                         request.show_all();
@@ -224,13 +224,14 @@ impl Speaker<'_, '_> {
                         continue;
                     }
                 },
-                Heard::Typed(Typed::Interrupt) => {
+                QuestionInput::Typed(Typed::Interrupt) => {
                     self.respond(chat, approval, Decision::Deny, output).await;
                     return self.end(Wish::Interrupt, output).await;
                 }
-                Heard::Typed(Typed::End) => Decision::Deny,
-                Heard::Typed(Typed::GivenUp | Typed::Failed(_)) | Heard::NotAsked => return false,
-                Heard::Wish(wish) => return self.end(wish, output).await,
+                QuestionInput::Typed(Typed::End) => Decision::Deny,
+                QuestionInput::Typed(Typed::GivenUp | Typed::Failed(_))
+                | QuestionInput::NotAsked => return false,
+                QuestionInput::Wish(wish) => return self.end(wish, output).await,
             };
             self.respond(chat, approval, decision, output).await;
             return false;
@@ -276,16 +277,21 @@ impl Speaker<'_, '_> {
 
     /// One answer to a question. What happens meanwhile is kept; a question that was decided elsewhere
     /// is taken back.
-    async fn answer(&mut self, request: &Request<'_>, id: &str, signals: &mut Signals) -> Heard {
-        let Some(editor) = self.editor.as_deref_mut() else { return Heard::NotAsked };
+    async fn answer(
+        &mut self,
+        request: &Request<'_>,
+        id: &str,
+        signals: &mut Signals,
+    ) -> QuestionInput {
+        let Some(editor) = self.editor.as_deref_mut() else { return QuestionInput::NotAsked };
         editor.begin(Ask::Choice(request.choices()));
         loop {
             let step = tokio::select! {
                 biased;
-                typed = editor.typed() => return Heard::Typed(typed),
+                typed = editor.typed() => return QuestionInput::Typed(typed),
                 wish = signals.next() => {
                     editor.give_up().await;
-                    return Heard::Wish(wish);
+                    return QuestionInput::Wish(wish);
                 }
                 step = self.turn.next() => step,
             };
@@ -297,7 +303,7 @@ impl Speaker<'_, '_> {
             self.held.push_back(step);
             if is_settled {
                 editor.give_up().await;
-                return Heard::NotAsked;
+                return QuestionInput::NotAsked;
             }
         }
     }
@@ -331,7 +337,7 @@ impl Speaker<'_, '_> {
 }
 
 /// What came of a question.
-enum Heard {
+enum QuestionInput {
     Typed(Typed),
     Wish(Wish),
     /// It needs no answer any more.

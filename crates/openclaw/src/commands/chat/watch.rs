@@ -5,7 +5,7 @@ use std::sync::Arc;
 use openclaw_protocol::agents::{CommandsParams, CommandsResult};
 use openclaw_protocol::sessions::Row;
 use openclaw_protocol::tools::{CatalogParams, CatalogResult};
-use openclaw_protocol::{AskError, EventReceiver, Heard, names, rpc};
+use openclaw_protocol::{AskError, EventReceiver, Received, names, rpc};
 
 use super::Chat;
 use super::commands::LATEST;
@@ -50,11 +50,11 @@ impl Watch {
         loop {
             match self.events.next().await {
                 None => return Change::Gone,
-                Some(Heard::Lagged(_)) => return Change::Servers,
-                Some(Heard::Event(event)) if event.event == names::MCP_SERVER => {
+                Some(Received::Lagged(_)) => return Change::Servers,
+                Some(Received::Event(event)) if event.event == names::MCP_SERVER => {
                     return Change::Servers;
                 }
-                Some(Heard::Event(_)) => {}
+                Some(Received::Event(_)) => {}
             }
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::duration_words;
 use crate::commands::block_on;
-use crate::commands::link::{knock, look};
+use crate::commands::link::{find_running, look};
 use crate::commands::talk::Server;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -59,7 +59,7 @@ struct Mcp {
 
 /// Looks for a gateway, and asks it how it is.
 pub(crate) async fn standing(state: &Path) -> Standing {
-    let Some((running, called)) = knock(state).await else { return Standing::None };
+    let Some((running, called)) = find_running(state).await else { return Standing::None };
     let client = match called {
         Ok(client) => client,
         Err(error) => {

@@ -4,8 +4,10 @@
 mod form;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::connection::client::{Answer, Wanted};
-use openclaw_protocol::mcp::elicitation::{Action, Elicitation, RespondParams, Wanted as Shown};
+use openclaw_mcp::connection::client::{Answer, QuestionKind};
+use openclaw_protocol::mcp::elicitation::{
+    Action, Elicitation, QuestionKind as Shown, RespondParams,
+};
 use openclaw_protocol::{AskError, ErrorCode, Surface, rpc};
 use serde_json::{Map, Value};
 
@@ -86,11 +88,11 @@ pub(crate) async fn respond(surface: &dyn Surface, id: &str, answer: Answer) -> 
 
 impl Inquiry {
     /// A question of this server. All of it is from outside, and is cleaned here.
-    pub(crate) fn new(server: &str, message: &str, wanted: &Wanted) -> Self {
+    pub(crate) fn new(server: &str, message: &str, wanted: &QuestionKind) -> Self {
         let (server, message) = (line(server, NAME_CHARS), line(message, MESSAGE_CHARS));
         let mut introduction = vec![format!("{STRONG}{server}{STRONG:#} asks: {message}")];
         let wanted = match wanted {
-            Wanted::Visit(url) => {
+            QuestionKind::Visit(url) => {
                 introduction.extend([
                     "  It wants you to open this address in a browser:".to_owned(),
                     String::new(),
@@ -102,7 +104,7 @@ impl Inquiry {
                     yes: Answer::Accept(None),
                 }
             }
-            Wanted::Form(schema) => {
+            QuestionKind::Form(schema) => {
                 let mut fields = Field::all(schema);
                 // Asked from the end.
                 fields.reverse();
@@ -122,8 +124,8 @@ impl Inquiry {
     /// A question as the gateway tells it.
     pub(crate) fn of(question: &Elicitation) -> Self {
         let wanted = match &question.wanted {
-            Shown::Form { requested_schema } => Wanted::Form(requested_schema.clone()),
-            Shown::Url { url } => Wanted::Visit(url.clone()),
+            Shown::Form { requested_schema } => QuestionKind::Form(requested_schema.clone()),
+            Shown::Url { url } => QuestionKind::Visit(url.clone()),
         };
         Self::new(&question.server, &question.message, &wanted)
     }
@@ -201,7 +203,7 @@ mod tests {
 
     fn form(properties: &Value, required: &Value) -> Inquiry {
         let schema = json!({ "type": "object", "properties": properties, "required": required });
-        Inquiry::new("x", "Who are you?", &Wanted::Form(schema))
+        Inquiry::new("x", "Who are you?", &QuestionKind::Form(schema))
     }
 
     #[test]
@@ -236,7 +238,7 @@ mod tests {
         let nothing = || form(&json!({}), &json!([]));
         assert_eq!(nothing().typed("y"), Next::Done(Answer::Accept(Some(json!({})))));
         assert_eq!(nothing().typed(""), Next::Done(Answer::Decline));
-        let visit = Wanted::Visit("https://example.com/?a=1".to_owned());
+        let visit = QuestionKind::Visit("https://example.com/?a=1".to_owned());
         let mut visit = Inquiry::new("x", "Log in", &visit);
         assert!(visit.introduction().iter().any(|line| line == "    https://example.com/?a=1"));
         assert_eq!(visit.typed("yes"), Next::Done(Answer::Accept(None)));
@@ -245,7 +247,7 @@ mod tests {
     #[test]
     fn what_a_server_says_commands_no_terminal_and_disguises_no_address() {
         let url = "https://good.com\u{202e}\u{200b}/\u{1b}[2J \u{430}";
-        let visit = Wanted::Visit(url.to_owned());
+        let visit = QuestionKind::Visit(url.to_owned());
         let visit = Inquiry::new("x\u{1b}[2J", "Log\nin\u{7}", &visit);
         let shown = anstream::adapter::strip_str(&visit.introduction().join("\n")).to_string();
         assert!(

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use openclaw_mcp::call::bridge::Office;
+use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::store::pins::Pins;
@@ -31,12 +31,12 @@ pub(crate) fn folders(state: &Path) -> Folders {
 
 /// What watches over calls. Approvals that cannot be read are a reason to stop: a tool that has changed
 /// would not be noticed. All else is worth a warning.
-pub(crate) fn office(
+pub(crate) fn services(
     state: &Path,
     answers: bool,
     redactor: &Redactor,
     output: &mut Output,
-) -> Result<Office, CommandError> {
+) -> Result<CallServices, CommandError> {
     let file = state.join("mcp").join("pins.json");
     let pins = Pins::load(&file).map_err(|error| {
         let hint = match error.kind() {
@@ -53,21 +53,21 @@ pub(crate) fn office(
             aside.display()
         ));
     }
-    let mut office = Office { pins: Some(Arc::new(pins)), ..Office::none() };
+    let mut services = CallServices { pins: Some(Arc::new(pins)), ..CallServices::none() };
     if !answers {
-        return Ok(office);
+        return Ok(services);
     }
     if let Err(error) = private::make_folder(&logs(state)) {
         let state = state.display();
         output.warning(&format!("nothing can be kept in {state}: {error}"));
-        return Ok(office);
+        return Ok(services);
     }
     let options = AuditOptions { redactor: redactor.clone(), ..AuditOptions::default() };
     match Audit::to_file(logs(state).join("audit.jsonl"), options) {
-        Ok(audit) => office.audit = audit,
+        Ok(audit) => services.audit = audit,
         Err(error) => output.warning(&format!("calls cannot be written down: {error}")),
     }
-    Ok(office)
+    Ok(services)
 }
 
 /// Where results are kept that are too large for a model. A single command shows them whole.

@@ -78,10 +78,10 @@ pub(crate) fn setup(
         let default = config.agents.first().filter(|_| is_one_command);
         default.map(|agent| agent.id.to_string())
     });
-    let mut office = keep::office(&paths.state, calls, &edge.redactor, output)?;
+    let mut services = keep::services(&paths.state, calls, &edge.redactor, output)?;
     if !is_one_command {
         // A single command shows all of a result.
-        office.spill = keep::spill(&paths.state, output);
+        services.spill = keep::spill(&paths.state, output);
     }
     let environment = edge.environment();
     let resolver =
@@ -101,7 +101,7 @@ pub(crate) fn setup(
         config_file: paths.config.clone(),
         load: edge.loader(&paths.config),
         state: paths.state.clone(),
-        fleet: fleet::Setup { surroundings, folders, office, tries_again, start, agent },
+        fleet: fleet::Setup { surroundings, folders, services, tries_again, start, agent },
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         // Servers are told at the start whether somebody can be asked.

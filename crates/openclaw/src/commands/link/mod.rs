@@ -23,7 +23,7 @@ use crate::output::Output;
 use crate::signals::{Signals, Wish};
 use local::Local;
 pub(crate) use local::{cannot_start, missing_servers, ourselves, setup};
-pub(crate) use remote::knock;
+pub(crate) use remote::find_running;
 
 /// How long a look at something may take.
 const LOOK: Duration = Duration::from_secs(30);

@@ -60,7 +60,7 @@ async fn call(running: &Running, need: &Need) -> Result<Client, ConnectError> {
 }
 
 /// The gateway of a state folder, and whether it answers.
-pub(crate) async fn knock(state: &Path) -> Option<(Running, Result<Client, ConnectError>)> {
+pub(crate) async fn find_running(state: &Path) -> Option<(Running, Result<Client, ConnectError>)> {
     let running = state::find(state)?;
     let called = call(&running, &Need::Records).await;
     Some((running, called))

@@ -34,7 +34,7 @@ pub(super) fn check(
     let result = with_own_servers(config, agent, paths, edge, output, async |own, _| {
         let Some(server) = own.tools.server(name.as_str()) else { return Ok(Exit::Ok) };
         check = Some(match own.watching(server.ready()).await {
-            Ok(_) => Check::Ready(server.shelf().inventory().tools.len()),
+            Ok(_) => Check::Ready(server.cache().inventory().tools.len()),
             Err(unavailable) => {
                 let reason = unavailable.reason();
                 Check::Failed(unavailable.trouble.unwrap_or_else(|| Trouble::new(reason)))

@@ -7,7 +7,7 @@ use openclaw_mcp::connection::client::Answer;
 use openclaw_protocol::approvals::{Approval, ApprovalKind, ResolvedEvent as Resolved};
 use openclaw_protocol::mcp::elicitation::{Elicitation, ResolvedEvent};
 use openclaw_protocol::mcp::{CallParams, Outcome, ProgressEvent};
-use openclaw_protocol::{AskError, Event, EventReceiver, Heard, ask, names, rpc};
+use openclaw_protocol::{AskError, Event, EventReceiver, Received, ask, names, rpc};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
@@ -21,7 +21,7 @@ use crate::commands::talk::fresh_key;
 const MAX_FORMS: usize = 3;
 
 /// What a call is told of.
-enum Told {
+enum CallEvent {
     Progress(ProgressEvent),
     Asked(Elicitation),
     /// The server wants to use the agent's model.
@@ -63,9 +63,9 @@ impl Shell<'_> {
     ) -> std::convert::Infallible {
         loop {
             match events.next().await {
-                Told::Progress(event) => drop(progress.send(Some(event))),
-                Told::Settled(_) => {}
-                Told::Sampling(approval) => {
+                CallEvent::Progress(event) => drop(progress.send(Some(event))),
+                CallEvent::Settled(_) => {}
+                CallEvent::Sampling(approval) => {
                     let Some(terminal) = &self.terminal else { continue };
                     if events.is_settled(&approval.id) {
                         continue;
@@ -82,7 +82,7 @@ impl Shell<'_> {
                         () = events.until_settled(&approval.id) => say("\nit is no longer asked\n"),
                     }
                 }
-                Told::Asked(question) => {
+                CallEvent::Asked(question) => {
                     let Some(terminal) = &self.terminal else { continue };
                     if events.is_settled(&question.id) {
                         continue;
@@ -121,58 +121,58 @@ struct Events {
     /// The progress of this call.
     token: String,
     /// What came while the user was being asked something.
-    held: VecDeque<Told>,
+    held: VecDeque<CallEvent>,
 }
 
 impl Events {
     /// What is told next. Safe to cancel.
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> CallEvent {
         match self.held.pop_front() {
             Some(told) => told,
             None => self.hear().await,
         }
     }
 
-    async fn hear(&mut self) -> Told {
+    async fn hear(&mut self) -> CallEvent {
         loop {
             match self.events.next().await {
-                Some(Heard::Event(event)) => {
+                Some(Received::Event(event)) => {
                     if let Some(told) = self.read(&event) {
                         return told;
                     }
                 }
-                Some(Heard::Lagged(_)) => {}
+                Some(Received::Lagged(_)) => {}
                 // The call ends with the connection.
                 None => std::future::pending().await,
             }
         }
     }
 
-    fn read(&self, event: &Event) -> Option<Told> {
+    fn read(&self, event: &Event) -> Option<CallEvent> {
         fn payload<T: DeserializeOwned>(event: &Event) -> Option<T> {
             serde_json::from_str(event.payload.get()).ok()
         }
         match &*event.event {
             names::MCP_PROGRESS => payload::<ProgressEvent>(event)
                 .filter(|event| event.token == self.token)
-                .map(Told::Progress),
-            names::MCP_ELICITATION_REQUESTED => payload(event).map(Told::Asked),
+                .map(CallEvent::Progress),
+            names::MCP_ELICITATION_REQUESTED => payload(event).map(CallEvent::Asked),
             // All who may decide are told; questions of conversations are answered there.
             names::APPROVAL_REQUESTED => payload::<Approval>(event)
                 .filter(|it| it.kind == ApprovalKind::Sampling && is_of_call(it))
-                .map(|it| Told::Sampling(Box::new(it))),
+                .map(|it| CallEvent::Sampling(Box::new(it))),
             names::APPROVAL_RESOLVED => {
-                payload::<Resolved>(event).map(|event| Told::Settled(event.id))
+                payload::<Resolved>(event).map(|event| CallEvent::Settled(event.id))
             }
             names::MCP_ELICITATION_RESOLVED => {
-                payload::<ResolvedEvent>(event).map(|event| Told::Settled(event.id))
+                payload::<ResolvedEvent>(event).map(|event| CallEvent::Settled(event.id))
             }
             _ => None,
         }
     }
 
     fn is_settled(&self, id: &str) -> bool {
-        self.held.iter().any(|told| matches!(told, Told::Settled(settled) if settled == id))
+        self.held.iter().any(|told| matches!(told, CallEvent::Settled(settled) if settled == id))
     }
 
     /// Waits until a question needs no answer any more. What comes meanwhile is kept; progress only the
@@ -180,8 +180,8 @@ impl Events {
     async fn until_settled(&mut self, id: &str) {
         while !self.is_settled(id) {
             let told = self.hear().await;
-            if matches!(told, Told::Progress(_)) {
-                self.held.retain(|held| !matches!(held, Told::Progress(_)));
+            if matches!(told, CallEvent::Progress(_)) {
+                self.held.retain(|held| !matches!(held, CallEvent::Progress(_)));
             }
             self.held.push_back(told);
         }

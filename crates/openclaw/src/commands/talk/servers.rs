@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_gateway::mcp::with_try;
 use openclaw_protocol::mcp::{ServersParams, ServersResult};
-use openclaw_protocol::{AskError, Heard, Surface, names, rpc};
+use openclaw_protocol::{AskError, Received, Surface, names, rpc};
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
@@ -101,7 +101,7 @@ pub(crate) async fn settled(surface: &dyn Surface, agent: Option<&str>, limit: D
         let changed = async {
             loop {
                 match events.next().await {
-                    Some(Heard::Event(event)) if event.event != names::MCP_SERVER => {}
+                    Some(Received::Event(event)) if event.event != names::MCP_SERVER => {}
                     other => return other.is_some(),
                 }
             }

@@ -36,7 +36,7 @@ pub(crate) enum Step {
     /// Somebody has decided or answered, or nobody can any more.
     Decided(String),
     /// The gateway ends.
-    Leaving(String),
+    EndingServer(String),
     /// The turn is over.
     Over(Box<Answer>),
 }
@@ -77,7 +77,9 @@ impl Step {
             names::MCP_ELICITATION_RESOLVED => {
                 read::<elicitation::ResolvedEvent>(event).map(|it| Self::Decided(it.id))
             }
-            names::SHUTDOWN => read::<Shutdown>(event).map(|event| Self::Leaving(event.reason)),
+            names::SHUTDOWN => {
+                read::<Shutdown>(event).map(|event| Self::EndingServer(event.reason))
+            }
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_protocol::chat::{AbortParams, AbortResult, SendParams, SendResult, SendStatus};
-use openclaw_protocol::{AskError, EventReceiver, Heard, Surface, ask, rpc};
+use openclaw_protocol::{AskError, EventReceiver, Received, Surface, ask, rpc};
 use tokio::time::sleep;
 
 use super::answer::{Answer, Ending};
@@ -82,8 +82,8 @@ impl<'a> Turn<'a> {
             };
             match heard {
                 None => return self.over(Answer::bare(Ending::Gone)),
-                Some(Heard::Lagged(_)) => self.has_gap = true,
-                Some(Heard::Event(event)) => {
+                Some(Received::Lagged(_)) => self.has_gap = true,
+                Some(Received::Event(event)) => {
                     let concern = Concern { run: &self.run, session: &self.sent.session_key };
                     if let Some(step) = Step::of(&event, concern) {
                         return self.noted(step);

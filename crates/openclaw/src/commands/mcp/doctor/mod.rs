@@ -159,7 +159,7 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
         plural(status.prompts, "prompt"),
     );
     checks.push(Check::good(format!("it has {tools}, {resources}, {prompts}")));
-    for dropped in &server.shelf().inventory().left_out {
+    for dropped in &server.cache().inventory().left_out {
         let name = line(&dropped.name);
         checks.push(Check::note(format!("`{name}` is left out: {}", dropped.reason)));
     }

@@ -5,19 +5,19 @@ use std::time::{Duration, Instant};
 
 /// When something was last heard. To take note costs a look at the clock.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct LastHeard {
     since: Instant,
     /// Milliseconds since then.
     last: AtomicU64,
 }
 
-impl Default for Heard {
+impl Default for LastHeard {
     fn default() -> Self {
         Self { since: Instant::now(), last: AtomicU64::new(0) }
     }
 }
 
-impl Heard {
+impl LastHeard {
     /// Something was heard just now.
     pub(super) fn note(&self) {
         self.last.store(self.now(), Ordering::Relaxed);

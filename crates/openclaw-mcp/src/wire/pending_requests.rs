@@ -11,7 +11,7 @@ const MOST: usize = 256;
 
 /// The requests that wait.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct PendingRequests {
     ids: Mutex<HashSet<RequestId>>,
     /// One of them waits no more.
     answered: Notify,
@@ -28,7 +28,7 @@ pub(super) enum Verdict {
     TooMany,
 }
 
-impl Asked {
+impl PendingRequests {
     /// Takes a request on, if it may be.
     pub(super) fn take(&self, id: &RequestId) -> Verdict {
         let mut ids = self.ids();
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn so_many_requests_are_taken_on_and_an_answer_makes_room() {
-        let asked = Asked::default();
+        let asked = PendingRequests::default();
         let id = |number: usize| RequestId::Number(number.try_into().unwrap());
         for number in 0..MOST {
             assert_eq!(asked.take(&id(number)), Verdict::Taken);

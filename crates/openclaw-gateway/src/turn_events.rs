@@ -21,18 +21,18 @@ const GATHER_BYTES: usize = 2_048;
 const SHOWN: usize = 4_000;
 
 /// Tells what happens in a turn.
-pub(crate) struct Teller {
+pub(crate) struct TurnEvents {
     gateway: std::sync::Weak<Gateway>,
     run: String,
     session: String,
     agent: String,
-    state: Mutex<Told>,
+    state: Mutex<PendingText>,
     /// Something was gathered.
     gathered: Notify,
 }
 
 #[derive(Default)]
-struct Told {
+struct PendingText {
     chat: u64,
     agent: u64,
     /// What waits to be told, and whether the model only thinks it.
@@ -41,7 +41,7 @@ struct Told {
     last: Option<Instant>,
 }
 
-impl Teller {
+impl TurnEvents {
     pub(crate) fn new(gateway: &Arc<Gateway>, run: &Run, agent: &str) -> Self {
         Self {
             gateway: Arc::downgrade(gateway),
@@ -53,7 +53,7 @@ impl Teller {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Told> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, PendingText> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -174,7 +174,7 @@ impl Teller {
     }
 }
 
-impl Observer for Teller {
+impl Observer for TurnEvents {
     fn see(&self, event: Event) {
         match event {
             Event::Text(text) => return self.text(&text, false),

@@ -7,7 +7,7 @@ use openclaw_tools::ToolSpec;
 
 /// What each open question is about.
 #[derive(Debug, Default)]
-pub(crate) struct Alike(Mutex<BTreeMap<String, Subject>>);
+pub(crate) struct QuestionSubjects(Mutex<BTreeMap<String, Subject>>);
 
 /// A tool of an agent, as it described itself when it was asked about: one that says something else by
 /// now is another.
@@ -17,7 +17,7 @@ pub(crate) struct Subject {
     pub(crate) tool: ToolSpec,
 }
 
-impl Alike {
+impl QuestionSubjects {
     pub(crate) fn open(&self, id: &str, subject: Subject) {
         self.lock().insert(id.to_owned(), subject);
     }
@@ -30,8 +30,9 @@ impl Alike {
     pub(crate) fn others(&self, id: &str) -> Vec<String> {
         let open = self.lock();
         let Some(subject) = open.get(id) else { return Vec::new() };
-        let alike = open.iter().filter(|(other, about)| *other != id && *about == subject);
-        alike.map(|(other, _)| other.clone()).collect()
+        let question_subjects =
+            open.iter().filter(|(other, about)| *other != id && *about == subject);
+        question_subjects.map(|(other, _)| other.clone()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Subject>> {
