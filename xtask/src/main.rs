@@ -8,6 +8,9 @@
 
 mod conformance;
 mod peers;
+// A unit test: an integration test would have cargo replace the binary of this program while it runs.
+#[cfg(test)]
+mod requirements;
 mod shell;
 
 use std::process::ExitCode;

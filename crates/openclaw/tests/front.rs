@@ -168,7 +168,7 @@ fn a_port_that_is_taken_is_told() {
     assert_eq!(output.status.code(), Some(3));
 }
 
-/// C3.
+/// Fails at start-up (C3).
 #[test]
 fn nothing_starts_without_a_server_that_is_required() {
     let state = tempfile::tempdir().unwrap();

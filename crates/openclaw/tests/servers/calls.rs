@@ -175,7 +175,7 @@ fn an_approval_that_cannot_be_saved_is_told_to_who_asked_for_it() {
     assert!(stderr.contains(told) && stderr.contains("pins.json cannot be written"), "{stderr}");
 }
 
-/// N3: whoever begins with a call, or with a server that is added, has nothing to look into for others.
+/// A first call, or a first server that is added, leaves nothing that other users can read (N3).
 #[test]
 #[cfg(unix)]
 fn whatever_the_first_command_leaves_is_the_users_alone() {

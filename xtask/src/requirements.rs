@@ -1,0 +1,148 @@
+//! `docs/requirements.md` agrees with the source: every id that a comment cites has a row, and every
+//! test that a row names exists.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const DOCUMENT: &str = "docs/requirements.md";
+
+/// One row of the document.
+struct Row<'a> {
+    id: &'a str,
+    status: &'a str,
+    /// File and function of each test, as in `path/to/file.rs: function`.
+    tests: Vec<&'a str>,
+}
+
+#[test]
+fn every_row_has_a_known_status_and_names_tests_that_exist() {
+    let document = fs::read_to_string(Path::new(ROOT).join(DOCUMENT)).unwrap();
+    let mut problems = Vec::new();
+    let mut ids = BTreeSet::new();
+    for Row { id, status, tests } in rows(&document) {
+        if !ids.insert(id) {
+            problems.push(format!("{id}: there are two rows of this id"));
+        }
+        match status {
+            "done" if tests.is_empty() => {
+                problems.push(format!("{id}: name a test, or set the status to `partial`"));
+            }
+            "done" | "partial" | "planned" => {}
+            other => problems.push(format!("{id}: unknown status `{other}`")),
+        }
+        for test in tests {
+            if let Some(problem) = problem_with(test) {
+                problems.push(format!("{id}: `{test}`: {problem}"));
+            }
+        }
+    }
+    assert!(!ids.is_empty(), "{DOCUMENT} has no rows");
+    assert!(problems.is_empty(), "correct these rows of {DOCUMENT}:\n{}", problems.join("\n"));
+}
+
+#[test]
+fn every_cited_id_has_a_row() {
+    let root = Path::new(ROOT);
+    let document = fs::read_to_string(root.join(DOCUMENT)).unwrap();
+    let known: BTreeSet<String> = rows(&document).iter().map(|row| row.id.to_owned()).collect();
+    let mut unknown = Vec::new();
+    let mut count = 0;
+    for file in ["crates", "xtask"].iter().flat_map(|folder| sources(&root.join(folder))) {
+        let text = fs::read_to_string(&file).unwrap();
+        let file = file.strip_prefix(root).unwrap().display();
+        for (line, number) in text.lines().zip(1..) {
+            for id in cited(line) {
+                count += 1;
+                if !known.contains(&id) {
+                    unknown.push(format!("{file}:{number}: {id}"));
+                }
+            }
+        }
+    }
+    assert!(count > 100, "only {count} citations were found: is the rule still right?");
+    let unknown = unknown.join("\n");
+    assert!(unknown.is_empty(), "add rows to {DOCUMENT}, or correct the ids:\n{unknown}");
+}
+
+#[test]
+fn citations_are_told_from_other_words_in_parentheses() {
+    assert_eq!(cited("let x = 1; // Why (T11)."), ["T11"]);
+    assert_eq!(cited("//! Calls (B5–B7, B10), and more (L4)."), ["B5", "B6", "B7", "B10", "L4"]);
+    assert!(
+        cited("f(T11); // Neither (A), (U+1F600), (RFC 9110) nor (P500), (T11 and more), (T)")
+            .is_empty()
+    );
+    assert!(cited("f(T11, x)").is_empty());
+}
+
+/// The rows of all tables: lines whose first cell is an id.
+fn rows(document: &str) -> Vec<Row<'_>> {
+    let row = |line| {
+        let cells: Vec<&str> = str::strip_prefix(line, "|")?.split('|').map(str::trim).collect();
+        let id = cells.first().copied().filter(|cell| is_id(cell))?;
+        Some(match cells[..] {
+            // After the last `|` there is nothing.
+            [_, _, status, tests, ""] => {
+                Row { id, status, tests: tests.split('`').skip(1).step_by(2).collect() }
+            }
+            _ => Row { id, status: "(not four cells)", tests: Vec::new() },
+        })
+    };
+    document.lines().filter_map(row).collect()
+}
+
+/// What is wrong with a named test, if anything.
+fn problem_with(test: &str) -> Option<&'static str> {
+    let Some((file, function)) = test.split_once(": ") else {
+        return Some("write it as `path/to/file.rs: function`");
+    };
+    let Ok(text) = fs::read_to_string(Path::new(ROOT).join(file)) else {
+        return Some("there is no such file");
+    };
+    let is_there = text.contains(&format!("fn {function}("));
+    (!is_there).then_some("the file has no such function")
+}
+
+/// The Rust files in a folder and below.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            found.append(&mut sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The ids that the comment of a line cites. A citation is a pair of parentheses with nothing but ids
+/// and ranges of ids in it; other text in parentheses is ignored.
+fn cited(line: &str) -> Vec<String> {
+    let Some((_, comment)) = line.split_once("//") else { return Vec::new() };
+    let inside = comment.split('(').skip(1).filter_map(|rest| rest.split_once(')'));
+    let lists = inside.filter_map(|(list, _)| list.split(',').map(expand).collect::<Option<_>>());
+    lists.flat_map(|ids: Vec<Vec<String>>| ids.into_iter().flatten()).collect()
+}
+
+/// `B10`, or the ids of a range such as `B5–B7`. None if it is neither.
+fn expand(item: &str) -> Option<Vec<String>> {
+    let item = item.trim();
+    let (first, last) = item.split_once('–').unwrap_or((item, item));
+    if !is_id(first) || !is_id(last) || first[..1] != last[..1] {
+        return None;
+    }
+    let range = first[1..].parse::<u8>().ok()?..=last[1..].parse().ok()?;
+    Some(range.map(|number| format!("{}{number}", &first[..1])).collect())
+}
+
+/// A capital letter, then one or two digits.
+fn is_id(text: &str) -> bool {
+    let (letter, digits) = text.split_at_checked(1).unwrap_or_default();
+    letter.chars().all(|it| it.is_ascii_uppercase())
+        && (1..=2).contains(&digits.len())
+        && digits.chars().all(|it| it.is_ascii_digit())
+}
