@@ -4,8 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_protocol::SecretToken;
-
 use crate::gateway::Gateway;
 use crate::setup::{Setup, StartError};
 use crate::socket::{self, Limits, ListenError, Listening, Options};
@@ -58,8 +56,7 @@ pub async fn serve(
         Some(template) => {
             let resolver = &setup.fleet.surroundings.resolver;
             let token = resolver.resolve_credential(template).await;
-            let token = token.map_err(|error| ServeError::Token(error.to_string()))?;
-            SecretToken::from(token.expose().to_owned())
+            token.map_err(|error| ServeError::Token(error.to_string()))?
         }
         None => claim.token()?,
     };

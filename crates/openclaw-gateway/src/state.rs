@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use openclaw_protocol::SecretToken;
+use openclaw_secrets::SecretString;
 use openclaw_tools::private;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ pub struct Running {
     /// Where it can be called.
     pub url: String,
     /// What lets callers in.
-    pub token: Option<SecretToken>,
+    pub token: Option<SecretString>,
     /// Its process.
     pub pid: u32,
     /// Its version.
@@ -105,12 +105,12 @@ impl Claim {
     ///
     /// # Errors
     /// If it cannot be read or written, or the system has no random numbers.
-    pub fn token(&self) -> io::Result<SecretToken> {
+    pub fn token(&self) -> io::Result<SecretString> {
         let path = self.folder.join(TOKEN);
         match read(&path) {
             Ok(text) if !text.trim().is_empty() => {
                 make_private(&path)?;
-                Ok(SecretToken::from(text.trim().to_owned()))
+                Ok(SecretString::from(text.trim().to_owned()))
             }
             Ok(_) => self.new_token(&path),
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.new_token(&path),
@@ -118,11 +118,11 @@ impl Claim {
         }
     }
 
-    fn new_token(&self, path: &Path) -> io::Result<SecretToken> {
+    fn new_token(&self, path: &Path) -> io::Result<SecretString> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let token = SecretToken::from(text);
+        let token = SecretString::from(text);
         self.write(path, token.expose().as_bytes())?;
         Ok(token)
     }
@@ -134,7 +134,7 @@ impl Claim {
     pub fn publish(
         &self,
         address: SocketAddr,
-        token: Option<&SecretToken>,
+        token: Option<&SecretString>,
         program_version: &str,
     ) -> io::Result<()> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -184,7 +184,7 @@ fn read_card(folder: &Path) -> Option<Running> {
     let card: Card = serde_json::from_str(&text).ok()?;
     (card.version == VERSION).then(|| Running {
         url: card.url,
-        token: card.token.map(SecretToken::from),
+        token: card.token.map(SecretString::from),
         pid: card.pid,
         version: card.program_version,
     })

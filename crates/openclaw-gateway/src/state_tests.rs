@@ -23,7 +23,7 @@ fn a_running_gateway_is_found_with_its_token_and_a_stopped_one_is_not() {
     let running = find(folder.path()).unwrap();
     assert_eq!(running.url, "ws://127.0.0.1:18789");
     assert_eq!((running.pid, running.version.as_str()), (std::process::id(), "1.2.3"));
-    assert!(running.token.unwrap().is(&claim.token().unwrap()));
+    assert_eq!(running.token.unwrap(), claim.token().unwrap());
     drop(claim);
     assert!(find(folder.path()).is_none());
     assert!(!folder.path().join(CARD).exists());
@@ -61,7 +61,7 @@ fn the_token_is_made_once_and_kept() {
     let first = Claim::take(folder.path()).unwrap().token().unwrap();
     assert_eq!(first.expose().len(), 64);
     let again = Claim::take(folder.path()).unwrap().token().unwrap();
-    assert!(first.is(&again));
+    assert_eq!(first, again);
 }
 
 #[test]

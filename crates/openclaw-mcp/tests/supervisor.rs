@@ -10,8 +10,9 @@ use std::time::Duration;
 use openclaw_backoff::Jitter;
 use openclaw_mcp::server::backoff::{Backoff, RestartLimit};
 use openclaw_mcp::server::log::ServerLog;
+use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::{
-    Change, Dial, DialError, Live, Snapshot, State, Supervisor, Trouble,
+    Change, Dial, DialError, Live, Snapshot, Supervisor, Trouble,
 };
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -102,7 +103,7 @@ fn process(limit: u32) -> Backoff {
 
 async fn until(
     snapshots: &mut watch::Receiver<Snapshot<Connection>>,
-    state: State,
+    state: ServerState,
 ) -> Snapshot<Connection> {
     snapshots.wait_for(|snapshot| snapshot.state == state).await.unwrap().clone()
 }
@@ -113,7 +114,7 @@ async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_u
     let supervisor =
         Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
-    let last = until(&mut snapshots, State::Failed).await;
+    let last = until(&mut snapshots, ServerState::Failed).await;
     assert_eq!(dial.tried_at(), [0, 1, 3, 7, 15, 31]);
     assert_eq!(last.last_error, Some(Trouble::new("it crashed")));
     assert_eq!(last.restarts, 5);
@@ -129,7 +130,7 @@ async fn a_healthy_minute_makes_good_for_earlier_crashes() {
     let mut snapshots = supervisor.snapshots();
     snapshots.wait_for(|_| dial.tried_at().len() == 5).await.unwrap();
     assert_eq!(dial.tried_at(), [0, 1, 3, 64, 66]);
-    until(&mut snapshots, State::Ready).await;
+    until(&mut snapshots, ServerState::Ready).await;
     supervisor.stop().await;
 }
 
@@ -139,15 +140,15 @@ async fn why_a_server_crashed_is_told_until_it_has_been_well_for_a_minute() {
     let supervisor =
         Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
-    assert_eq!(until(&mut snapshots, State::Ready).await.last_error, None);
+    assert_eq!(until(&mut snapshots, ServerState::Ready).await.last_error, None);
     let crashed = Some(Trouble::new("it crashed"));
-    assert_eq!(until(&mut snapshots, State::Restarting).await.last_error, crashed);
-    assert_eq!(until(&mut snapshots, State::Connecting).await.last_error, crashed);
-    let again = until(&mut snapshots, State::Ready).await;
+    assert_eq!(until(&mut snapshots, ServerState::Restarting).await.last_error, crashed);
+    assert_eq!(until(&mut snapshots, ServerState::Connecting).await.last_error, crashed);
+    let again = until(&mut snapshots, ServerState::Ready).await;
     assert_eq!(again.last_error, Some(Trouble::new("no such program")), "the newer one");
     snapshots.wait_for(|snapshot| snapshot.last_error.is_none()).await.unwrap();
     assert_eq!(dial.start.elapsed().as_secs(), 5 + 1 + 2 + 60);
-    assert_eq!(snapshots.borrow().state, State::Ready);
+    assert_eq!(snapshots.borrow().state, ServerState::Ready);
     assert!(snapshots.borrow().connection.is_some());
     supervisor.stop().await;
 }
@@ -159,11 +160,11 @@ async fn a_lost_connection_is_not_offered_while_it_is_being_closed() {
     let supervisor =
         Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
-    until(&mut snapshots, State::Ready).await;
-    let lost = until(&mut snapshots, State::Restarting).await;
+    until(&mut snapshots, ServerState::Ready).await;
+    let lost = until(&mut snapshots, ServerState::Restarting).await;
     assert!(lost.connection.is_none());
     assert_eq!(dial.open.load(Ordering::SeqCst), 1, "it is still being closed");
-    until(&mut snapshots, State::Ready).await;
+    until(&mut snapshots, ServerState::Ready).await;
     assert_eq!(dial.tried_at(), [0, 26]);
     supervisor.stop().await;
 }
@@ -181,7 +182,7 @@ async fn trouble_is_shown_on_one_line_and_without_secrets() {
     let dial = Scripted::new([Err(DialError::Failed(trouble))]);
     let log = ServerLog::none().without_secrets(redactor);
     let supervisor = Supervisor::start("x".into(), dial, process(0), false, log);
-    let shown = until(&mut supervisor.snapshots(), State::Failed).await.last_error.unwrap();
+    let shown = until(&mut supervisor.snapshots(), ServerState::Failed).await.last_error.unwrap();
     assert_eq!(shown.message, "it said: key [REDACTED]");
     assert_eq!(shown.hint.as_deref(), Some("not [REDACTED]"));
     assert_eq!(shown.last_lines, ["[REDACTED]?"]);
@@ -200,7 +201,7 @@ async fn a_remote_server_is_tried_for_ever() {
     );
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert!(dial.tried_at().len() > 60);
-    assert_eq!(supervisor.snapshots().borrow().state, State::Restarting);
+    assert_eq!(supervisor.snapshots().borrow().state, ServerState::Restarting);
     supervisor.stop().await;
 }
 
@@ -216,7 +217,7 @@ async fn every_change_of_state_is_told() {
     let supervisor = Supervisor::start_observed("x".into(), dial, backoff, true, log, observer);
     supervisor.wake();
     let mut snapshots = supervisor.snapshots();
-    snapshots.wait_for(|it| it.state == State::Ready && it.restarts == 2).await.unwrap();
+    snapshots.wait_for(|it| it.state == ServerState::Ready && it.restarts == 2).await.unwrap();
     supervisor.stop().await;
     let mut changes = Vec::new();
     while let Some(change) = told.recv().await {
@@ -224,14 +225,14 @@ async fn every_change_of_state_is_told() {
     }
     let because = |message: &str| Some(message.to_owned());
     let expected = [
-        (State::Connecting, None),
-        (State::Restarting, because("no such program")),
-        (State::Connecting, None),
-        (State::Ready, None),
-        (State::Restarting, because("it crashed")),
-        (State::Connecting, None),
-        (State::Ready, None),
-        (State::Closed, None),
+        (ServerState::Connecting, None),
+        (ServerState::Restarting, because("no such program")),
+        (ServerState::Connecting, None),
+        (ServerState::Ready, None),
+        (ServerState::Restarting, because("it crashed")),
+        (ServerState::Connecting, None),
+        (ServerState::Ready, None),
+        (ServerState::Closed, None),
     ];
     assert_eq!(changes, expected);
 }
@@ -242,12 +243,12 @@ async fn a_failed_server_is_revived_by_a_refresh() {
     let supervisor =
         Supervisor::start("x".into(), dial.clone(), process(0), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
-    until(&mut snapshots, State::Failed).await;
+    until(&mut snapshots, ServerState::Failed).await;
     supervisor.wake();
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(dial.tried_at(), [0], "to use it is not enough");
     supervisor.refresh().await;
-    let ready = until(&mut snapshots, State::Ready).await;
+    let ready = until(&mut snapshots, ServerState::Ready).await;
     assert!(ready.connection.is_some() && ready.last_error.is_none());
     supervisor.stop().await;
 }
@@ -259,9 +260,9 @@ async fn a_lazy_server_is_connected_to_when_it_is_used() {
         Supervisor::start("x".into(), dial.clone(), process(5), true, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!((snapshots.borrow().state, dial.tried_at().len()), (State::Idle, 0));
+    assert_eq!((snapshots.borrow().state, dial.tried_at().len()), (ServerState::Idle, 0));
     supervisor.wake();
-    until(&mut snapshots, State::Ready).await;
+    until(&mut snapshots, ServerState::Ready).await;
     supervisor.stop().await;
 }
 
@@ -277,12 +278,12 @@ async fn a_server_that_needs_a_login_waits_for_it() {
         ServerLog::none(),
     );
     let mut snapshots = supervisor.snapshots();
-    let waiting = until(&mut snapshots, State::NeedsAuth).await;
+    let waiting = until(&mut snapshots, ServerState::NeedsAuth).await;
     assert_eq!(waiting.last_error, Some(Trouble::new("set `apiKey`")));
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(dial.tried_at(), [0]);
     supervisor.refresh().await;
-    until(&mut snapshots, State::Ready).await;
+    until(&mut snapshots, ServerState::Ready).await;
     supervisor.stop().await;
 }
 
@@ -292,14 +293,14 @@ async fn stopping_and_refreshing_close_the_connection() {
     let supervisor =
         Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
-    until(&mut snapshots, State::Ready).await;
+    until(&mut snapshots, ServerState::Ready).await;
     supervisor.refresh().await;
     snapshots.wait_for(|_| dial.tried_at().len() == 2).await.unwrap();
-    until(&mut snapshots, State::Ready).await;
+    until(&mut snapshots, ServerState::Ready).await;
     assert_eq!(dial.open.load(Ordering::SeqCst), 1, "the old connection is closed");
     supervisor.stop().await;
     assert_eq!(dial.open.load(Ordering::SeqCst), 0);
-    assert_eq!(snapshots.borrow().state, State::Closed);
+    assert_eq!(snapshots.borrow().state, ServerState::Closed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -308,9 +309,9 @@ async fn dropping_the_supervisor_ends_its_server() {
     let supervisor =
         Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
-    until(&mut snapshots, State::Ready).await;
+    until(&mut snapshots, ServerState::Ready).await;
     drop(supervisor);
-    until(&mut snapshots, State::Closed).await;
+    until(&mut snapshots, ServerState::Closed).await;
     assert_eq!(dial.open.load(Ordering::SeqCst), 0);
 }
 
@@ -321,7 +322,7 @@ async fn servers_that_crash_together_are_not_restarted_together() {
         let backoff = Backoff::process(RestartLimit::new(5), Jitter::seeded(seed));
         let (name, log) = ("x".to_owned(), ServerLog::none());
         let supervisor = Supervisor::start(name, dial.clone(), backoff, false, log);
-        until(&mut supervisor.snapshots(), State::Failed).await;
+        until(&mut supervisor.snapshots(), ServerState::Failed).await;
         supervisor.stop().await;
         dial.tries.lock().unwrap().clone()
     };

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::health::Health;
-use crate::token::SecretToken;
+use openclaw_secrets::SecretString;
 
 /// What a client can say that it can show.
 pub mod caps {
@@ -169,36 +169,36 @@ pub enum ClientMode {
     Test,
 }
 
-/// What lets a client in. Shown by nothing but [`SecretToken::expose`].
+/// What lets a client in. Shown by nothing but [`SecretString::expose`].
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Auth {
     /// The gateway's token.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
-    pub token: Option<SecretToken>,
+    pub token: Option<SecretString>,
     /// A token for a first visit.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
-    pub bootstrap_token: Option<SecretToken>,
+    pub bootstrap_token: Option<SecretString>,
     /// A token for one device.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
-    pub device_token: Option<SecretToken>,
+    pub device_token: Option<SecretString>,
     /// A password.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
-    pub password: Option<SecretToken>,
+    pub password: Option<SecretString>,
     /// A token of a gateway's own helper.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
-    pub approval_runtime_token: Option<SecretToken>,
+    pub approval_runtime_token: Option<SecretString>,
     /// A token of an agent that the gateway started.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
-    pub agent_runtime_identity_token: Option<SecretToken>,
+    pub agent_runtime_identity_token: Option<SecretString>,
 }
 
 /// How a token crosses the wire.
 mod sent {
-    use super::{Deserialize as _, Deserializer, SecretToken, Serializer};
+    use super::{Deserialize as _, Deserializer, SecretString, Serializer};
 
     pub(super) fn serialize<S: Serializer>(
-        token: &Option<SecretToken>,
+        token: &Option<SecretString>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         match token {
@@ -209,8 +209,8 @@ mod sent {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<Option<SecretToken>, D::Error> {
-        Ok(Option::<String>::deserialize(deserializer)?.map(SecretToken::from))
+    ) -> Result<Option<SecretString>, D::Error> {
+        Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
     }
 }
 

@@ -21,14 +21,12 @@ mod number;
 pub mod sessions;
 pub mod socket;
 mod surface;
-mod token;
 pub mod tools;
 
 pub use error::{ErrorCode, ErrorShape, detail};
 pub use event::{Event, EventReceiver, EventSender, Received, Shutdown, Tick, names};
 pub use method::{Method, Request, Response, Rpc, Scope, rpc};
 pub use surface::{AskError, Surface, ask, params_of};
-pub use token::SecretToken;
 
 /// The version that is spoken here.
 pub const PROTOCOL_VERSION: u32 = 4;

@@ -5,12 +5,12 @@
 pub(crate) fn forget() {
     use std::io::IsTerminal as _;
 
-    use rustix::termios::{QueueSelector, tcflush};
+    use nix::sys::termios::{FlushArg, tcflush};
 
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
         // One that cannot be emptied cannot be read either.
-        let _ = tcflush(&stdin, QueueSelector::IFlush);
+        let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::inventory::Inventory;
+use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::status::ServerStatus;
-use openclaw_mcp::server::supervisor::State;
 use openclaw_mcp::server::{Server, Unavailable};
 use openclaw_protocol::mcp::Missing;
 use tokio::time::timeout;
@@ -139,7 +139,7 @@ pub async fn gather(
                 Ok(ready) => ready.map(|_| ()),
                 Err(_) => Err(Unavailable {
                     server: server.name().to_string(),
-                    state: State::Connecting,
+                    state: ServerState::Connecting,
                     trouble: None,
                 }),
             },

@@ -134,7 +134,7 @@ fn check_token(
     };
     let now = Instant::now();
     let shown = params.auth.as_ref().and_then(|auth| auth.token.as_ref());
-    let is_right = shown.is_some_and(|shown| shown.is(token));
+    let is_right = shown == Some(token);
     if let Some(wait) = attempts.refused(address, now)
         // All programs of this machine share its address: one that guesses must not lock out the others.
         && !(is_right && address.to_canonical().is_loopback())

@@ -16,7 +16,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use openclaw_protocol::connect::{ClientInfo, Snapshot};
 use openclaw_protocol::socket::SendLimits;
-use openclaw_protocol::{ErrorShape, EventReceiver, Method, SecretToken};
+use openclaw_protocol::{ErrorShape, EventReceiver, Method};
+use openclaw_secrets::SecretString;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -110,7 +111,7 @@ pub struct Options {
     /// The port; 0 for any.
     pub port: u16,
     /// What callers must show. Without one, everybody on this machine is let in, and nobody else.
-    pub token: Option<SecretToken>,
+    pub token: Option<SecretString>,
     /// What nobody may overdo.
     pub limits: Limits,
 }

@@ -6,14 +6,15 @@ use openclaw_gateway::socket::Limits;
 use openclaw_protocol::client::{Client, ConnectError, Options};
 use openclaw_protocol::health::{Health, HealthParams};
 use openclaw_protocol::mcp::CallParams;
-use openclaw_protocol::{Event, Received, SecretToken, Surface, ask, detail, rpc};
+use openclaw_protocol::{Event, Received, Surface, ask, detail, rpc};
+use openclaw_secrets::SecretString;
 use serde_json::value::to_raw_value;
 use tokio::time::timeout;
 
 use crate::support::{LONG, TOKEN, calm, start};
 
 fn options(address: std::net::SocketAddr, token: &str) -> Options {
-    let token = SecretToken::from(token.to_owned());
+    let token = SecretString::from(token.to_owned());
     let mut options = Options::new(format!("ws://{address}"), Some(token), "1.0.0");
     options.connect_timeout = LONG;
     options

@@ -11,7 +11,8 @@ use openclaw_gateway::socket::{
     Caller, Desk, Endpoint, Greeting, Limits, Listening, Options, bind,
 };
 use openclaw_protocol::socket::SendLimits;
-use openclaw_protocol::{ErrorShape, EventReceiver, EventSender, SecretToken};
+use openclaw_protocol::{ErrorShape, EventReceiver, EventSender};
+use openclaw_secrets::SecretString;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -147,7 +148,7 @@ pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
     let options = Options {
         bind: Ipv4Addr::LOCALHOST.into(),
         port: 0,
-        token: Some(SecretToken::from(TOKEN.to_owned())),
+        token: Some(SecretString::from(TOKEN.to_owned())),
         limits,
     };
     let server = bind(options).await.unwrap().serve(Arc::new(Shared(Arc::clone(&desk))));

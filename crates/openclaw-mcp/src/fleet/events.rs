@@ -54,7 +54,7 @@ impl Events {
             let event = FleetEvent {
                 server: server.clone(),
                 agents: users.names(),
-                state: change.state.into(),
+                state: change.state,
                 restarts: change.restarts,
                 reason: change.trouble.map(|trouble| trouble.message.clone()),
             };

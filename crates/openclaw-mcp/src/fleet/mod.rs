@@ -28,7 +28,8 @@ use crate::fleet::reload::{EndingServer, ReloadPlan};
 use crate::inventory::cache::Revision;
 use crate::server::dial::Surroundings;
 use crate::server::live::LiveConnection;
-use crate::server::supervisor::{Snapshot, State};
+use crate::server::status::ServerState;
+use crate::server::supervisor::Snapshot;
 use crate::server::{Common, Ended, Folders, Server};
 
 /// All servers of all agents. When it is dropped, they are ended; [`Fleet::stop`] waits for that.
@@ -292,13 +293,13 @@ impl Start {
         let mut tried = Tried { of: servers.len(), ..Tried::default() };
         for mut server in servers {
             let is_tried =
-                |snapshot: &Snapshot<LiveConnection>| snapshot.state != State::Connecting;
+                |snapshot: &Snapshot<LiveConnection>| snapshot.state != ServerState::Connecting;
             let state = match server.snapshots.wait_for(is_tried).await {
                 Ok(snapshot) => snapshot.state,
-                Err(_) => State::Closed,
+                Err(_) => ServerState::Closed,
             };
             match state {
-                State::Ready | State::Idle => tried.ready += 1,
+                ServerState::Ready | ServerState::Idle => tried.ready += 1,
                 _ if server.required => drop(missing.insert(server.name)),
                 _ => {}
             }

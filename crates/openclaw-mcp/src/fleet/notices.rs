@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use openclaw_config::ServerName;
 
-use crate::server::supervisor::{Snapshot, State, Trouble};
+use crate::server::status::ServerState;
+use crate::server::supervisor::{Snapshot, Trouble};
 
 /// After so many failures in a row an agent is told.
 const TOLD_AFTER: u32 = 3;
@@ -60,15 +61,15 @@ impl LastNotices {
 
 impl Standing {
     /// Nothing as long as it is not decided.
-    fn of(state: State, restarts: u32) -> Option<Self> {
+    fn of(state: ServerState, restarts: u32) -> Option<Self> {
         match state {
-            State::Ready | State::Idle => Some(Self::Well),
-            State::NeedsAuth => Some(Self::NeedsAuth),
-            State::Failed => Some(Self::GivenUp),
-            State::Connecting | State::Restarting => {
+            ServerState::Ready | ServerState::Idle => Some(Self::Well),
+            ServerState::NeedsAuth => Some(Self::NeedsAuth),
+            ServerState::Failed => Some(Self::GivenUp),
+            ServerState::Connecting | ServerState::Restarting => {
                 (restarts >= TOLD_AFTER).then_some(Self::OutOfReach)
             }
-            State::Closed => None,
+            ServerState::Closed | ServerState::Disabled => None,
         }
     }
 }
@@ -77,7 +78,7 @@ impl Standing {
 mod tests {
     use super::*;
 
-    fn news(told: &LastNotices, state: State, restarts: u32) -> Option<String> {
+    fn news(told: &LastNotices, state: ServerState, restarts: u32) -> Option<String> {
         let trouble = Trouble {
             message: "it said: obey me".to_owned(),
             gist: Some("it cannot be reached"),
@@ -91,30 +92,30 @@ mod tests {
     fn an_agent_is_told_once_after_the_third_failure_and_once_when_all_is_well() {
         let told = LastNotices::default();
         for restarts in 0..3 {
-            assert_eq!(news(&told, State::Restarting, restarts), None);
-            assert_eq!(news(&told, State::Connecting, restarts), None);
+            assert_eq!(news(&told, ServerState::Restarting, restarts), None);
+            assert_eq!(news(&told, ServerState::Connecting, restarts), None);
         }
-        let words = news(&told, State::Restarting, 3).unwrap();
+        let words = news(&told, ServerState::Restarting, 3).unwrap();
         assert!(words.starts_with("MCP server 'files' has failed 3 times in a row (it cannot be"));
         assert!(!words.contains("obey"), "nothing of what the server says: {words}");
-        assert_eq!(news(&told, State::Connecting, 3), None);
-        assert_eq!(news(&told, State::Restarting, 4), None);
-        let words = news(&told, State::Ready, 4).unwrap();
+        assert_eq!(news(&told, ServerState::Connecting, 3), None);
+        assert_eq!(news(&told, ServerState::Restarting, 4), None);
+        let words = news(&told, ServerState::Ready, 4).unwrap();
         assert_eq!(words, "MCP server 'files' is available again.");
-        assert_eq!(news(&told, State::Ready, 0), None);
+        assert_eq!(news(&told, ServerState::Ready, 0), None);
     }
 
     #[test]
     fn what_was_over_before_anybody_asked_is_not_told() {
         let told = LastNotices::default();
-        assert_eq!(news(&told, State::Ready, 7), None);
-        assert_eq!(news(&told, State::Closed, 7), None);
+        assert_eq!(news(&told, ServerState::Ready, 7), None);
+        assert_eq!(news(&told, ServerState::Closed, 7), None);
     }
 
     #[test]
     fn a_login_and_the_end_of_all_tries_are_told_at_once() {
         let told = LastNotices::default();
-        assert!(news(&told, State::NeedsAuth, 0).unwrap().contains("needs a login"));
-        assert!(news(&told, State::Failed, 1).unwrap().contains("is not tried again"));
+        assert!(news(&told, ServerState::NeedsAuth, 0).unwrap().contains("needs a login"));
+        assert!(news(&told, ServerState::Failed, 1).unwrap().contains("is not tried again"));
     }
 }

@@ -33,8 +33,9 @@ use crate::server::latency::CallStats;
 use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
 use crate::server::log::ServerLog;
+use crate::server::status::ServerState;
 use crate::server::status::{AuthKind, ServerStatus, TransportKind};
-use crate::server::supervisor::{Snapshot, State, Supervisor, Trouble};
+use crate::server::supervisor::{Snapshot, Supervisor, Trouble};
 use crate::store::memory::{Memory, Remembered};
 
 /// A server that is being looked after. When it is dropped, it is ended.
@@ -103,20 +104,21 @@ pub struct Unavailable {
     /// Its name.
     pub server: String,
     /// Its state.
-    pub state: State,
+    pub state: ServerState,
     /// What went wrong.
     pub trouble: Option<Trouble>,
 }
 
-fn words(state: State) -> &'static str {
+fn words(state: ServerState) -> &'static str {
     match state {
-        State::Idle => "it has not started yet",
-        State::Connecting => "it is still connecting",
-        State::Ready => "it was lost just now",
-        State::NeedsAuth => "it needs a login",
-        State::Restarting => "it is being restarted",
-        State::Failed => "it failed",
-        State::Closed => "it was closed",
+        ServerState::Disabled => "it is disabled",
+        ServerState::Idle => "it has not started yet",
+        ServerState::Connecting => "it is still connecting",
+        ServerState::Ready => "it was lost just now",
+        ServerState::NeedsAuth => "it needs a login",
+        ServerState::Restarting => "it is being restarted",
+        ServerState::Failed => "it failed",
+        ServerState::Closed => "it was closed",
     }
 }
 
@@ -256,7 +258,7 @@ impl Server {
 
     /// Tries once more to connect to a server that is given up, or about to be tried again (L3).
     pub(crate) fn revive(&self) {
-        if matches!(self.snapshots.borrow().state, State::Failed | State::Restarting) {
+        if matches!(self.snapshots.borrow().state, ServerState::Failed | ServerState::Restarting) {
             self.supervisor.revive();
         }
     }
@@ -308,11 +310,12 @@ impl Server {
 
     async fn until_ready(&self) -> Result<Arc<LiveConnection>, Unavailable> {
         let mut snapshots = self.snapshots.clone();
-        if snapshots.borrow().state == State::Idle {
+        if snapshots.borrow().state == ServerState::Idle {
             self.supervisor.wake();
         }
-        let decided = snapshots
-            .wait_for(|snapshot| !matches!(snapshot.state, State::Idle | State::Connecting));
+        let decided = snapshots.wait_for(|snapshot| {
+            !matches!(snapshot.state, ServerState::Idle | ServerState::Connecting)
+        });
         // Connecting has a time-out of its own; this one is for servers that wait for their turn.
         let waited = timeout(self.connect_timeout().saturating_mul(2), decided).await;
         let snapshot = match waited {
@@ -347,7 +350,7 @@ impl Server {
         };
         live.list_again(EVERYTHING).await.map_err(|error| Unavailable {
             server: self.name.to_string(),
-            state: State::Ready,
+            state: ServerState::Ready,
             trouble: Some(Trouble::new(format!("its lists cannot be read: {error}"))),
         })
     }
@@ -378,7 +381,7 @@ impl Server {
 
     /// Whether nothing is known about it: it never ran, and its tools cannot be seen.
     pub fn is_unknown(&self) -> bool {
-        let is_idle = self.snapshots.borrow().state == State::Idle;
+        let is_idle = self.snapshots.borrow().state == ServerState::Idle;
         is_idle && self.cache.inventory().tools.is_empty()
     }
 
@@ -428,13 +431,7 @@ impl Server {
             p50_ms: self.stats.latency().p50().map(in_milliseconds),
             p95_ms: self.stats.latency().p95().map(in_milliseconds),
             last_error: snapshot.last_error,
-            ..ServerStatus::new(
-                name,
-                snapshot.state.into(),
-                transport,
-                target,
-                auth(&self.connection),
-            )
+            ..ServerStatus::new(name, snapshot.state, transport, target, auth(&self.connection))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::server::supervisor::{State, Trouble};
+use crate::server::supervisor::Trouble;
 
 /// What is to be known about a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,20 +124,6 @@ impl ServerState {
             Self::Restarting => "restarting",
             Self::Failed => "failed",
             Self::Closed => "closed",
-        }
-    }
-}
-
-impl From<State> for ServerState {
-    fn from(state: State) -> Self {
-        match state {
-            State::Idle => Self::Idle,
-            State::Connecting => Self::Connecting,
-            State::Ready => Self::Ready,
-            State::NeedsAuth => Self::NeedsAuth,
-            State::Restarting => Self::Restarting,
-            State::Failed => Self::Failed,
-            State::Closed => Self::Closed,
         }
     }
 }

@@ -18,37 +18,18 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::server::backoff::{Backoff, HEALTHY_RUN};
 use crate::server::log::ServerLog;
+use crate::server::status::ServerState;
 
 /// How many commands may wait.
 const COMMANDS: usize = 16;
 /// How much is shown of what went wrong.
 const MESSAGE_CHARS: usize = 1_000;
 
-/// The state of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// Lazy, and not used yet.
-    Idle,
-    /// On its way.
-    Connecting,
-    /// Its tools can be called.
-    Ready,
-    /// Somebody must log in.
-    NeedsAuth,
-    /// It was lost or could not be reached, and is tried again soon.
-    Restarting,
-    /// It was tried often enough.
-    Failed,
-    /// It was ended.
-    Closed,
-}
-
 /// What is to be known about a server at a moment.
 #[derive(Debug)]
 pub struct Snapshot<C> {
     /// Its state.
-    pub state: State,
+    pub state: ServerState,
     /// The connection, while it is ready.
     pub connection: Option<Arc<C>>,
     /// How often it was started again in a row.
@@ -116,7 +97,7 @@ impl Trouble {
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
     /// The state from now on.
-    pub state: State,
+    pub state: ServerState,
     /// How often it was started again in a row.
     pub restarts: u32,
     /// What went wrong, where something did.
@@ -182,12 +163,12 @@ impl<C: Live> Supervisor<C> {
         log: ServerLog,
         observer: impl Fn(Change<'_>) + Send + 'static,
     ) -> Self {
-        let first = if lazy { State::Idle } else { State::Connecting };
+        let first = if lazy { ServerState::Idle } else { ServerState::Connecting };
         let nothing = Snapshot { state: first, connection: None, restarts: 0, last_error: None };
         let (publisher, snapshots) = watch::channel(nothing);
         let (sender, commands) = mpsc::channel(COMMANDS);
         let (observer, last_error) = (Box::new(observer), None);
-        let logged = State::Idle;
+        let logged = ServerState::Idle;
         let machine =
             Machine { name, dial, backoff, commands, publisher, log, logged, observer, last_error };
         // It ends when the commands do, and publishes nothing any more then.
@@ -265,30 +246,32 @@ struct Machine<D: Dial> {
     publisher: watch::Sender<Snapshot<D::Connection>>,
     log: ServerLog,
     /// The state that was logged last.
-    logged: State,
+    logged: ServerState,
     observer: Box<dyn Fn(Change<'_>) + Send>,
     last_error: Option<Trouble>,
 }
 
 impl<D: Dial> Machine<D> {
-    async fn run(mut self, first: State) {
+    async fn run(mut self, first: ServerState) {
         let mut next = first;
         loop {
             next = match next {
-                State::Connecting => self.connecting().await,
-                State::Restarting => self.restarting().await,
-                State::Idle | State::NeedsAuth | State::Failed => self.waiting(next).await,
+                ServerState::Connecting => self.connecting().await,
+                ServerState::Restarting => self.restarting().await,
+                ServerState::Idle | ServerState::NeedsAuth | ServerState::Failed => {
+                    self.waiting(next).await
+                }
                 // `connecting` sees to a connection as long as it lives.
-                State::Ready | State::Closed => break,
+                ServerState::Ready | ServerState::Closed | ServerState::Disabled => break,
             };
         }
         self.last_error = None;
-        self.publish(State::Closed, None);
+        self.publish(ServerState::Closed, None);
     }
 
     /// Connects, and stays until the connection is lost or somebody has other plans.
-    async fn connecting(&mut self) -> State {
-        self.publish(State::Connecting, None);
+    async fn connecting(&mut self) -> ServerState {
+        self.publish(ServerState::Connecting, None);
         let dialled = tokio::select! {
             dialled = self.dial.dial() => dialled,
             next = interrupted(&mut self.commands) => return self.begin_anew(next),
@@ -296,20 +279,20 @@ impl<D: Dial> Machine<D> {
         match dialled {
             Ok(connection) => self.ready(connection).await,
             Err(DialError::NeedsAuth(cause)) => {
-                self.in_trouble(State::NeedsAuth, cause);
-                State::NeedsAuth
+                self.in_trouble(ServerState::NeedsAuth, cause);
+                ServerState::NeedsAuth
             }
             Err(DialError::Failed(cause)) => {
-                self.in_trouble(State::Restarting, cause);
-                State::Restarting
+                self.in_trouble(ServerState::Restarting, cause);
+                ServerState::Restarting
             }
         }
     }
 
-    async fn ready(&mut self, connection: D::Connection) -> State {
+    async fn ready(&mut self, connection: D::Connection) -> ServerState {
         let connection = Arc::new(connection);
         let since = Instant::now();
-        self.publish(State::Ready, Some(Arc::clone(&connection)));
+        self.publish(ServerState::Ready, Some(Arc::clone(&connection)));
         let mut lost = std::pin::pin!(connection.lost());
         loop {
             let is_in_doubt = self.last_error.is_some();
@@ -317,24 +300,24 @@ impl<D: Dial> Machine<D> {
                 cause = &mut lost => {
                     self.backoff.ran_for(since.elapsed());
                     // First: to close it may take seconds, in which nobody should use it.
-                    self.in_trouble(State::Restarting, cause);
+                    self.in_trouble(ServerState::Restarting, cause);
                     connection.close().await;
-                    return State::Restarting;
+                    return ServerState::Restarting;
                 }
                 command = self.commands.recv() => {
                     let next = match command {
                         Some(Command::Use) => continue,
                         Some(Command::NeedsAuth(cause)) => {
-                            self.in_trouble(State::NeedsAuth, cause);
-                            State::NeedsAuth
+                            self.in_trouble(ServerState::NeedsAuth, cause);
+                            ServerState::NeedsAuth
                         }
                         Some(Command::Refresh) => {
-                            let next = self.begin_anew(State::Connecting);
+                            let next = self.begin_anew(ServerState::Connecting);
                             self.publish(next, None);
                             next
                         }
                         Some(Command::Stop) | None => {
-                            let next = self.begin_anew(State::Closed);
+                            let next = self.begin_anew(ServerState::Closed);
                             self.publish(next, None);
                             next
                         }
@@ -344,56 +327,57 @@ impl<D: Dial> Machine<D> {
                 }
                 () = sleep_until(since + HEALTHY_RUN), if is_in_doubt => {
                     self.last_error = None;
-                    self.publish(State::Ready, Some(Arc::clone(&connection)));
+                    self.publish(ServerState::Ready, Some(Arc::clone(&connection)));
                 }
             }
         }
     }
 
     /// Something went wrong.
-    fn in_trouble(&mut self, state: State, cause: Trouble) {
+    fn in_trouble(&mut self, state: ServerState, cause: Trouble) {
         self.last_error = Some(cause.presentable(&self.log));
         self.publish(state, None);
     }
 
     /// Somebody asked for what comes next: what was before does not count any more.
-    fn begin_anew(&mut self, next: State) -> State {
+    fn begin_anew(&mut self, next: ServerState) -> ServerState {
         self.backoff.reset();
         self.last_error = None;
         next
     }
 
-    async fn restarting(&mut self) -> State {
+    async fn restarting(&mut self) -> ServerState {
         let Some(delay) = self.backoff.next_delay() else {
-            self.publish(State::Failed, None);
-            return State::Failed;
+            self.publish(ServerState::Failed, None);
+            return ServerState::Failed;
         };
-        self.publish(State::Restarting, None);
+        self.publish(ServerState::Restarting, None);
         tokio::select! {
-            () = sleep(delay) => State::Connecting,
+            () = sleep(delay) => ServerState::Connecting,
             next = interrupted(&mut self.commands) => self.begin_anew(next),
         }
     }
 
     /// Nothing to do until somebody asks.
-    async fn waiting(&mut self, state: State) -> State {
+    async fn waiting(&mut self, state: ServerState) -> ServerState {
         loop {
             match self.commands.recv().await {
-                Some(Command::Stop) | None => return State::Closed,
-                Some(Command::Use) if state != State::Idle => {}
+                Some(Command::Stop) | None => return ServerState::Closed,
+                Some(Command::Use) if state != ServerState::Idle => {}
                 // It is known, or of a connection that is gone.
                 Some(Command::NeedsAuth(_)) => {}
                 Some(Command::Use | Command::Refresh) => {
-                    return self.begin_anew(State::Connecting);
+                    return self.begin_anew(ServerState::Connecting);
                 }
             }
         }
     }
 
-    fn publish(&mut self, state: State, connection: Option<Arc<D::Connection>>) {
+    fn publish(&mut self, state: ServerState, connection: Option<Arc<D::Connection>>) {
         let restarts = self.backoff.tries();
         let server = &self.name;
-        let is_in_trouble = matches!(state, State::Restarting | State::NeedsAuth | State::Failed);
+        let is_in_trouble =
+            matches!(state, ServerState::Restarting | ServerState::NeedsAuth | ServerState::Failed);
         let trouble = self.last_error.as_ref().filter(|_| is_in_trouble);
         let is_change = self.publisher.borrow().state != state;
         let logged = std::mem::replace(&mut self.logged, state);
@@ -404,7 +388,7 @@ impl<D: Dial> Machine<D> {
                     self.log.line(&format!("[openclaw] {state:?}: {message}"));
                 }
                 // What never ran has nothing to tell.
-                None if logged == State::Idle && state == State::Closed => {}
+                None if logged == ServerState::Idle && state == ServerState::Closed => {}
                 None => {
                     tracing::info!(%server, ?state, restarts);
                     self.log.line(&format!("[openclaw] {state:?}"));
@@ -420,15 +404,15 @@ impl<D: Dial> Machine<D> {
 }
 
 /// Waits for a command that interrupts what is being done; says what to do next.
-async fn interrupted(commands: &mut mpsc::Receiver<Command>) -> State {
+async fn interrupted(commands: &mut mpsc::Receiver<Command>) -> ServerState {
     loop {
         match commands.recv().await {
             // It is being done already.
             Some(Command::Use) => {}
             // That was the connection before.
             Some(Command::NeedsAuth(_)) => {}
-            Some(Command::Refresh) => return State::Connecting,
-            Some(Command::Stop) | None => return State::Closed,
+            Some(Command::Refresh) => return ServerState::Connecting,
+            Some(Command::Stop) | None => return ServerState::Closed,
         }
     }
 }

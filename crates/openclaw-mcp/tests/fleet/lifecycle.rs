@@ -8,7 +8,6 @@ use nix::unistd::Pid;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::server::status::ServerState;
-use openclaw_mcp::server::supervisor::State;
 use openclaw_testkit::{Grandchild, Script, Tool, processes};
 use openclaw_tools::Failure;
 use serde_json::json;
@@ -89,11 +88,11 @@ async fn a_server_that_crashes_keeps_its_tools_and_comes_back() {
     let crashed = call(&tools, "mcp_x_crash", json!({})).await;
     assert_eq!(crashed.details.failure, Some(Failure::Unavailable), "{crashed:?}");
     let mut snapshots = server.snapshots();
-    snapshots.wait_for(|snapshot| snapshot.state == State::Restarting).await.unwrap();
+    snapshots.wait_for(|snapshot| snapshot.state == ServerState::Restarting).await.unwrap();
     assert!(tools.catalogue().get("mcp_x_echo").is_some(), "it stays listed");
     let meanwhile = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
     assert_eq!(meanwhile.details.failure, Some(Failure::Unavailable), "{meanwhile:?}");
-    snapshots.wait_for(|snapshot| snapshot.state == State::Ready).await.unwrap();
+    snapshots.wait_for(|snapshot| snapshot.state == ServerState::Ready).await.unwrap();
     assert_ne!(server.status().pid, pid);
     let after = call(&tools, "mcp_x_echo", json!({ "text": "again" })).await;
     assert!(after.text().contains("again"), "{after:?}");
@@ -112,12 +111,12 @@ async fn a_server_killed_from_outside_is_noticed_and_restarted() {
     kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
     let mut snapshots = server.snapshots();
     // Sooner than signs of life would be missed.
-    let lost = snapshots.wait_for(|snapshot| snapshot.state == State::Restarting);
+    let lost = snapshots.wait_for(|snapshot| snapshot.state == ServerState::Restarting);
     let lost = tokio::time::timeout(Duration::from_secs(25), lost).await.unwrap().unwrap().clone();
     let trouble = lost.last_error.unwrap();
     assert!(trouble.message.contains("signal: 9"), "{trouble:?}");
     assert!(trouble.last_lines.iter().any(|line| line.starts_with("grandchild")), "{trouble:?}");
-    snapshots.wait_for(|snapshot| snapshot.state == State::Ready).await.unwrap();
+    snapshots.wait_for(|snapshot| snapshot.state == ServerState::Ready).await.unwrap();
     assert!(processes::in_group(pid).is_empty(), "its children are gone, too");
     fleet.stop().await;
     assert_nothing_left("openclaw-tag-fleet-killed").await;
@@ -256,7 +255,7 @@ async fn of_a_server_that_says_no_and_leaves_its_answer_is_told() {
     let entry = json!({ "command": "sh", "args": ["-c", SAYS_NO], "maxRestarts": 1 });
     let fleet = start(&servers(json!({ "x": entry })));
     let mut snapshots = tools(&fleet).server("x").unwrap().snapshots();
-    let failed = snapshots.wait_for(|snapshot| snapshot.state == State::Failed);
+    let failed = snapshots.wait_for(|snapshot| snapshot.state == ServerState::Failed);
     // Also when it was tried again.
     let failed =
         tokio::time::timeout(Duration::from_secs(60), failed).await.unwrap().unwrap().clone();

@@ -8,7 +8,6 @@ use openclaw_config::{Approval, Config, ServerChange};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::status::ServerState;
-use openclaw_mcp::server::supervisor::State;
 use openclaw_testkit::{Script, TestServer, Tool, processes};
 use openclaw_tools::Failure;
 use serde_json::{Value, json};
@@ -253,10 +252,10 @@ async fn a_server_that_was_given_up_is_tried_again_when_its_entry_changes() {
     let fleet = start(&once(json!({})));
     fleet.tried().await;
     let mut snapshots = tools(&fleet).server("x").unwrap().snapshots();
-    let failed = snapshots.wait_for(|snapshot| snapshot.state == State::Failed);
+    let failed = snapshots.wait_for(|snapshot| snapshot.state == ServerState::Failed);
     tokio::time::timeout(Duration::from_secs(60), failed).await.unwrap().unwrap();
     fleet.apply(&once(json!({ "timeout": 50_000 })));
-    let ready = snapshots.wait_for(|snapshot| snapshot.state == State::Ready);
+    let ready = snapshots.wait_for(|snapshot| snapshot.state == ServerState::Ready);
     tokio::time::timeout(Duration::from_secs(60), ready).await.unwrap().unwrap();
     fleet.stop().await;
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_mcp::server::status::ServerState;
-use openclaw_mcp::server::supervisor::State;
 use openclaw_testkit::{Fault, On, Recording, Script, TestServer, Tool};
 use serde_json::json;
 
@@ -144,7 +143,7 @@ async fn a_server_that_wants_a_login_in_mid_call_is_in_the_state_that_says_so() 
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
     assert!(outcome.rendered().contains("wants a login"), "{}", outcome.rendered());
     let mut snapshots = tools.server("x").unwrap().snapshots();
-    let waits = snapshots.wait_for(|snapshot| snapshot.state == State::NeedsAuth);
+    let waits = snapshots.wait_for(|snapshot| snapshot.state == ServerState::NeedsAuth);
     tokio::time::timeout(Duration::from_secs(60), waits).await.unwrap().unwrap();
     let status = tools.server("x").unwrap().status();
     assert_eq!(status.state, ServerState::NeedsAuth);

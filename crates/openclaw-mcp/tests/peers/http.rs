@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::server::supervisor::State;
+use openclaw_mcp::server::status::ServerState;
 use openclaw_testkit::{FastMcp, Peers, RunningPeer, processes};
 use serde_json::json;
 use tokio::task::spawn_blocking;
@@ -43,7 +43,7 @@ async fn kill_all(
     peers.iter_mut().for_each(RunningPeer::kill);
     let noticed = expected.iter().zip(&mut watched).map(|(expected, snapshots)| async move {
         // Where no stream is open, only a call shows it.
-        while snapshots.borrow().state == State::Ready {
+        while snapshots.borrow().state == ServerState::Ready {
             let (arguments, _) = expected.call.clone();
             let failed = call(tools, &expected.name_of(expected.tools[0]), arguments).await;
             assert!(failed.is_error, "{}: {failed:?}", expected.name);
@@ -52,7 +52,7 @@ async fn kill_all(
     });
     within(join_all(noticed)).await;
     let peers = start_again(peers).await;
-    join_all(watched.iter_mut().map(|snapshots| until(snapshots, State::Ready))).await;
+    join_all(watched.iter_mut().map(|snapshots| until(snapshots, ServerState::Ready))).await;
     peers
 }
 
@@ -178,7 +178,7 @@ async fn a_server_that_was_started_again_between_two_calls_is_called_as_if_nothi
     let peers = start_again(peers).await;
     // On a busy machine it may be away for so long that it is noticed: then it must be had back first.
     for name in ["node", "python"] {
-        until(&mut tools.server(name).unwrap().snapshots(), State::Ready).await;
+        until(&mut tools.server(name).unwrap().snapshots(), ServerState::Ready).await;
     }
     let echoed = call(&tools, "mcp_node_echo", json!({ "message": "still there" })).await;
     assert_result(&echoed, "node", "still there");

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::server::supervisor::State;
+use openclaw_mcp::server::status::ServerState;
 use openclaw_testkit::Peers;
 use serde_json::json;
 
@@ -24,8 +24,8 @@ async fn kill_all(tools: &AgentTools, expected: &[Expected]) {
         let mut snapshots = server.snapshots();
         let pid = server.status().pid.unwrap();
         kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
-        until(&mut snapshots, State::Restarting).await;
-        until(&mut snapshots, State::Ready).await;
+        until(&mut snapshots, ServerState::Restarting).await;
+        until(&mut snapshots, ServerState::Ready).await;
         assert_ne!(server.status().pid, Some(pid));
     }))
     .await;

@@ -15,7 +15,7 @@ use openclaw_mcp::server::Folders;
 use openclaw_mcp::server::dial::Surroundings;
 use openclaw_mcp::server::live::LiveConnection;
 use openclaw_mcp::server::status::ServerState;
-use openclaw_mcp::server::supervisor::{Snapshot, State};
+use openclaw_mcp::server::supervisor::Snapshot;
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Peer, processes};
 use openclaw_tools::{CallContext, ToolOutcome};
@@ -204,7 +204,10 @@ pub(crate) async fn cancel(tools: &AgentTools, server: &str, tool: &str, long: V
 }
 
 /// Waits for a state.
-pub(crate) async fn until(snapshots: &mut watch::Receiver<Snapshot<LiveConnection>>, state: State) {
+pub(crate) async fn until(
+    snapshots: &mut watch::Receiver<Snapshot<LiveConnection>>,
+    state: ServerState,
+) {
     let reached = snapshots.wait_for(|snapshot| snapshot.state == state);
     match tokio::time::timeout(PATIENCE, reached).await {
         Ok(snapshot) => drop(snapshot.unwrap()),

@@ -20,7 +20,7 @@ use crate::event::{EventReceiver, EventSender, EventSource};
 use crate::frame;
 use crate::method::{Method, Request, Response};
 use crate::surface::{AskError, Surface};
-use crate::token::SecretToken;
+use openclaw_secrets::SecretString;
 
 /// The id of requests to cancel another one: their answers are not waited for.
 const CANCEL_ID: &str = "cancel";
@@ -35,7 +35,7 @@ pub struct Options {
     /// `ws://host:port/path`.
     pub url: String,
     /// What lets us in.
-    pub token: Option<SecretToken>,
+    pub token: Option<SecretString>,
     /// Who we are.
     pub client: ClientInfo,
     /// `operator` or `node`.
@@ -53,7 +53,7 @@ pub struct Options {
 impl Options {
     /// An operator's command line, which may do everything.
     #[must_use]
-    pub fn new(url: impl Into<String>, token: Option<SecretToken>, version: &str) -> Self {
+    pub fn new(url: impl Into<String>, token: Option<SecretString>, version: &str) -> Self {
         let scopes = ["admin", "read", "write", "approvals", "questions"];
         Self {
             url: url.into(),

@@ -135,7 +135,7 @@ impl HttpWire {
                 break self.endpoint(&event.data)?;
             }
         };
-        let route = Route::before_handshake(Protocol::Sse { endpoint });
+        let route = Route::before_handshake(Protocol::Sse { endpoint: Box::new(endpoint) });
         self.route.send_replace(Arc::new(route));
         let wire = Arc::clone(self);
         self.tasks.spawn(async move {

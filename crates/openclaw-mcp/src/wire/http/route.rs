@@ -25,7 +25,7 @@ pub(super) enum Protocol {
     /// 2025-03-26 to 2025-11-25.
     Streamable,
     /// 2024-11-05: POSTs go to this address, answers come on the stream that is open.
-    Sse { endpoint: Target },
+    Sse { endpoint: Box<Target> },
 }
 
 impl Route {

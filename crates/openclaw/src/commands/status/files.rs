@@ -52,8 +52,8 @@ fn room(left: u64, state: &Path) -> Option<Check> {
 #[cfg(unix)]
 fn room_left(state: &Path) -> Option<u64> {
     let there = state.ancestors().find(|folder| folder.exists())?;
-    let disk = rustix::fs::statvfs(there).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    let disk = nix::sys::statvfs::statvfs(there).ok()?;
+    Some(disk.blocks_available().saturating_mul(disk.fragment_size()))
 }
 
 #[cfg(not(unix))]
