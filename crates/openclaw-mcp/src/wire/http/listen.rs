@@ -1,5 +1,4 @@
-//! Streams that stay open: for what a server says by itself, and for all that it says on the transport
-//! of 2024-11-05 (T4, T5).
+//! The stream that stays open for what a server says by itself (T4).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +7,6 @@ use openclaw_backoff::Jitter;
 use tokio::time::{sleep, timeout};
 
 use super::HttpWire;
-use super::client::Target;
 use super::exchange::pause;
 use super::route::{Protocol, Route};
 use super::stream::{End, Events};
@@ -105,7 +103,7 @@ impl HttpWire {
     }
 
     /// Reads a stream to its end; says how many messages there were.
-    async fn hear_out(&self, events: &mut Events) -> Result<usize, Closed> {
+    pub(super) async fn hear_out(&self, events: &mut Events) -> Result<usize, Closed> {
         let mut heard = 0;
         loop {
             match events.next().await {
@@ -118,51 +116,5 @@ impl HttpWire {
                 Err(End::TooLong) => return Err(Closed::LineTooLong),
             }
         }
-    }
-
-    /// Opens the one stream of the transport of 2024-11-05, and learns from it where to post to. From now
-    /// on that is how the server is spoken to. If the stream ends, so does the connection.
-    pub(crate) async fn open_sse(self: &Arc<Self>) -> Result<(), CallError> {
-        let before = Route::before_handshake(Protocol::Streamable);
-        let mut events = Events::new(self.get(&before, None).await?);
-        let endpoint = loop {
-            let event = events.next().await.map_err(|_| {
-                CallError::Protocol(
-                    "the server closed the stream before it named its endpoint".into(),
-                )
-            })?;
-            if event.name == "endpoint" {
-                break self.endpoint(&event.data)?;
-            }
-        };
-        let route = Route::before_handshake(Protocol::Sse { endpoint: Box::new(endpoint) });
-        self.route.send_replace(Arc::new(route));
-        let wire = Arc::clone(self);
-        self.tasks.spawn(async move {
-            let reason = match wire.hear_out(&mut events).await {
-                Ok(_) => Closed::ByServer,
-                Err(closed) => closed,
-            };
-            wire.close(reason);
-        });
-        Ok(())
-    }
-
-    /// Credentials go there: it must be where they were meant for.
-    fn endpoint(&self, data: &[u8]) -> Result<Target, CallError> {
-        let named =
-            std::str::from_utf8(data).ok().and_then(|text| self.target.url.join(text.trim()).ok());
-        let endpoint = named.ok_or_else(|| {
-            CallError::Protocol("the server names an endpoint that is no address".to_owned())
-        })?;
-        if endpoint.origin() != self.target.url.origin() {
-            return Err(CallError::Protocol(format!(
-                "the server names an endpoint at another origin: {}",
-                endpoint.origin().ascii_serialization()
-            )));
-        }
-        self.client.target(endpoint).ok_or_else(|| {
-            CallError::Protocol("the server names an endpoint that is no address".to_owned())
-        })
     }
 }

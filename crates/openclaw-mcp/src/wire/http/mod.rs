@@ -11,6 +11,7 @@ mod call;
 mod client;
 mod exchange;
 mod headers;
+mod legacy_sse;
 mod listen;
 mod post;
 mod reach;
