@@ -1,9 +1,8 @@
 //! Language models behind one trait: [`Model`].
 //!
-//! [`open`] makes one from its name, such as `anthropic/claude-sonnet-4-5`. The providers' wire formats
-//! are the work of the `genai` crate; what differs between providers (and between them and it) is evened
-//! out in `provider/`. The model named `offline` needs no network: it follows simple words, and calls
-//! tools like any other.
+//! [`open`] makes one from its name, such as `anthropic/claude-sonnet-4-5`. Each wire format is a module
+//! of `provider/`. The model named `offline` needs no network: it follows simple words, and calls tools
+//! like any other.
 //!
 //! ```
 //! use openclaw_models::{ModelError, open};

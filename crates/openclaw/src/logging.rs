@@ -38,8 +38,6 @@ fn quiet() -> Targets {
         .with_default(LevelFilter::TRACE)
         .with_targets(loud.map(|target| (target, LevelFilter::INFO)))
         .with_target("rmcp", LevelFilter::WARN)
-        // It shows answers of providers at any level; what matters of them is in our own errors.
-        .with_target("genai", LevelFilter::OFF)
 }
 
 /// A level, or levels of modules: `info,openclaw_mcp=debug`.

@@ -1,82 +1,78 @@
 //! Where requests go, and the headers that open the door.
 
-use genai::adapter::AdapterKind;
-use genai::resolver::AuthData;
-use genai::{Headers, ModelIden, ServiceTarget};
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
-use super::request::plain_name;
+use super::anthropic;
 use crate::error::ModelError;
 use crate::settings::{ApiKind, ProviderSettings};
 
-/// The version of Anthropic's API that `genai` speaks.
-const ANTHROPIC_VERSION: &str = "2023-06-01";
-
 /// Where requests for one model go.
-pub(super) struct Endpoint {
-    base: Url,
-    address: Url,
+///
+/// # Errors
+/// If the address makes no sense.
+pub(super) fn address(settings: &ProviderSettings, model: &str) -> Result<Url, ModelError> {
+    let base = base(settings)?;
+    let mut address = match settings.kind {
+        ApiKind::Anthropic => base.join("messages"),
+        ApiKind::OpenAi => base.join("chat/completions"),
+        ApiKind::OpenAiResponses => base.join("responses"),
+        ApiKind::Ollama => base.join("api/chat"),
+        ApiKind::Gemini => {
+            // Tuned models stand beside `models`.
+            let folder = if model.contains('/') { "" } else { "models/" };
+            base.join(&format!("{folder}{model}:streamGenerateContent"))
+        }
+    }
+    .map_err(|_| wrong(settings, "is no address that can be added to"))?;
+    // `api-version=…` and the like belong to every request.
+    address.set_query(base.query());
+    if settings.kind == ApiKind::Gemini {
+        address.query_pairs_mut().append_pair("alt", "sse");
+    }
+    Ok(address)
 }
 
-impl Endpoint {
-    /// # Errors
-    /// If the address or a header makes no sense.
-    pub(super) fn new(settings: &ProviderSettings, model: &str) -> Result<Self, ModelError> {
-        check_headers(settings)?;
-        let base = base(settings)?;
-        let mut address = match settings.kind {
-            ApiKind::Anthropic => base.join("messages"),
-            ApiKind::OpenAi => base.join("chat/completions"),
-            ApiKind::OpenAiResponses => base.join("responses"),
-            ApiKind::Ollama => base.join("api/chat"),
-            ApiKind::Gemini => {
-                // Tuned models stand beside `models`.
-                let folder = if model.contains('/') { "" } else { "models/" };
-                base.join(&format!("{folder}{model}:streamGenerateContent"))
-            }
-        }
-        .map_err(|_| wrong(settings, "is no address that can be added to"))?;
-        // `api-version=…` and the like belong to every request.
-        address.set_query(base.query());
-        if settings.kind == ApiKind::Gemini {
-            address.query_pairs_mut().append_pair("alt", "sse");
-        }
-        Ok(Self { base, address })
+/// The headers of a request. This is the only place where keys are exposed.
+///
+/// # Errors
+/// If a header or the key holds a character that is not allowed there.
+pub(super) fn headers(settings: &ProviderSettings) -> Result<HeaderMap, ModelError> {
+    let id = &settings.id;
+    let mut headers = HeaderMap::new();
+    if settings.kind == ApiKind::Anthropic {
+        let version = HeaderValue::from_static(anthropic::VERSION);
+        headers.insert("anthropic-version", version);
     }
-
-    /// Where to, and as whom. This is where keys become headers.
-    pub(super) fn target(&self, settings: &ProviderSettings, model: &str) -> ServiceTarget {
-        let mut headers: Vec<(String, String)> = Vec::new();
-        let mut set = |name: &str, value: String| headers.push((name.to_owned(), value));
-        if settings.kind == ApiKind::Anthropic {
-            set("anthropic-version", ANTHROPIC_VERSION.to_owned());
-        }
-        if let Some(key) = settings.api_key.as_ref().filter(|key| !key.is_empty()) {
-            match settings.kind {
-                ApiKind::Anthropic => set("x-api-key", key.expose().to_owned()),
-                ApiKind::Gemini => set("x-goog-api-key", key.expose().to_owned()),
-                _ => set("authorization", format!("Bearer {}", key.expose())),
-            }
-        }
-        // The last of a name counts, and these are the last.
-        for (name, value) in &settings.headers {
-            set(&name.to_ascii_lowercase(), value.expose().to_owned());
-        }
-        let adapter = match settings.kind {
-            ApiKind::Anthropic => AdapterKind::Anthropic,
-            ApiKind::OpenAi => AdapterKind::OpenAI,
-            ApiKind::OpenAiResponses => AdapterKind::OpenAIResp,
-            ApiKind::Gemini => AdapterKind::Gemini,
-            ApiKind::Ollama => AdapterKind::Ollama,
+    if let Some(key) = settings.api_key.as_ref().filter(|key| !key.is_empty()) {
+        let key = key.expose();
+        let (name, value) = match settings.kind {
+            ApiKind::Anthropic => (HeaderName::from_static("x-api-key"), secret(key)),
+            ApiKind::Gemini => (HeaderName::from_static("x-goog-api-key"), secret(key)),
+            _ => (AUTHORIZATION, secret(&format!("Bearer {key}"))),
         };
-        let headers = Headers::from(headers);
-        ServiceTarget {
-            endpoint: genai::resolver::Endpoint::from_owned(self.base.as_str()),
-            auth: AuthData::RequestOverride { url: self.address.to_string(), headers },
-            model: ModelIden::new(adapter, plain_name(settings.kind, model)),
-        }
+        let words = "holds a character that no key has, such as a line break";
+        let wrong = || ModelError::invalid(format!("`models.providers.{id}.apiKey` {words}"));
+        headers.insert(name, value.ok_or_else(wrong)?);
     }
+    // The last of a name counts, and these are the last.
+    for (name, value) in &settings.headers {
+        let header = HeaderName::from_bytes(name.as_bytes()).ok();
+        let Some((header, value)) = header.zip(secret(value.expose())) else {
+            let words = "cannot be a header: a character in it is not allowed";
+            let setting = format!("`models.providers.{id}.headers`: `{name}`");
+            return Err(ModelError::invalid(format!("{setting} {words}")));
+        };
+        headers.insert(header, value);
+    }
+    Ok(headers)
+}
+
+/// A value that is redacted in debug output.
+fn secret(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// The address, with the usual path where there is none, and a slash at the end.
@@ -109,27 +105,6 @@ fn base(settings: &ProviderSettings) -> Result<Url, ModelError> {
     Ok(base)
 }
 
-fn check_headers(settings: &ProviderSettings) -> Result<(), ModelError> {
-    let id = &settings.id;
-    for (name, value) in &settings.headers {
-        if HeaderName::from_bytes(name.as_bytes()).is_err()
-            || HeaderValue::from_str(value.expose()).is_err()
-        {
-            let words = "cannot be a header: a character in it is not allowed";
-            return Err(ModelError::invalid(format!(
-                "`models.providers.{id}.headers`: `{name}` {words}"
-            )));
-        }
-    }
-    let key = settings.api_key.as_ref().map(|key| HeaderValue::from_str(key.expose()));
-    match key {
-        Some(Err(_)) => Err(ModelError::invalid(format!(
-            "`models.providers.{id}.apiKey` holds a character that no key has, such as a line break"
-        ))),
-        _ => Ok(()),
-    }
-}
-
 fn wrong(settings: &ProviderSettings, what: &str) -> ModelError {
     ModelError::invalid(format!("`models.providers.{}.baseUrl` {what}", settings.id))
 }
@@ -138,11 +113,11 @@ fn wrong(settings: &ProviderSettings, what: &str) -> ModelError {
 mod tests {
     use super::*;
 
-    fn address(kind: ApiKind, base: Option<&str>, model: &str) -> String {
+    fn written(kind: ApiKind, base: Option<&str>, model: &str) -> String {
         let mut settings = ProviderSettings::new("x", kind);
         settings.base_url = base.map(str::to_owned);
-        match Endpoint::new(&settings, model) {
-            Ok(endpoint) => endpoint.address.to_string(),
+        match address(&settings, model) {
+            Ok(address) => address.to_string(),
             Err(error) => error.to_string(),
         }
     }
@@ -177,7 +152,7 @@ mod tests {
                 "`models.providers.x.baseUrl` does not begin with http:// or https://",
             ),
         ] {
-            assert_eq!(address(kind, base, "m-high"), expected);
+            assert_eq!(written(kind, base, "m-high"), expected);
         }
     }
 }

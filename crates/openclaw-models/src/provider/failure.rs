@@ -1,11 +1,11 @@
-//! From `genai`'s errors to ours.
+//! From failed requests to our errors.
 
 use std::error::Error as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use genai::webc::StreamTimeout;
 use openclaw_secrets::Redactor;
+use reqwest::Response;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use crate::model::ToolOffer;
 
 /// The longest message of a provider that is passed on.
 const MAX_MESSAGE: usize = 300;
+/// The longest error body that is read.
+const MAX_BODY: usize = 64 << 10;
 
 /// What one needs to know to explain an error.
 pub(super) struct Explain {
@@ -27,36 +29,25 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    /// An error of the library.
-    pub(super) fn error(&self, error: &genai::Error) -> ModelError {
-        use genai::Error;
-        match error {
-            Error::HttpError { status, body, headers, .. } => {
-                let body =
-                    serde_json::from_str(body).unwrap_or_else(|_| Value::from(body.as_str()));
-                let mut report = Report::read(&body);
-                report.status = Some(status.as_u16());
-                report.retry_after = retry_after(headers).or(report.retry_after);
-                classify(self, &report)
-            }
-            // An error that was sent in the middle of an answer.
-            Error::ChatResponse { body, .. } => self.sent(body),
-            Error::WebStream { error, .. } => {
-                if let Some(error) = error.downcast_ref::<genai::Error>() {
-                    self.error(error)
-                } else if error.is::<StreamTimeout>() {
-                    ModelError::Silent(self.silence)
-                } else if let Some(error) = error.downcast_ref::<reqwest::Error>() {
-                    self.transport(error)
-                } else {
-                    self.unreadable()
+    /// Classifies a response with an error status.
+    pub(super) async fn status(&self, mut response: Response) -> ModelError {
+        let mut body = Vec::new();
+        let read = async {
+            while let Ok(Some(chunk)) = response.chunk().await {
+                body.extend_from_slice(&chunk);
+                if body.len() > MAX_BODY {
+                    break;
                 }
             }
-            Error::WebModelCall { .. } | Error::WebAdapterCall { .. } => {
-                ModelError::invalid("the request cannot be written: check `headers` and `baseUrl`")
-            }
-            _ => self.unreadable(),
-        }
+        };
+        // If the body cannot be read, the status decides alone.
+        let _ = tokio::time::timeout(self.silence, read).await;
+        let words = || Value::from(String::from_utf8_lossy(&body));
+        let body = serde_json::from_slice(&body).unwrap_or_else(|_| words());
+        let mut report = Report::read(&body);
+        report.status = Some(response.status().as_u16());
+        report.retry_after = retry_after(response.headers()).or(report.retry_after);
+        classify(self, &report)
     }
 
     /// An error that the provider sent.
@@ -64,7 +55,8 @@ impl Explain {
         classify(self, &Report::read(body))
     }
 
-    fn transport(&self, error: &reqwest::Error) -> ModelError {
+    /// Classifies a failed connection.
+    pub(super) fn transport(&self, error: &reqwest::Error) -> ModelError {
         if error.is_builder() {
             return ModelError::invalid("the request cannot be written: check `headers`");
         }
@@ -84,7 +76,8 @@ impl Explain {
         ModelError::Unreachable { provider: self.provider.clone(), reason }
     }
 
-    fn unreadable(&self) -> ModelError {
+    /// The error for an answer that is not JSON.
+    pub(super) fn unreadable(&self) -> ModelError {
         let provider = &self.provider;
         ModelError::invalid(format!(
             "the answer of the model provider `{provider}` cannot be read: check `api`, and whether \

@@ -1,32 +1,26 @@
-//! Models of providers, by way of the `genai` crate.
+//! Models of providers, each in its own wire format.
 //!
-//! What is known of that crate, and done about it here (0.7.2, read and run):
-//! - It takes `-high`, `-max` and the like at the end of a model's name for a wish, and cuts it off
-//!   (`qwen-max`): it is given a name without, and the request the right one (`request`).
-//! - It turns tools with certain names into services of the provider (`web_search`), asks `OpenAI`'s
-//!   Responses for strict schemas, and names Gemini's schemas what they are not: tools are written by us
-//!   (`offers`).
-//! - Its pieces of a call hold the arguments so far, the end holds them parsed; ids of Gemini's calls
-//!   begin anew with every piece (`calls`). Of Chat Completions it trusts each number (`deltas`).
-//! - Gemini, Ollama and Responses end like a success when the connection breaks: without a reason to stop
-//!   an answer is no answer. Errors in Ollama's stream and Gemini's pictures and refusals are dropped:
-//!   `frames` watches for them.
-//! - Tool results are text: `outgoing` sends pictures by other ways.
-//! - Text is decoded across the borders of packets, and time-outs are per read, as we want it.
+//! A request is turned into a list of turns (`turns`), in which texts are rendered and unsupported media
+//! are replaced by text; the format's `body` writes them as JSON. The response is split into messages
+//! (`sse`), and the format's `read` adds each to the answer (`draft`); `incoming` drives this and enforces
+//! the bounds. An answer without a stop reason is incomplete, however its stream ended.
 
+mod anthropic;
 mod calls;
 mod classify;
-mod deltas;
+mod draft;
 mod endpoint;
 mod failure;
-mod frames;
+mod gemini;
 mod incoming;
-mod offers;
-mod outgoing;
+mod ollama;
+mod openai_chat;
+mod openai_responses;
 mod pairing;
 mod refusal;
-mod request;
 mod senses;
+mod sse;
+mod turns;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,15 +28,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use openclaw_secrets::Redactor;
+use serde_json::Value;
+use url::Url;
 
 use crate::error::ModelError;
 use crate::model::{Chunk, Dialect, Model, Request};
 use crate::settings::{ApiKind, ProviderSettings};
 use crate::window;
-use endpoint::Endpoint;
+use calls::Calls;
+use draft::Draft;
 use failure::Explain;
-use frames::Frames;
-use incoming::Incoming;
+use incoming::{Incoming, Read};
+use sse::{Framing, Reader};
+use turns::{Turn, turns};
 
 /// A model of a provider.
 pub(crate) struct Provider {
@@ -51,8 +49,8 @@ pub(crate) struct Provider {
     /// What its provider calls it.
     model: String,
     settings: ProviderSettings,
-    endpoint: Endpoint,
-    client: genai::Client,
+    address: Url,
+    http: reqwest::Client,
     redactor: Redactor,
     /// Its provider has said that it cannot use tools.
     has_no_tools: AtomicBool,
@@ -80,21 +78,19 @@ impl Provider {
             let variable = ProviderSettings::usual_variable(&settings.id);
             return Err(ModelError::NeedsKey { provider: settings.id, variable });
         }
-        let endpoint = Endpoint::new(&settings, model)?;
+        let address = endpoint::address(&settings, model)?;
+        // Only checked here: each request builds its own, so that keys are not kept twice.
+        endpoint::headers(&settings)?;
         let redactor = Redactor::new();
         redactor.add_all(&settings.api_key);
         redactor.add_all(settings.headers.iter().map(|(_, value)| value));
-        let client = genai::Client::builder().with_reqwest(http).build().map_err(|_| {
-            ModelError::invalid("the library for models cannot be set up with these settings")
-        })?;
         let (name, model) = (name.to_owned(), model.to_owned());
         let has_no_tools = AtomicBool::new(false);
-        Ok(Self { name, model, settings, endpoint, client, redactor, has_no_tools })
+        Ok(Self { name, model, settings, address, http, redactor, has_no_tools })
     }
 
     async fn begin(&self, request: Request) -> Result<Incoming, ModelError> {
         let kind = self.settings.kind;
-        let frames = Frames::new(kind);
         let explain = Explain {
             provider: self.settings.id.clone(),
             model: self.name.clone(),
@@ -102,15 +98,59 @@ impl Provider {
             tools: request.tools.clone(),
             silence: self.settings.silence,
         };
-        let options = request::options(kind, &self.model, &request, self.settings.silence)
-            .with_raw_frame_sink_arc(frames.sink());
-        let chat = request::chat(kind, &self.name, &request);
-        let target = self.endpoint.target(&self.settings, &self.model);
-        let started = self.client.exec_chat_stream(target, chat, Some(&options)).await;
-        let started = started.map_err(|error| explain.error(&error))?;
-        let calls = calls::Calls::new(kind, &request.messages);
-        Ok(Incoming::new(kind, started.stream, frames, calls, explain))
+        let messages = pairing::paired(&request.messages);
+        let turns = turns(kind, &self.name, &messages);
+        let outgoing = Outgoing { model: &self.model, request: &request, turns };
+        let (body, read): (_, Read) = match kind {
+            ApiKind::Anthropic => (anthropic::body(&outgoing), anthropic::read),
+            ApiKind::OpenAi => (openai_chat::body(&outgoing), openai_chat::read),
+            ApiKind::OpenAiResponses => (openai_responses::body(&outgoing), openai_responses::read),
+            ApiKind::Gemini => (gemini::body(&outgoing), gemini::read),
+            ApiKind::Ollama => (ollama::body(&outgoing), ollama::read),
+        };
+        let headers = endpoint::headers(&self.settings)?;
+        let sent = self.http.post(self.address.clone()).headers(headers).json(&body).send();
+        let response = tokio::time::timeout(explain.silence, sent).await;
+        let response = response.map_err(|_| ModelError::Silent(explain.silence))?;
+        let response = response.map_err(|error| explain.transport(&error))?;
+        if !response.status().is_success() {
+            return Err(explain.status(response).await);
+        }
+        let framing = if kind == ApiKind::Ollama { Framing::Lines } else { Framing::Events };
+        let reader = Reader::new(response, framing, explain.silence);
+        let id = if kind == ApiKind::Gemini { gemini::call_id } else { call_id };
+        let draft = Draft::new(Calls::new(&request.messages, id));
+        Ok(Incoming::new(reader, read, draft, explain))
     }
+}
+
+/// A request, prepared for a wire format.
+struct Outgoing<'r> {
+    /// The provider's name of the model.
+    model: &'r str,
+    request: &'r Request,
+    turns: Vec<Turn<'r>>,
+}
+
+impl Outgoing<'_> {
+    fn must_use_tool(&self) -> bool {
+        self.request.must_use_tool && !self.request.tools.is_empty()
+    }
+}
+
+/// The id of a call for which the provider sent none.
+fn call_id(_name: &str, number: usize) -> String {
+    format!("call_{number}")
+}
+
+/// The string at this JSON pointer, or an empty one.
+fn text<'v>(value: &'v Value, place: &str) -> &'v str {
+    value.pointer(place).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The number at this JSON pointer, or zero.
+fn number(value: &Value, place: &str) -> u64 {
+    value.pointer(place).and_then(Value::as_u64).unwrap_or_default()
 }
 
 impl Model for Provider {

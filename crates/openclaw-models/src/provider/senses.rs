@@ -1,59 +1,68 @@
 //! Which pictures and recordings a provider takes. One that it does not take would make it refuse the
 //! whole conversation, from then on.
 
-use genai::chat::{Binary, ContentPart};
 use openclaw_content::render;
 
 use crate::message::Part;
 use crate::settings::ApiKind;
 
+/// A part of a message in a form that the provider accepts.
+pub(super) enum Piece<'p> {
+    Text(String),
+    /// A picture: its type, and its bytes in base64.
+    Image(&'p str, &'p str),
+    /// A recording: its type as the provider calls it, and its bytes in base64.
+    Audio(&'p str, &'p str),
+}
+
 /// Parts as the provider takes them, or words about them. Texts are rendered here and nowhere else.
 pub(super) fn perceive<'p>(
     kind: ApiKind,
     parts: impl IntoIterator<Item = &'p Part>,
-) -> Vec<ContentPart> {
+) -> Vec<Piece<'p>> {
     let mut perceived = Vec::new();
     let mut parts = parts.into_iter().peekable();
     while let Some(part) = parts.next() {
-        let Some(text) = part.as_text() else {
-            perceived.extend(perceive_media(kind, part));
-            continue;
+        let text = match part {
+            Part::Text(text) => text,
+            Part::Image { mime_type, data } => {
+                let is_seen = sees(kind).contains(&mime_type.as_str());
+                let picture = is_seen.then(|| Piece::Image(mime_type, data));
+                perceived.push(picture.unwrap_or_else(|| unperceived("picture", mime_type)));
+                continue;
+            }
+            Part::Audio { mime_type, data } => {
+                let recording = heard(kind, mime_type).map(|name| Piece::Audio(name, data));
+                perceived.push(recording.unwrap_or_else(|| unperceived("recording", mime_type)));
+                continue;
+            }
         };
         let mut texts = vec![text];
         while let Some(Part::Text(next)) = parts.next_if(|next| next.as_text().is_some()) {
             texts.push(next);
         }
         let rendered = render(texts).into_iter().filter(|text| !text.trim().is_empty());
-        perceived.extend(rendered.map(ContentPart::Text));
+        perceived.extend(rendered.map(Piece::Text));
     }
     perceived
 }
 
-fn perceive_media(kind: ApiKind, part: &Part) -> Option<ContentPart> {
-    match part {
-        Part::Text(_) => None,
-        Part::Image { mime_type, data } => Some(if sees(kind, mime_type) {
-            binary(mime_type, data)
-        } else {
-            unperceived("picture", mime_type)
-        }),
-        Part::Audio { mime_type, data } => Some(match heard(kind, mime_type) {
-            Some(mime_type) => binary(mime_type, data),
-            None => unperceived("recording", mime_type),
-        }),
-    }
+/// The texts, separated by empty lines, if there is nothing else.
+pub(super) fn only_words(pieces: &[Piece<'_>]) -> Option<String> {
+    let words = |piece: &Piece<'_>| match piece {
+        Piece::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    Some(pieces.iter().map(words).collect::<Option<Vec<_>>>()?.join("\n\n"))
 }
 
-/// Whether the provider takes such pictures.
-pub(super) fn sees(kind: ApiKind, mime_type: &str) -> bool {
-    let all = match kind {
-        ApiKind::Gemini => {
-            &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"][..]
-        }
+/// Which pictures the provider takes.
+fn sees(kind: ApiKind) -> &'static [&'static str] {
+    match kind {
+        ApiKind::Gemini => &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
         ApiKind::Ollama => &["image/png", "image/jpeg", "image/webp"],
         _ => &["image/png", "image/jpeg", "image/webp", "image/gif"],
-    };
-    all.contains(&mime_type)
+    }
 }
 
 /// What the provider calls such recordings, if it takes them.
@@ -73,12 +82,8 @@ fn heard(kind: ApiKind, mime_type: &str) -> Option<&str> {
     all.contains(&usual).then_some(usual)
 }
 
-fn binary(mime_type: &str, data: &str) -> ContentPart {
-    ContentPart::Binary(Binary::from_base64(mime_type, data, None))
-}
-
-fn unperceived(what: &str, mime_type: &str) -> ContentPart {
+fn unperceived(what: &str, mime_type: &str) -> Piece<'static> {
     // The type comes from outside.
     let mime_type: String = mime_type.chars().filter(char::is_ascii_graphic).take(40).collect();
-    ContentPart::Text(format!("[a {what} ({mime_type}) that this model cannot take]"))
+    Piece::Text(format!("[a {what} ({mime_type}) that this model cannot take]"))
 }

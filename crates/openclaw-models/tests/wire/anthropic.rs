@@ -3,8 +3,8 @@
 use openclaw_models::{ApiKind, Message, ModelError, StopReason, Thought, Usage};
 use serde_json::{Value, json};
 
-use crate::server::{Ending, events};
-use crate::{WORDS, answer_to, body_of, calls, conversation};
+use crate::server::{Ending, Reply, Server, events};
+use crate::{WORDS, answer_to, asking, body_of, calls, collect, conversation, model};
 
 const KIND: ApiKind = ApiKind::Anthropic;
 const NAME: &str = "claude-sonnet-4-5";
@@ -185,4 +185,36 @@ async fn the_request_is_as_the_api_wants_it() {
         ],
     });
     assert_eq!(body, expected);
+}
+
+#[tokio::test]
+async fn the_longest_answer_is_told_as_the_api_wants_it_told() {
+    for (name, expected) in [
+        ("claude-opus-4-1-20250805", 32_000),
+        ("claude-sonnet-4-5", 64_000),
+        ("claude-3-5-haiku-latest", 8_192),
+        ("claude-3-haiku-20240307", 4_096),
+        ("another", 64_000),
+    ] {
+        let server = Server::start(vec![Reply::error(400, "", &json!({}))]).await;
+        let mut request = asking(vec![Message::user("hi")]);
+        request.max_output_tokens = None;
+        collect(&*model(&server, KIND, name), request).await;
+        let body = server.sent().remove(0).body;
+        assert_eq!(body["max_tokens"], expected, "{name}");
+        let marked =
+            json!([{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]);
+        assert_eq!(body["messages"][0]["content"], marked);
+    }
+}
+
+#[tokio::test]
+async fn tools_of_the_provider_itself_are_not_calls() {
+    let piece = json!({"type": "input_json_delta", "partial_json": "{}"});
+    let tool = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
+    let words = block(1, json!({"type": "text", "text": ""}), &[text("Found.")]);
+    let stream = stream(vec![block(0, tool, &[piece]), words, end("end_turn")]);
+    let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
+    assert_eq!((answer.text.as_str(), error), ("Found.", None));
+    assert!(answer.tool_uses.is_empty());
 }

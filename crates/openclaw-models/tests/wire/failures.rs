@@ -212,6 +212,19 @@ async fn a_model_that_never_stops_is_cut_off_and_what_it_said_stays() {
 }
 
 #[tokio::test]
+async fn a_message_without_an_end_is_given_up() {
+    for (kind, begin) in [(ApiKind::OpenAi, "data: "), (ApiKind::Ollama, "")] {
+        let endless = format!("{begin}{}", "x".repeat(30 << 20));
+        let server = Server::start(vec![Reply::stream(&endless, 1 << 20, Ending::Silent)]).await;
+        let request = asking(vec![Message::user("hi")]);
+        let (answer, error) = collect(&*model(&server, kind, "m"), request).await;
+        assert_eq!(answer, Answer::default());
+        assert!(matches!(error, Some(ModelError::Invalid { .. })), "{kind:?}: {error:?}");
+        server.until_left().await;
+    }
+}
+
+#[tokio::test]
 async fn a_call_whose_arguments_have_no_end_is_not_made() {
     let part = "x".repeat(100_000);
     let call = json!({"index": 0, "id": "a", "function": {"name": "add", "arguments": part}});

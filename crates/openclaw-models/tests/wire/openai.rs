@@ -113,6 +113,44 @@ async fn an_answer_without_an_end_is_interrupted() {
 }
 
 #[tokio::test]
+async fn an_answer_with_a_reason_to_stop_is_complete_without_the_mark() {
+    let stream = events(&[text("Hello"), chunk(json!({}), Some("stop")), usage()]);
+    let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
+    assert_eq!((answer.text.as_str(), error), ("Hello", None));
+    let (_, error) = answer_to(KIND, NAME, &stream, Ending::Broken).await;
+    assert_eq!(error, Some(ModelError::Interrupted));
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_as_one() {
+    let refusal = |words: &str| chunk(json!({ "refusal": words }), None);
+    let stop = chunk(json!({}), Some("stop"));
+    let stream = done(&[refusal("I will "), refusal("not."), stop]);
+    let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
+    let refused = StopReason::Refused("I will not.".into());
+    assert_eq!((error, answer.stop_reason), (None, Some(refused)));
+}
+
+#[tokio::test]
+async fn content_in_typed_parts_is_understood() {
+    let thinking = json!([{"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}]);
+    let words = json!([{"type": "text", "text": "Yes."}]);
+    let part = |content: Value, reason| chunk(json!({ "content": content }), reason);
+    let stream = done(&[part(thinking, None), part(words, Some("stop"))]);
+    let (answer, _) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
+    assert_eq!((answer.thinking.as_str(), answer.text.as_str()), ("Hm", "Yes."));
+    assert_eq!(answer.reasoning, None, "it did not come in the field in which it goes back");
+}
+
+#[tokio::test]
+async fn the_longest_answer_is_named_as_the_model_wants_it() {
+    for (name, field) in [("gpt-5-mini", "max_completion_tokens"), ("gpt-4.1", "max_tokens")] {
+        let (_, body) = body_of(KIND, name, vec![Message::user("hi")]).await;
+        assert_eq!(body[field], 1_000, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn an_error_in_the_middle_is_an_error() {
     let failed = json!({"error": {"message": "The server had an error", "type": "server_error",
         "param": null, "code": null}});

@@ -84,6 +84,30 @@ async fn an_answer_without_an_end_is_interrupted() {
 }
 
 #[tokio::test]
+async fn calls_that_only_the_end_tells_are_calls() {
+    let mut end = closed("response.completed", "completed", Value::Null);
+    end.1["response"]["output"] = json!([{"type": "reasoning", "summary": []},
+        {"type": "function_call", "call_id": "call_a", "name": "add", "arguments": "{\"a\": 1}"}]);
+    let thought = event("response.reasoning_summary_text.delta", json!({"delta": "Hm"}));
+    let (answer, error) = answer_to(KIND, NAME, &events(&[thought, end]), Ending::Clean).await;
+    assert_eq!((error, answer.stop_reason.clone()), (None, Some(StopReason::ToolUse)));
+    assert_eq!(calls(&answer), [("call_a", "add", "{\"a\": 1}")]);
+    assert_eq!(answer.thinking, "Hm");
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_as_one() {
+    let refusal = event("response.refusal.delta", json!({"delta": "No."}));
+    let end = closed("response.completed", "completed", Value::Null);
+    let mut filtered = closed("response.incomplete", "incomplete", Value::Null);
+    filtered.1["response"]["incomplete_details"] = json!({"reason": "content_filter"});
+    for (stream, word) in [(vec![refusal, end], "No."), (vec![filtered], "content_filter")] {
+        let (answer, error) = answer_to(KIND, NAME, &events(&stream), Ending::Clean).await;
+        assert_eq!((error, answer.stop_reason), (None, Some(StopReason::Refused(word.into()))));
+    }
+}
+
+#[tokio::test]
 async fn failures_in_the_middle_are_told_apart() {
     let failed = |code: &str| {
         let error = json!({"code": code, "message": "words"});
