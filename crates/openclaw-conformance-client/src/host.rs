@@ -4,7 +4,7 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{
-    Answer, Person, Question, QuestionKind, Sampler, SamplingRequest,
+    ElicitationAnswer, Person, Question, QuestionKind, Sampler, SamplingRequest,
 };
 use serde_json::{Map, Value, json};
 
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Defaults;
 
 impl Person for Defaults {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
         let answer = match question.wanted {
-            QuestionKind::Form(schema) => Answer::Accept(Some(filled(&schema))),
-            QuestionKind::Visit(_) => Answer::Accept(None),
+            QuestionKind::Form(schema) => ElicitationAnswer::Accept(Some(filled(&schema))),
+            QuestionKind::Visit(_) => ElicitationAnswer::Accept(None),
         };
         async { answer }.boxed()
     }

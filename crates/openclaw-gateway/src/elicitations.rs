@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_mcp::connection::client::{Answer, PATIENCE, Person, Question, QuestionKind};
+use openclaw_mcp::connection::client::{
+    ElicitationAnswer, PATIENCE, Person, Question, QuestionKind,
+};
 use openclaw_protocol::approvals::ResolvedReason;
 use openclaw_protocol::mcp::elicitation::{
     Action, Elicitation, QuestionKind as Shown, ResolvedEvent, RespondParams,
@@ -27,7 +29,7 @@ const MAX_WAITING: usize = 32;
 const MAX_ADDRESS: usize = 16 * 1024;
 
 /// Questions of servers that wait for an answer.
-pub(crate) type Elicitations = Waiting<Elicitation, Answer>;
+pub(crate) type Elicitations = Waiting<Elicitation, ElicitationAnswer>;
 
 impl Elicitations {
     /// Somebody has answered.
@@ -35,16 +37,16 @@ impl Elicitations {
         self.answer(&params.id, |asked| match (params.action, &params.content) {
             (Action::Accept, content) => accepted(&asked.wanted, content.as_ref()),
             (_, Some(_)) => Err(ErrorShape::invalid("only who accepts fills in something")),
-            (Action::Decline, None) => Ok(Answer::Decline),
-            (Action::Cancel, None) => Ok(Answer::Cancel),
+            (Action::Decline, None) => Ok(ElicitationAnswer::Decline),
+            (Action::Cancel, None) => Ok(ElicitationAnswer::Cancel),
         })
     }
 }
 
 /// A yes, with what was wanted and nothing else.
-fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<Answer, ErrorShape> {
+fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<ElicitationAnswer, ErrorShape> {
     match (wanted, content) {
-        (Shown::Url { .. }, None) => Ok(Answer::Accept(None)),
+        (Shown::Url { .. }, None) => Ok(ElicitationAnswer::Accept(None)),
         (Shown::Url { .. }, Some(_)) => Err(ErrorShape::invalid("nothing is to be filled in here")),
         (Shown::Form { requested_schema }, content) => {
             let nothing = Value::Object(Map::new());
@@ -56,7 +58,7 @@ fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<Answer, ErrorShap
             validator.check(content).map_err(|violations| {
                 ErrorShape::invalid(format!("that is not what was asked for: {violations}"))
             })?;
-            Ok(Answer::Accept(Some(content.clone())))
+            Ok(ElicitationAnswer::Accept(Some(content.clone())))
         }
     }
 }
@@ -80,13 +82,13 @@ pub(crate) struct People {
 }
 
 impl Person for People {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
         Box::pin(self.ask_callers(question))
     }
 }
 
 impl People {
-    async fn ask_callers(&self, question: Question) -> Answer {
+    async fn ask_callers(&self, question: Question) -> ElicitationAnswer {
         let asked = self.callers.who_answers_for(&question.sessions);
         let trouble = if asked.is_empty() {
             Some("nobody is there")
@@ -97,7 +99,7 @@ impl People {
         };
         if let Some(trouble) = trouble {
             tracing::info!(server = %question.server, "declined a question: {trouble}");
-            return Answer::Decline;
+            return ElicitationAnswer::Decline;
         }
         let patience = PATIENCE.saturating_sub(MARGIN);
         let elicitation = self.words(question, patience);
@@ -115,22 +117,22 @@ impl People {
         let answer = tokio::select! {
             biased;
             answer = tokio::time::timeout(patience, answered) => answer,
-            () = self.callers.all_left(&asked) => return Answer::Cancel,
+            () = self.callers.all_left(&asked) => return ElicitationAnswer::Cancel,
         };
         match answer {
             Ok(Ok(answer)) => {
                 pending.reason = ResolvedReason::User;
                 pending.action = Some(match &answer {
-                    Answer::Accept(_) => Action::Accept,
-                    Answer::Decline => Action::Decline,
-                    Answer::Cancel => Action::Cancel,
+                    ElicitationAnswer::Accept(_) => Action::Accept,
+                    ElicitationAnswer::Decline => Action::Decline,
+                    ElicitationAnswer::Cancel => Action::Cancel,
                 });
                 answer
             }
-            Ok(Err(_)) => Answer::Cancel,
+            Ok(Err(_)) => ElicitationAnswer::Cancel,
             Err(_) => {
                 pending.reason = ResolvedReason::Expired;
-                Answer::Cancel
+                ElicitationAnswer::Cancel
             }
         }
     }
@@ -216,7 +218,7 @@ mod tests {
         let people = people();
         // Before the engine loses its patience, so that it is told as what it is.
         let answer = tokio::time::timeout(PATIENCE, people.ask(form())).await.unwrap();
-        assert_eq!((answer, people.waiting.count()), (Answer::Cancel, 0));
+        assert_eq!((answer, people.waiting.count()), (ElicitationAnswer::Cancel, 0));
     }
 
     #[tokio::test]
@@ -225,13 +227,17 @@ mod tests {
         let forms = [json!([]), json!({ "type": "object", "properties": { "a": { "type": 5 } } })];
         for form in forms {
             let answer = people.ask(question(QuestionKind::Form(form.clone()))).now_or_never();
-            assert_eq!(answer, Some(Answer::Decline), "{form}");
+            assert_eq!(answer, Some(ElicitationAnswer::Decline), "{form}");
         }
         let address = format!("https://x.test/{}", "a".repeat(MAX_ADDRESS));
         let answer = people.ask(question(QuestionKind::Visit(address))).now_or_never();
-        assert_eq!(answer, Some(Answer::Decline));
+        assert_eq!(answer, Some(ElicitationAnswer::Decline));
         let alone = Question { sessions: Vec::new(), ..form() };
-        assert_eq!(people.ask(alone).now_or_never(), Some(Answer::Decline), "nobody's question");
+        assert_eq!(
+            people.ask(alone).now_or_never(),
+            Some(ElicitationAnswer::Decline),
+            "nobody's question"
+        );
     }
 
     #[tokio::test]
@@ -239,7 +245,7 @@ mod tests {
         let people = people();
         let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| people.ask(form())).collect();
         assert!(waiting.iter_mut().all(|asking| asking.now_or_never().is_none()));
-        assert_eq!(people.ask(form()).now_or_never(), Some(Answer::Decline));
+        assert_eq!(people.ask(form()).now_or_never(), Some(ElicitationAnswer::Decline));
         waiting.pop();
         assert!(people.ask(form()).now_or_never().is_none(), "there is room again");
     }

@@ -10,7 +10,7 @@ use openclaw_sessions::{
 };
 use tokio::sync::OnceCell;
 
-type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// A store that is opened at its first use.
 #[derive(Debug)]
@@ -35,35 +35,39 @@ impl StoreOnUse {
 }
 
 impl SessionStore for StoreOnUse {
-    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> Answer<'a, Session> {
+    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> StoreFuture<'a, Session> {
         Box::pin(async move { self.opened().await?.open(key, agent).await })
     }
 
-    fn get<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, Option<Session>> {
+    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Session>> {
         Box::pin(async move { self.opened().await?.get(key).await })
     }
 
-    fn list(&self, filter: ListFilter) -> Answer<'_, Vec<Session>> {
+    fn list(&self, filter: ListFilter) -> StoreFuture<'_, Vec<Session>> {
         Box::pin(async move { self.opened().await?.list(filter).await })
     }
 
-    fn append<'a>(&'a self, key: &'a SessionKey, entries: Vec<NewEntry>) -> Answer<'a, Vec<u64>> {
+    fn append<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        entries: Vec<NewEntry>,
+    ) -> StoreFuture<'a, Vec<u64>> {
         Box::pin(async move { self.opened().await?.append(key, entries).await })
     }
 
-    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> Answer<'a, Vec<Entry>> {
+    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> StoreFuture<'a, Vec<Entry>> {
         Box::pin(async move { self.opened().await?.read(key, filter).await })
     }
 
-    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> Answer<'a, ()> {
+    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> StoreFuture<'a, ()> {
         Box::pin(async move { self.opened().await?.set_title(key, title).await })
     }
 
-    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> Answer<'a, ()> {
+    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> StoreFuture<'a, ()> {
         Box::pin(async move { self.opened().await?.set_model(key, model).await })
     }
 
-    fn delete<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, bool> {
+    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool> {
         Box::pin(async move { self.opened().await?.delete(key).await })
     }
 

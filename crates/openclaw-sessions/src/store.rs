@@ -12,7 +12,7 @@ use crate::lease::{Lease, LeaseError};
 use crate::session::{ListFilter, Session};
 
 /// What comes of asking a store.
-type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// Sessions and their entries, shared by several processes.
 ///
@@ -20,32 +20,36 @@ type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// was dropped is made as a whole or not at all.
 pub trait SessionStore: Send + Sync + fmt::Debug {
     /// The session of this key; it is made if it is not there. One of another agent is an error.
-    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> Answer<'a, Session>;
+    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> StoreFuture<'a, Session>;
 
     /// The session of this key, if there is one.
-    fn get<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, Option<Session>>;
+    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Session>>;
 
     /// Sessions, the one that was changed last first.
-    fn list(&self, filter: ListFilter) -> Answer<'_, Vec<Session>>;
+    fn list(&self, filter: ListFilter) -> StoreFuture<'_, Vec<Session>>;
 
     /// Appends entries to a session that is there: all of them or none. Answers with their numbers.
-    fn append<'a>(&'a self, key: &'a SessionKey, entries: Vec<NewEntry>) -> Answer<'a, Vec<u64>>;
+    fn append<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        entries: Vec<NewEntry>,
+    ) -> StoreFuture<'a, Vec<u64>>;
 
     /// Entries in the order of their numbers; none if there is no such session.
     ///
     /// Fewer than asked for may come where they are large ([`MAX_READ_BYTES`](crate::MAX_READ_BYTES)):
     /// read on from the number after the last one, until nothing comes.
-    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> Answer<'a, Vec<Entry>>;
+    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> StoreFuture<'a, Vec<Entry>>;
 
     /// Gives a session a title, or takes it away.
-    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> Answer<'a, ()>;
+    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> StoreFuture<'a, ()>;
 
     /// Notes which model was chosen for a session, or that none is.
-    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> Answer<'a, ()>;
+    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> StoreFuture<'a, ()>;
 
     /// Removes a session with its entries, also while somebody holds its lease: what that one appends
     /// afterwards is refused. Says whether it was there.
-    fn delete<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, bool>;
+    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool>;
 
     /// The right to run something in a session, for one at a time in all processes. The session need
     /// not be there. The lease is renewed until it is dropped; it ends `ttl` after its owner died, or at

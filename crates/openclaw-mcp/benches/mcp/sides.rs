@@ -8,7 +8,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
 use openclaw_mcp::call::bridge::CallServices;
-use openclaw_mcp::connection::client::{Answer as Elicited, Host, Person, Question as Elicitation};
+use openclaw_mcp::connection::client::{
+    ElicitationAnswer as Elicited, Host, Person, Question as Elicitation,
+};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::process::guard::Guard;

@@ -16,11 +16,11 @@ const TOLD_AFTER: u32 = 3;
 
 /// What an agent was told of its servers. A clone is the same.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastNotices(Arc<Mutex<BTreeMap<ServerName, Standing>>>);
+pub(crate) struct LastNotices(Arc<Mutex<BTreeMap<ServerName, Reachability>>>);
 
 /// What a server is to an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Standing {
+enum Reachability {
     #[default]
     Well,
     OutOfReach,
@@ -31,10 +31,10 @@ enum Standing {
 impl LastNotices {
     /// What to tell of a server, if it is something else than before. In our words: they go to a model.
     pub(crate) fn news<C>(&self, server: &ServerName, snapshot: &Snapshot<C>) -> Option<String> {
-        let now = Standing::of(snapshot.state, snapshot.restarts)?;
+        let now = Reachability::of(snapshot.state, snapshot.restarts)?;
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match now {
-            Standing::Well => told.remove(server),
+            Reachability::Well => told.remove(server),
             trouble => told.insert(server.clone(), trouble),
         };
         if before.unwrap_or_default() == now {
@@ -43,15 +43,15 @@ impl LastNotices {
         let gist = snapshot.last_error.as_ref().and_then(|Trouble { gist, .. }| *gist);
         let why = gist.map(|gist| format!(" ({gist})")).unwrap_or_default();
         let what = match now {
-            Standing::Well => "is available again".to_owned(),
-            Standing::OutOfReach => format!(
+            Reachability::Well => "is available again".to_owned(),
+            Reachability::OutOfReach => format!(
                 "has failed {TOLD_AFTER} times in a row{why}. It is tried again and again; until it \
                  is back, calls of its tools fail"
             ),
-            Standing::NeedsAuth => {
+            Reachability::NeedsAuth => {
                 "needs a login. Until somebody logs in, calls of its tools fail".to_owned()
             }
-            Standing::GivenUp => {
+            Reachability::GivenUp => {
                 format!("has failed{why} and is not tried again. Calls of its tools fail")
             }
         };
@@ -59,7 +59,7 @@ impl LastNotices {
     }
 }
 
-impl Standing {
+impl Reachability {
     /// Nothing as long as it is not decided.
     fn of(state: ServerState, restarts: u32) -> Option<Self> {
         match state {

@@ -43,7 +43,7 @@ impl CallId {
 }
 
 /// What a server answered: its result, or none.
-pub(super) type Answer = Result<Json, Fault>;
+pub(super) type CallReply = Result<Json, Fault>;
 
 /// What a server answered in the place of a result.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl From<Fault> for CallError {
 struct Waiting {
     id: CallId,
     /// Whoever waits; none once the call has timed out.
-    answer: Option<oneshot::Sender<Answer>>,
+    answer: Option<oneshot::Sender<CallReply>>,
     /// When it times out, unless its caller keeps the time itself.
     due: Option<Due>,
     /// When the server last told of progress.
@@ -114,7 +114,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// A new call; none if far too many wait.
-    pub(super) fn open(&mut self) -> Option<(CallId, oneshot::Receiver<Answer>)> {
+    pub(super) fn open(&mut self) -> Option<(CallId, oneshot::Receiver<CallReply>)> {
         let slot = self.free.pop().or_else(|| {
             let fits = self.slots.len() < 1 << SLOT_BITS;
             fits.then(|| {
@@ -131,7 +131,7 @@ impl Calls {
     }
 
     /// Ends a call; none if it does not wait (any more).
-    pub(super) fn close(&mut self, id: CallId) -> Option<Option<oneshot::Sender<Answer>>> {
+    pub(super) fn close(&mut self, id: CallId) -> Option<Option<oneshot::Sender<CallReply>>> {
         let slot = self.slots.get_mut(id.slot())?;
         if slot.as_ref().is_none_or(|waiting| waiting.id != id) {
             return None;

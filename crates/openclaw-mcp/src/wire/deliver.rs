@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::codec::Decoder as _;
 
-use super::calls::{Answer, CallId, Calls, Fault};
+use super::calls::{CallId, CallReply, Calls, Fault};
 use super::peek::{Line, peek};
 use super::progress;
 use super::skipped::Skipped;
@@ -41,7 +41,7 @@ pub(super) async fn deliver(
     wanted: Option<u64>,
     waiters: &impl Waiters,
     to_rmcp: &mpsc::Sender<Message>,
-) -> Result<Option<Answer>, Gone> {
+) -> Result<Option<CallReply>, Gone> {
     match peek(line) {
         Line::Answer(id, answer) if Some(id.number()) == wanted => Ok(Some(owned(answer))),
         Line::ToRmcp(id, answer) if Some(id) == wanted => Ok(Some(owned(answer))),
@@ -91,11 +91,11 @@ pub(super) async fn deliver(
     }
 }
 
-fn owned(answer: Result<JsonRef<'_>, &RawValue>) -> Answer {
+fn owned(answer: Result<JsonRef<'_>, &RawValue>) -> CallReply {
     answer.map(Json::from).map_err(|error| Fault::Error(error.to_owned()))
 }
 
-fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> Answer, waiters: &impl Waiters) {
+fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> CallReply, waiters: &impl Waiters) {
     // Nobody may wait any more: the call timed out, or the server answers twice.
     if let Some(Some(waiter)) = waiters.with_calls(|calls| calls.close(id)) {
         let _ = waiter.send(answer());

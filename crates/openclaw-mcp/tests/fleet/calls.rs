@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
-use openclaw_mcp::connection::client::{Answer, Person, Question};
+use openclaw_mcp::connection::client::{ElicitationAnswer, Person, Question};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Ask, Recording, Script, Tool};
@@ -256,9 +256,9 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
 struct Agreeable;
 
 impl Person for Agreeable {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
         assert_eq!(question.server, "x");
-        async { Answer::Accept(Some(json!({ "answer": "yes" }))) }.boxed()
+        async { ElicitationAnswer::Accept(Some(json!({ "answer": "yes" }))) }.boxed()
     }
 }
 
@@ -286,11 +286,11 @@ async fn a_question_reaches_a_person_where_one_is_there_and_is_declined_otherwis
 struct Thoughtful;
 
 impl Person for Thoughtful {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
         assert_eq!(question.sessions, ["here"]);
         async {
             tokio::time::sleep(Duration::from_secs(5)).await;
-            Answer::Accept(Some(json!({ "name": "Ada" })))
+            ElicitationAnswer::Accept(Some(json!({ "name": "Ada" })))
         }
         .boxed()
     }

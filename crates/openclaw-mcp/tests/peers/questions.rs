@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join};
-use openclaw_mcp::connection::client::{Answer, Host, Person, Question, QuestionKind};
+use openclaw_mcp::connection::client::{ElicitationAnswer, Host, Person, Question, QuestionKind};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_testkit::{FastMcp, Peers};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const SHORT: u32 = 15_000;
 struct Ada(Mutex<Vec<Question>>);
 
 impl Person for Ada {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
         let QuestionKind::Form(schema) = &question.wanted else { panic!("{question:?}") };
         let values = [("name", json!("Ada")), ("age", json!(36)), ("colour", json!("red"))];
         let wanted = |name: &str| schema["properties"].get(name).is_some();
@@ -33,7 +33,7 @@ impl Person for Ada {
             .collect::<serde_json::Map<_, _>>()
             .into();
         self.0.lock().unwrap().push(question);
-        async { Answer::Accept(Some(values)) }.boxed()
+        async { ElicitationAnswer::Accept(Some(values)) }.boxed()
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::error::{ErrorShape, detail};
 
-type Answer = Result<Box<RawValue>, ErrorShape>;
+type PendingReply = Result<Box<RawValue>, ErrorShape>;
 
 /// All requests of a connection that wait.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Pending(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    waiting: HashMap<String, oneshot::Sender<Answer>>,
+    waiting: HashMap<String, oneshot::Sender<PendingReply>>,
     is_lost: bool,
 }
 
@@ -26,7 +26,7 @@ struct Table {
 pub(super) struct Waiting<'a> {
     pending: &'a Pending,
     id: String,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<PendingReply>,
 }
 
 impl Pending {
@@ -44,7 +44,7 @@ impl Pending {
     }
 
     /// The answer has come. One that nobody waits for is dropped.
-    pub(super) fn answer(&self, id: &str, answer: Answer) {
+    pub(super) fn answer(&self, id: &str, answer: PendingReply) {
         if let Some(waiting) = self.lock().waiting.remove(id) {
             let _ = waiting.send(answer);
         }
@@ -71,7 +71,7 @@ impl Waiting<'_> {
         &self.id
     }
 
-    pub(super) async fn answer(mut self) -> Answer {
+    pub(super) async fn answer(mut self) -> PendingReply {
         (&mut self.answer).await.unwrap_or_else(|_| Err(lost()))
     }
 }

@@ -6,10 +6,10 @@ use super::message::Request;
 use super::{Engine, Session};
 use crate::script::{Discover, RpcError};
 
-type Answer = Result<Option<Vec<u8>>, RpcError>;
+type HandshakeReply = Result<Option<Vec<u8>>, RpcError>;
 
 impl Engine {
-    pub(super) fn initialize(&self, session: &Session, request: &Request<'_>) -> Answer {
+    pub(super) fn initialize(&self, session: &Session, request: &Request<'_>) -> HandshakeReply {
         let protocol = &self.script.protocol;
         let wanted = request.params.protocol_version.as_ref().map_or("", |version| &version.0);
         if protocol.crash_versions.iter().any(|version| version == wanted) {
@@ -40,7 +40,7 @@ impl Engine {
         Ok(Some(members(&result)))
     }
 
-    pub(super) fn discover(&self, request: &Request<'_>) -> Answer {
+    pub(super) fn discover(&self, request: &Request<'_>) -> HandshakeReply {
         let protocol = &self.script.protocol;
         let wanted = request.params.meta.version.as_ref().map_or("", |version| &version.0);
         match protocol.discover {

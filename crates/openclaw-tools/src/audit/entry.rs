@@ -83,10 +83,10 @@ pub struct CallRecord<'a> {
     pub result_chars: usize,
 }
 
-/// Arguments as they may be written down.
+/// LoggedArguments as they may be written down.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Arguments {
+enum LoggedArguments {
     Whole(Box<RawValue>),
     /// Too long, or no longer JSON without its secrets.
     Text(String),
@@ -117,7 +117,7 @@ impl CallRecord<'_> {
         line.push('"');
         if let Some(redactor) = redactor {
             line.push_str(",\"arguments\":");
-            let arguments = Arguments::without_secrets(arguments, redactor);
+            let arguments = LoggedArguments::without_secrets(arguments, redactor);
             // Plain data cannot fail to serialize.
             line.push_str(&serde_json::to_string(&arguments).unwrap_or_default());
         }
@@ -164,7 +164,7 @@ fn milliseconds(line: &mut String, duration: Duration) {
     });
 }
 
-impl Arguments {
+impl LoggedArguments {
     fn without_secrets(arguments: &str, redactor: &Redactor) -> Self {
         // Before it is cut: half a secret would not be found.
         let clean = redactor.redact(arguments);

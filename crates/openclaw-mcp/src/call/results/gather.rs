@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::parts::{Bounded, CallResult, Message, Part, PromptResult, ReadResult};
 use super::repeats::Repeats;
-use super::structured::Said;
+use super::structured::ShownContent;
 use super::text::{Token, without_needless_escapes};
 use super::unshown;
 use crate::wire::json::Json;
@@ -55,7 +55,7 @@ pub(super) struct Rest {
 }
 
 /// What is in an answer.
-pub(super) struct Answer<'a> {
+pub(super) struct ReadAnswer<'a> {
     pub(super) stretches: Vec<Stretch<'a>>,
     pub(super) rest: Rest,
 }
@@ -67,11 +67,11 @@ pub(super) struct Stretch<'a> {
     pub(super) is_placeholder: bool,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ReadAnswer<'a> {
     /// An answer of one text.
-    pub(super) fn of_text(text: String, rest: Rest) -> Answer<'static> {
+    pub(super) fn of_text(text: String, rest: Rest) -> ReadAnswer<'static> {
         let stretch = Stretch { text: Cow::Owned(text), is_placeholder: false };
-        Answer { stretches: vec![stretch], rest }
+        ReadAnswer { stretches: vec![stretch], rest }
     }
 
     /// Where in the raw JSON the text is, if it is one piece of it that makes up most of it.
@@ -84,7 +84,7 @@ impl<'a> Answer<'a> {
 
     /// The answer by itself, if nothing of it is borrowed from the raw JSON any more.
     #[allow(clippy::result_large_err, reason = "it is handed back as it was")]
-    pub(super) fn detached(self) -> Result<Answer<'static>, Self> {
+    pub(super) fn detached(self) -> Result<ReadAnswer<'static>, Self> {
         if self.stretches.iter().any(|stretch| matches!(stretch.text, Cow::Borrowed(_))) {
             return Err(self);
         }
@@ -92,7 +92,7 @@ impl<'a> Answer<'a> {
             text: Cow::Owned(text.into_owned()),
             is_placeholder,
         });
-        Ok(Answer { stretches: owned.collect(), rest: self.rest })
+        Ok(ReadAnswer { stretches: owned.collect(), rest: self.rest })
     }
 }
 
@@ -299,7 +299,7 @@ impl<'a> Gathered<'a> {
         let parts = self.parts.take().unwrap_or_default();
         let repeats = Repeats::of(&parts);
         let short = repeats.taken_out(structured.get());
-        let said = Said { texts: &texts, parts: &parts, repeats: &repeats };
+        let said = ShownContent { texts: &texts, parts: &parts, repeats: &repeats };
         if said.covers(structured.get(), &short) {
             return;
         }
@@ -319,7 +319,7 @@ impl<'a> Gathered<'a> {
     }
 
     /// Joins the text: borrowed if it is one piece without escapes.
-    pub(super) fn into_answer(mut self) -> Answer<'a> {
+    pub(super) fn into_answer(mut self) -> ReadAnswer<'a> {
         let is_placeholder = |piece: &Piece<'_>| matches!(piece, Piece::Placeholder(_));
         let stretches = match self.pieces.as_mut_slice() {
             [] => Vec::new(),
@@ -336,7 +336,7 @@ impl<'a> Gathered<'a> {
                 runs.map(stretch).collect()
             }
         };
-        Answer { stretches, rest: self.rest }
+        ReadAnswer { stretches, rest: self.rest }
     }
 }
 

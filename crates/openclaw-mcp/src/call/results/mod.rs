@@ -29,7 +29,7 @@ use serde_json::value::RawValue;
 
 use crate::call::spill::Spill;
 use crate::wire::json::Json;
-use gather::{Answer, Gathered};
+use gather::{Gathered, ReadAnswer};
 use present::{can_be_shown, present, present_text};
 use text::Token;
 
@@ -220,9 +220,9 @@ fn read(
     };
     let answer = gathered.into_answer();
     if let Some(part) = answer.only_part_of(raw.get()) {
-        let Answer { stretches, rest } = answer;
+        let ReadAnswer { stretches, rest } = answer;
         drop(stretches);
-        return present(Answer::of_text(kept_part(raw, part), rest), place);
+        return present(ReadAnswer::of_text(kept_part(raw, part), rest), place);
     }
     match answer.detached() {
         Ok(answer) => {

@@ -7,11 +7,11 @@ use openclaw_content::{Findings, NoRandomness, Text, Untrusted, inspect};
 use openclaw_tools::{Content, Details, ToolOutcome};
 
 use super::Place;
-use super::gather::{Answer, Stretch};
+use super::gather::{ReadAnswer, Stretch};
 
 /// The outcome of an answer.
-pub(super) fn present(answer: Answer<'_>, place: &Place<'_>) -> ToolOutcome {
-    let Answer { stretches, rest } = answer;
+pub(super) fn present(answer: ReadAnswer<'_>, place: &Place<'_>) -> ToolOutcome {
+    let ReadAnswer { stretches, rest } = answer;
     let mut details = place.details();
     let mut content = Vec::with_capacity(2 + rest.media.len());
     if stretches.iter().any(|stretch| !stretch.text.trim_ascii().is_empty()) {

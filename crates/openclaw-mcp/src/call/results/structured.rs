@@ -20,7 +20,7 @@ const UNSEEN: [&str; 2] = ["annotations", "_meta"];
 const MAIN: [&str; 5] = ["text", "data", "blob", "uri", "resource"];
 
 /// What is in an answer besides its structured content.
-pub(super) struct Said<'s, 'a> {
+pub(super) struct ShownContent<'s, 'a> {
     /// Its texts, those inside of resources among them.
     pub(super) texts: &'s [Token<'a>],
     /// All its parts; none for one that cannot be read.
@@ -29,7 +29,7 @@ pub(super) struct Said<'s, 'a> {
     pub(super) repeats: &'s Repeats<'a>,
 }
 
-impl Said<'_, '_> {
+impl ShownContent<'_, '_> {
     /// Whether it says the same as the structured content (in short: without data that it repeats): as a
     /// whole, or as its only member (which is put around what is no object), or one by one as that
     /// member's items.
@@ -139,7 +139,7 @@ mod tests {
             parts.iter().map(|part| serde_json::from_str(part).ok()).collect();
         let texts: Vec<Token<'_>> = parts.iter().flatten().filter_map(Part::text).collect();
         let repeats = Repeats::of(&parts);
-        let said = Said { texts: &texts, parts: &parts, repeats: &repeats };
+        let said = ShownContent { texts: &texts, parts: &parts, repeats: &repeats };
         said.covers(structured, &repeats.taken_out(structured))
     }
 

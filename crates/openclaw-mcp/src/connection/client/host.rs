@@ -36,7 +36,7 @@ pub enum QuestionKind {
 
 /// What a person answers.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum ElicitationAnswer {
     /// Yes, with the values that were asked for.
     Accept(Option<Value>),
     /// No.
@@ -48,7 +48,7 @@ pub enum Answer {
 /// Somebody who can be asked.
 pub trait Person: Send + Sync + 'static {
     /// Asks.
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
+    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer>;
 }
 
 /// A request of a server for a completion (`sampling/createMessage`).

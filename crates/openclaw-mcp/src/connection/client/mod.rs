@@ -11,7 +11,8 @@ mod host;
 mod work;
 
 pub use host::{
-    Answer, CallInProgress, Host, Person, Question, QuestionKind, Sampler, SamplingRequest,
+    CallInProgress, ElicitationAnswer, Host, Person, Question, QuestionKind, Sampler,
+    SamplingRequest,
 };
 
 use std::collections::BTreeMap;
@@ -255,18 +256,18 @@ impl Client {
             biased;
             answer = timeout(PATIENCE, person.ask(question)) => answer.unwrap_or_else(|_| {
                 tracing::info!(server = %self.shared.server, "nobody answered a question in time");
-                Answer::Cancel
+                ElicitationAnswer::Cancel
             }),
             // Not every server takes its question back when its call is cancelled, or takes too long.
-            () = self.shared.work.over(&occasion) => Answer::Cancel,
+            () = self.shared.work.over(&occasion) => ElicitationAnswer::Cancel,
         };
         match answer {
-            Answer::Accept(Some(values)) => {
+            ElicitationAnswer::Accept(Some(values)) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(values)
             }
-            Answer::Accept(None) => ElicitResult::new(ElicitationAction::Accept),
-            Answer::Decline => ElicitResult::new(ElicitationAction::Decline),
-            Answer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
+            ElicitationAnswer::Accept(None) => ElicitResult::new(ElicitationAction::Accept),
+            ElicitationAnswer::Decline => ElicitResult::new(ElicitationAction::Decline),
+            ElicitationAnswer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
         }
     }
 
@@ -334,7 +335,7 @@ mod tests {
     struct Absent;
 
     impl Person for Absent {
-        fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
+        fn ask(&self, _question: Question) -> BoxFuture<'_, ElicitationAnswer> {
             Box::pin(std::future::pending())
         }
     }

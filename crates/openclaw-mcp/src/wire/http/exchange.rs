@@ -15,7 +15,7 @@ use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
 use super::stream::{End, Events};
 use crate::wire::call_error::{CallError, ReachProblem, Unfit};
-use crate::wire::calls::{Answer, Fault};
+use crate::wire::calls::{CallReply, Fault};
 use crate::wire::{Closed, MAX_MESSAGE};
 
 /// How much else may come on a stream before the answer.
@@ -80,7 +80,7 @@ impl HttpWire {
         self: &Arc<Self>,
         id: u64,
         message: &Outgoing<'_>,
-    ) -> Result<Option<Answer>, CallError> {
+    ) -> Result<Option<CallReply>, CallError> {
         let (route, response) = self.post_in_session(message).await?;
         self.answer(id, &route, response).await
     }
@@ -91,7 +91,7 @@ impl HttpWire {
         id: u64,
         route: &Route,
         response: Response<Body>,
-    ) -> Result<Option<Answer>, CallError> {
+    ) -> Result<Option<CallReply>, CallError> {
         if matches!(route.protocol, Protocol::Sse { .. })
             || response.status() == StatusCode::ACCEPTED
         {
@@ -134,7 +134,7 @@ impl HttpWire {
         id: u64,
         route: &Route,
         mut events: Events,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<CallReply, CallError> {
         let (mut beside, mut fruitless) = (0, 0);
         loop {
             let last_id = events.last_id().map(str::to_owned);

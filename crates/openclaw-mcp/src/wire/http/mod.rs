@@ -41,7 +41,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
 use super::Closed;
-use super::calls::{Answer, Calls};
+use super::calls::{CallReply, Calls};
 use super::deliver::{Message, Waiters, deliver};
 use super::ending::Ending;
 use super::last_heard::LastHeard;
@@ -138,7 +138,11 @@ impl HttpWire {
     }
 
     /// Brings a message to whoever waits for it.
-    async fn deliver(&self, message: &[u8], wanted: Option<u64>) -> Result<Option<Answer>, Closed> {
+    async fn deliver(
+        &self,
+        message: &[u8],
+        wanted: Option<u64>,
+    ) -> Result<Option<CallReply>, Closed> {
         self.heard.note();
         let delivered = deliver(message, wanted, self, &self.to_rmcp).await;
         delivered.map_err(|_| self.closed().cloned().unwrap_or(Closed::ByUs))

@@ -22,7 +22,7 @@ use super::client::{HttpClient, Target};
 use super::headers::{Object, Subject};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
-use crate::wire::calls::{Answer, Fault};
+use crate::wire::calls::{CallReply, Fault};
 use crate::wire::deliver::{Message, hand_over};
 use crate::wire::greeting::Greeting;
 use crate::wire::peek::number;
@@ -206,7 +206,7 @@ impl HttpWire {
         }
     }
 
-    async fn answer_rmcp(&self, id: u64, answer: Answer) {
+    async fn answer_rmcp(&self, id: u64, answer: CallReply) {
         let (member, content) = match answer {
             Ok(result) => ("result", result),
             Err(fault) => ("error", as_rpc(fault.into()).into()),

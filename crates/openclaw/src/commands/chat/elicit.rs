@@ -1,6 +1,6 @@
 //! A server wants to know something in the middle of a turn or a call: somebody is led through it (T11).
 
-use openclaw_mcp::connection::client::Answer;
+use openclaw_mcp::connection::client::ElicitationAnswer;
 use openclaw_protocol::Surface;
 use openclaw_protocol::mcp::elicitation::Elicitation;
 
@@ -54,10 +54,12 @@ impl Desk<'_> {
             let inquiry = Inquiry::of(elicitation);
             let (answer, then) = match self.fill_in(inquiry, settled.as_mut()).await {
                 Ok(answer) => (answer, Led::On),
-                Err(LineInput::Interrupt) => (Answer::Cancel, Led::Wish(Wish::Interrupt)),
+                Err(LineInput::Interrupt) => {
+                    (ElicitationAnswer::Cancel, Led::Wish(Wish::Interrupt))
+                }
                 // Who leaves goes from the gateway, too: nobody waits for an answer.
                 Err(LineInput::Wish(wish)) => return Led::Wish(wish),
-                Err(LineInput::End | LineInput::Line(_)) => (Answer::Cancel, Led::On),
+                Err(LineInput::End | LineInput::Line(_)) => (ElicitationAnswer::Cancel, Led::On),
                 Err(LineInput::Settled) => {
                     let words = format!("{FAINT}it is no longer asked{FAINT:#}");
                     self.view.line(&words, self.output);
@@ -68,7 +70,7 @@ impl Desk<'_> {
                 return then;
             }
         }
-        self.respond(&elicitation.id, Answer::Cancel).await;
+        self.respond(&elicitation.id, ElicitationAnswer::Cancel).await;
         Led::On
     }
 
@@ -77,7 +79,7 @@ impl Desk<'_> {
         &mut self,
         mut inquiry: Inquiry,
         mut settled: impl Future<Output = ()> + Unpin,
-    ) -> Result<Answer, LineInput> {
+    ) -> Result<ElicitationAnswer, LineInput> {
         for line in inquiry.introduction() {
             self.view.line(line, self.output);
         }
@@ -115,7 +117,7 @@ impl Desk<'_> {
     }
 
     /// Tells the gateway; whether that was all. What does not fit is told, and can be filled in anew.
-    async fn respond(&mut self, id: &str, answer: Answer) -> bool {
+    async fn respond(&mut self, id: &str, answer: ElicitationAnswer) -> bool {
         match respond(self.surface, id, answer).await {
             Responded::Done => true,
             Responded::Unfit(why) => {

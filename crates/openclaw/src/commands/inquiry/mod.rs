@@ -4,7 +4,7 @@
 mod form;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::connection::client::{Answer, QuestionKind};
+use openclaw_mcp::connection::client::{ElicitationAnswer, QuestionKind};
 use openclaw_protocol::mcp::elicitation::{
     Action, Elicitation, QuestionKind as Shown, RespondParams,
 };
@@ -36,7 +36,7 @@ enum What {
     /// A yes or a no, and what a yes brings.
     Consent {
         question: &'static str,
-        yes: Answer,
+        yes: ElicitationAnswer,
     },
     Form {
         fields: Vec<Field>,
@@ -53,7 +53,7 @@ pub(crate) enum Next {
     /// The same once more; why.
     Again(String),
     /// That is the answer.
-    Done(Answer),
+    Done(ElicitationAnswer),
 }
 
 /// What came of an answer.
@@ -68,11 +68,15 @@ pub(crate) enum Responded {
 }
 
 /// Tells the gateway the answer to a question.
-pub(crate) async fn respond(surface: &dyn Surface, id: &str, answer: Answer) -> Responded {
+pub(crate) async fn respond(
+    surface: &dyn Surface,
+    id: &str,
+    answer: ElicitationAnswer,
+) -> Responded {
     let (action, content) = match answer {
-        Answer::Accept(content) => (Action::Accept, content),
-        Answer::Decline => (Action::Decline, None),
-        Answer::Cancel => (Action::Cancel, None),
+        ElicitationAnswer::Accept(content) => (Action::Accept, content),
+        ElicitationAnswer::Decline => (Action::Decline, None),
+        ElicitationAnswer::Cancel => (Action::Cancel, None),
     };
     let params = RespondParams { id: id.to_owned(), action, content };
     match look::<rpc::McpElicitationRespond>(surface, params).await {
@@ -101,7 +105,7 @@ impl Inquiry {
                 ]);
                 What::Consent {
                     question: "Open it yourself if you trust it. Tell the server that you agree? [y/N]",
-                    yes: Answer::Accept(None),
+                    yes: ElicitationAnswer::Accept(None),
                 }
             }
             QuestionKind::Form(schema) => {
@@ -111,7 +115,7 @@ impl Inquiry {
                 let how = "Enter alone means the default, or no. Do not give away passwords here.";
                 introduction.push(format!("  {FAINT}{how}{FAINT:#}"));
                 if fields.is_empty() {
-                    let yes = Answer::Accept(Some(Value::Object(Map::new())));
+                    let yes = ElicitationAnswer::Accept(Some(Value::Object(Map::new())));
                     What::Consent { question: "Agree? [y/N]", yes }
                 } else {
                     What::Form { fields, values: Map::new(), tries: 0 }
@@ -150,15 +154,17 @@ impl Inquiry {
     pub(crate) fn typed(&mut self, typed: &str) -> Next {
         match &mut self.wanted {
             What::Consent { yes, .. } if is_yes(typed) => Next::Done(yes.clone()),
-            What::Consent { .. } => Next::Done(Answer::Decline),
+            What::Consent { .. } => Next::Done(ElicitationAnswer::Decline),
             What::Form { fields, values, tries } => {
-                let Some(field) = fields.last() else { return Next::Done(Answer::Cancel) };
+                let Some(field) = fields.last() else {
+                    return Next::Done(ElicitationAnswer::Cancel);
+                };
                 match field.read(typed.trim()) {
                     Filled::Value(value) => drop(values.insert(field.name.clone(), value)),
                     Filled::LeftOut => {}
-                    Filled::Declined => return Next::Done(Answer::Decline),
+                    Filled::Declined => return Next::Done(ElicitationAnswer::Decline),
                     Filled::Wrong(_) if *tries + 1 >= MAX_TRIES => {
-                        return Next::Done(Answer::Cancel);
+                        return Next::Done(ElicitationAnswer::Cancel);
                     }
                     Filled::Wrong(why) => {
                         *tries += 1;
@@ -168,7 +174,9 @@ impl Inquiry {
                 fields.pop();
                 *tries = 0;
                 match fields.is_empty() {
-                    true => Next::Done(Answer::Accept(Some(Value::Object(std::mem::take(values))))),
+                    true => Next::Done(ElicitationAnswer::Accept(Some(Value::Object(
+                        std::mem::take(values),
+                    )))),
                     false => Next::Ask,
                 }
             }
@@ -215,13 +223,13 @@ mod tests {
         assert_eq!(inquiry.typed("36"), Next::Ask);
         assert_eq!(inquiry.question(), "name:");
         let values = json!({ "age": 36, "name": "Ada" });
-        assert_eq!(inquiry.typed(" Ada "), Next::Done(Answer::Accept(Some(values))));
+        assert_eq!(inquiry.typed(" Ada "), Next::Done(ElicitationAnswer::Accept(Some(values))));
     }
 
     #[test]
     fn who_gives_nothing_where_something_is_needed_declines() {
         let mut inquiry = form(&json!({ "name": { "type": "string" } }), &json!(["name"]));
-        assert_eq!(inquiry.typed(""), Next::Done(Answer::Decline));
+        assert_eq!(inquiry.typed(""), Next::Done(ElicitationAnswer::Decline));
     }
 
     #[test]
@@ -230,18 +238,18 @@ mod tests {
         for _ in 1..MAX_TRIES {
             assert!(matches!(inquiry.typed("old"), Next::Again(_)));
         }
-        assert_eq!(inquiry.typed("old"), Next::Done(Answer::Cancel));
+        assert_eq!(inquiry.typed("old"), Next::Done(ElicitationAnswer::Cancel));
     }
 
     #[test]
     fn a_form_without_fields_and_a_visit_take_a_yes() {
         let nothing = || form(&json!({}), &json!([]));
-        assert_eq!(nothing().typed("y"), Next::Done(Answer::Accept(Some(json!({})))));
-        assert_eq!(nothing().typed(""), Next::Done(Answer::Decline));
+        assert_eq!(nothing().typed("y"), Next::Done(ElicitationAnswer::Accept(Some(json!({})))));
+        assert_eq!(nothing().typed(""), Next::Done(ElicitationAnswer::Decline));
         let visit = QuestionKind::Visit("https://example.com/?a=1".to_owned());
         let mut visit = Inquiry::new("x", "Log in", &visit);
         assert!(visit.introduction().iter().any(|line| line == "    https://example.com/?a=1"));
-        assert_eq!(visit.typed("yes"), Next::Done(Answer::Accept(None)));
+        assert_eq!(visit.typed("yes"), Next::Done(ElicitationAnswer::Accept(None)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::pin::pin;
 
-use openclaw_mcp::connection::client::Answer;
+use openclaw_mcp::connection::client::ElicitationAnswer;
 use openclaw_protocol::approvals::{Approval, ApprovalKind, ResolvedEvent as Resolved};
 use openclaw_protocol::mcp::elicitation::{Elicitation, ResolvedEvent};
 use openclaw_protocol::mcp::{CallParams, Outcome, ProgressEvent};
@@ -106,7 +106,7 @@ impl Shell<'_> {
                 Responded::Unfit(why) => say(&format!("    {why}\n")),
             }
         }
-        let _ = respond(self.surface, &question.id, Answer::Cancel).await;
+        let _ = respond(self.surface, &question.id, ElicitationAnswer::Cancel).await;
     }
 }
 

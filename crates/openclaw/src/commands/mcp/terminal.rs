@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use openclaw_mcp::connection::client::Answer;
+use openclaw_mcp::connection::client::ElicitationAnswer;
 use openclaw_protocol::approvals::{Approval, Decision};
 use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::sync::Mutex;
@@ -76,7 +76,7 @@ impl Terminal {
     }
 
     /// Leads the user through a question of a server. Safe to cancel.
-    pub(super) async fn answer(&self, question: &Elicitation) -> Answer {
+    pub(super) async fn answer(&self, question: &Elicitation) -> ElicitationAnswer {
         // One question at a time: two servers may ask at once.
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
@@ -85,7 +85,7 @@ impl Terminal {
         // Each question is asked a bounded number of times, and their number is bounded.
         loop {
             let line = answer_to(&format!("  {} ", inquiry.question()), &mut typed).await;
-            let Some(line) = line else { return Answer::Cancel };
+            let Some(line) = line else { return ElicitationAnswer::Cancel };
             match inquiry.typed(&line) {
                 Next::Ask => {}
                 Next::Again(why) => say(&format!("    {why}\n")),

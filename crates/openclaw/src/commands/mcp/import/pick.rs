@@ -85,8 +85,8 @@ pub(super) fn ask<'c>(
     }
     typed_ahead::forget();
     match answer(candidates.len(), output)? {
-        Answer::All => Ok(all(candidates, force)),
-        Answer::These(numbers) => {
+        Selection::All => Ok(all(candidates, force)),
+        Selection::These(numbers) => {
             let mut picked: Vec<&Candidate> = Vec::new();
             for candidate in numbers.iter().map(|number| &candidates[number - 1]) {
                 if picked.iter().any(|other| other.found.name == candidate.found.name) {
@@ -102,7 +102,7 @@ pub(super) fn ask<'c>(
 }
 
 /// Asks until the answer can be understood, a few times.
-fn answer(count: usize, output: &mut Output) -> Result<Answer, CommandError> {
+fn answer(count: usize, output: &mut Output) -> Result<Selection, CommandError> {
     for _ in 0..MAX_QUESTIONS {
         output.prompt("\nWhich to add? (numbers, `all`, or Enter for none) ");
         let mut answer = String::new();
@@ -151,18 +151,18 @@ fn differs(candidate: &Candidate) -> bool {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum Selection {
     All,
     These(Vec<usize>),
 }
 
 /// What somebody answered: `all`, or numbers with spaces or commas between them, each counted once. The
 /// error is the word that is neither.
-fn numbers(answer: &str, count: usize) -> Result<Answer, String> {
+fn numbers(answer: &str, count: usize) -> Result<Selection, String> {
     let words = answer.split(|c: char| c == ',' || c.is_whitespace());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     if let ["all"] = words[..] {
-        return Ok(Answer::All);
+        return Ok(Selection::All);
     }
     let mut numbers = Vec::new();
     for word in words {
@@ -172,7 +172,7 @@ fn numbers(answer: &str, count: usize) -> Result<Answer, String> {
             numbers.push(number);
         }
     }
-    Ok(Answer::These(numbers))
+    Ok(Selection::These(numbers))
 }
 
 #[cfg(test)]
@@ -181,9 +181,9 @@ mod tests {
 
     #[test]
     fn answers_are_understood() {
-        assert_eq!(numbers(" all\n", 3), Ok(Answer::All));
-        assert_eq!(numbers("\n", 3), Ok(Answer::These(vec![])));
-        assert_eq!(numbers("1, 3 3,2", 3), Ok(Answer::These(vec![1, 3, 2])));
+        assert_eq!(numbers(" all\n", 3), Ok(Selection::All));
+        assert_eq!(numbers("\n", 3), Ok(Selection::These(vec![])));
+        assert_eq!(numbers("1, 3 3,2", 3), Ok(Selection::These(vec![1, 3, 2])));
         assert_eq!(numbers("1 4", 3), Err("4".to_owned()));
         assert_eq!(numbers("0", 3), Err("0".to_owned()));
         assert_eq!(numbers("all 1", 3), Err("all".to_owned()));
