@@ -95,7 +95,7 @@ impl Environment {
     }
 
     /// The value of a variable that says something.
-    #[cfg(any(feature = "gcp", feature = "vault"))]
+    #[cfg(any(feature = "aws", feature = "gcp", feature = "vault"))]
     pub(crate) fn get_set(&self, name: &str) -> Option<String> {
         self.get(name).filter(|value| !value.is_empty())
     }

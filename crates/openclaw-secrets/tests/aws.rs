@@ -5,13 +5,13 @@
 
 mod support;
 
-use aws_sdk_secretsmanager::{
-    Client,
-    config::{BehaviorVersion, Credentials, Region},
-    primitives::Blob,
+use axum::{
+    Json, Router,
+    routing::{get, put},
 };
-use openclaw_secrets::{AwsSettings, ResolveErrorKind, Settings};
-use support::{Asker, aws::in_own_process, environment, settings};
+use openclaw_secrets::{AwsSettings, Environment, ResolveErrorKind, Settings};
+use serde_json::json;
+use support::{Asker, Server, aws::Moto, settings};
 
 const KEYS: [(&str, &str); 3] = [
     ("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE"),
@@ -19,134 +19,170 @@ const KEYS: [(&str, &str); 3] = [
     ("AWS_REGION", "eu-west-1"),
 ];
 
-fn admin(url: &str, region: &'static str) -> Client {
-    let config = aws_sdk_secretsmanager::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new(region))
-        .credentials_provider(Credentials::new("admin", "admin", None, None, "test"))
-        .endpoint_url(url);
-    Client::from_conf(config.build())
-}
-
 fn at(url: &str) -> Settings {
     let aws = AwsSettings { endpoint: Some(url.to_owned()), ..AwsSettings::default() };
     Settings { aws, ..settings() }
 }
 
-#[test]
-fn text_binary_and_older_versions_are_read_with_the_credentials_of_the_environment() {
-    let test = "text_binary_and_older_versions_are_read_with_the_credentials_of_the_environment";
-    in_own_process(test, &[], &KEYS, async |url| {
-        let admin = admin(&url, "eu-west-1");
-        let first = admin.create_secret().name("prod/db").secret_string("old-password");
-        let first = first.send().await.expect("create").version_id.expect("version");
-        let second = admin.put_secret_value().secret_id("prod/db").secret_string("new-password");
-        second.send().await.expect("put");
-        for (name, bytes) in [("text", &b"binary-text"[..]), ("bytes", b"\xff\xfe")] {
-            admin
-                .create_secret()
-                .name(name)
-                .secret_binary(Blob::new(bytes))
-                .send()
-                .await
-                .expect(name);
-        }
-
-        let aws = Asker::new(at(&url), environment([]));
-        assert_eq!(aws.value("secret://aws/prod/db").await, "new-password");
-        assert_eq!(aws.value("secret://aws/prod/db#AWSCURRENT").await, "new-password");
-        assert_eq!(aws.value("secret://aws/prod/db#AWSPREVIOUS").await, "old-password");
-        assert_eq!(aws.value(&format!("secret://aws/prod/db#{first}")).await, "old-password");
-        assert_eq!(aws.value("secret://aws/text").await, "binary-text");
-        let error = aws.error("secret://aws/bytes").await;
-        assert_eq!(error.kind(), ResolveErrorKind::NotText);
-        assert_eq!(aws.redactor.redact("is new-password"), "is [REDACTED]");
-    });
+/// These variables, on a machine that is not one of Amazon's.
+fn environment(variables: &[(&str, &str)]) -> Environment {
+    variables.iter().copied().chain([("AWS_EC2_METADATA_DISABLED", "true")]).collect()
 }
 
-#[test]
-fn an_arn_is_looked_up_in_its_own_region() {
-    in_own_process("an_arn_is_looked_up_in_its_own_region", &[], &KEYS[..2], async |url| {
-        let create =
-            admin(&url, "ap-south-1").create_secret().name("far").secret_string("far-away");
-        let arn = create.send().await.expect("create").arn.expect("ARN");
-        let aws = Asker::new(at(&url), environment([]));
-        assert_eq!(aws.value(&format!("secret://aws/{arn}")).await, "far-away");
-        // A name alone does not say where.
-        let error = aws.error("secret://aws/far").await;
-        assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
-        assert_eq!(error.hint(), Some("set `secrets.aws.region` in the config, or `AWS_REGION`"));
-    });
+#[tokio::test]
+async fn text_binary_and_older_versions_are_read_with_the_credentials_of_the_environment() {
+    let moto = Moto::start(&[]);
+    let secret = json!({ "Name": "prod/db", "SecretString": "old-password" });
+    let first = moto.secrets("eu-west-1", "CreateSecret", &secret).await;
+    let first = first["VersionId"].as_str().expect("version");
+    let second = json!({ "SecretId": "prod/db", "SecretString": "new-password" });
+    moto.secrets("eu-west-1", "PutSecretValue", &second).await;
+    // `binary-text`, and the bytes FF FE.
+    for (name, encoded) in [("text", "YmluYXJ5LXRleHQ="), ("bytes", "//4=")] {
+        let secret = json!({ "Name": name, "SecretBinary": encoded });
+        moto.secrets("eu-west-1", "CreateSecret", &secret).await;
+    }
+
+    let aws = Asker::new(at(&moto.url), environment(&KEYS));
+    assert_eq!(aws.value("secret://aws/prod/db").await, "new-password");
+    assert_eq!(aws.value("secret://aws/prod/db#AWSCURRENT").await, "new-password");
+    assert_eq!(aws.value("secret://aws/prod/db#AWSPREVIOUS").await, "old-password");
+    assert_eq!(aws.value(&format!("secret://aws/prod/db#{first}")).await, "old-password");
+    assert_eq!(aws.value("secret://aws/text").await, "binary-text");
+    let error = aws.error("secret://aws/bytes").await;
+    assert_eq!(error.kind(), ResolveErrorKind::NotText);
+    assert_eq!(aws.redactor.redact("is new-password"), "is [REDACTED]");
 }
 
-#[test]
-fn a_profile_of_the_users_files_and_the_endpoint_variable_are_honoured() {
+#[tokio::test]
+async fn an_arn_is_looked_up_in_its_own_region() {
+    let moto = Moto::start(&[]);
+    let secret = json!({ "Name": "far", "SecretString": "far-away" });
+    let created = moto.secrets("ap-south-1", "CreateSecret", &secret).await;
+    let arn = created["ARN"].as_str().expect("ARN");
+    let aws = Asker::new(at(&moto.url), environment(&KEYS[..2]));
+    assert_eq!(aws.value(&format!("secret://aws/{arn}")).await, "far-away");
+    // A name alone does not say where.
+    let error = aws.error("secret://aws/far").await;
+    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
+    assert_eq!(error.hint(), Some("set `secrets.aws.region` in the config, or `AWS_REGION`"));
+}
+
+#[tokio::test]
+async fn a_profile_of_the_users_files_and_the_endpoint_variable_are_honoured() {
     let home = tempfile::tempdir().expect("home");
     let folder = home.path().join(".aws");
     std::fs::create_dir(&folder).expect("folder");
     std::fs::write(folder.join("config"), "[profile team]\nregion = us-west-2\n").expect("config");
     let keys = "[team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = team-key\n";
     std::fs::write(folder.join("credentials"), keys).expect("credentials");
-    let home = home.path().to_str().expect("path");
-    let test = "a_profile_of_the_users_files_and_the_endpoint_variable_are_honoured";
-    in_own_process(test, &[], &[("HOME", home)], async |url| {
-        let create =
-            admin(&url, "us-west-2").create_secret().name("team").secret_string("teamwork");
-        create.send().await.expect("create");
-        let aws = AwsSettings { profile: Some("team".into()), ..AwsSettings::default() };
-        let aws = Asker::new(Settings { aws, ..settings() }, environment([]));
-        assert_eq!(aws.value("secret://aws/team").await, "teamwork");
-    });
+    let moto = Moto::start(&[]);
+    let secret = json!({ "Name": "team", "SecretString": "teamwork" });
+    moto.secrets("us-west-2", "CreateSecret", &secret).await;
+    let aws = AwsSettings { profile: Some("team".into()), ..AwsSettings::default() };
+    let settings = Settings { aws, home: Some(home.path().to_owned()), ..settings() };
+    let variables = environment(&[("AWS_ENDPOINT_URL_SECRETS_MANAGER", &moto.url)]);
+    let aws = Asker::new(settings, variables);
+    assert_eq!(aws.value("secret://aws/team").await, "teamwork");
 }
 
-#[test]
-fn secrets_that_are_not_there_or_on_their_way_out_are_not_found() {
-    let test = "secrets_that_are_not_there_or_on_their_way_out_are_not_found";
-    in_own_process(test, &[], &KEYS, async |url| {
-        let admin = admin(&url, "eu-west-1");
-        admin.create_secret().name("gone").secret_string("x").send().await.expect("create");
-        admin.delete_secret().secret_id("gone").send().await.expect("delete");
-        let aws = Asker::new(at(&url), environment([]));
-        for (text, words) in [
-            ("secret://aws/nope", "AWS has no secret `nope`"),
-            ("secret://aws/gone", "may be scheduled for deletion"),
-        ] {
-            let error = aws.error(text).await;
-            assert_eq!(error.kind(), ResolveErrorKind::NotFound);
-            assert!(error.to_string().contains(words), "{error}");
-        }
-    });
+#[tokio::test]
+async fn secrets_that_are_not_there_or_on_their_way_out_are_not_found() {
+    let moto = Moto::start(&[]);
+    let secret = json!({ "Name": "gone", "SecretString": "x" });
+    moto.secrets("eu-west-1", "CreateSecret", &secret).await;
+    moto.secrets("eu-west-1", "DeleteSecret", &json!({ "SecretId": "gone" })).await;
+    let aws = Asker::new(at(&moto.url), environment(&KEYS));
+    for (text, words) in [
+        ("secret://aws/nope", "AWS has no secret `nope`"),
+        ("secret://aws/gone", "may be scheduled for deletion"),
+    ] {
+        let error = aws.error(text).await;
+        assert_eq!(error.kind(), ResolveErrorKind::NotFound);
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
 
-#[test]
-fn credentials_that_aws_does_not_know_are_denied_and_not_shown() {
-    let test = "credentials_that_aws_does_not_know_are_denied_and_not_shown";
+#[tokio::test]
+async fn credentials_that_aws_does_not_know_are_denied_and_not_shown() {
     // From the first request on, moto checks who asks.
-    let strict = [("INITIAL_NO_AUTH_ACTION_COUNT", "0")];
-    in_own_process(test, &strict, &KEYS, async |url| {
-        let error = Asker::new(at(&url), environment([])).error("secret://aws/x").await;
-        assert_eq!(error.kind(), ResolveErrorKind::Denied, "{error}");
-        assert!(!format!("{error} {error:?}").contains("wJalrXUtnFEMI"), "{error:?}");
-    });
+    let moto = Moto::start(&[("INITIAL_NO_AUTH_ACTION_COUNT", "0")]);
+    let error = Asker::new(at(&moto.url), environment(&KEYS)).error("secret://aws/x").await;
+    assert_eq!(error.kind(), ResolveErrorKind::Denied, "{error}");
+    assert!(!format!("{error} {error:?}").contains("wJalrXUtnFEMI"), "{error:?}");
 }
 
-#[test]
-fn without_credentials_the_user_is_told_how_to_get_them() {
-    let test = "without_credentials_the_user_is_told_how_to_get_them";
-    in_own_process(test, &[], &KEYS[2..], async |url| {
-        let error = Asker::new(at(&url), environment([])).error("secret://aws/x").await;
-        assert_eq!(error.kind(), ResolveErrorKind::NotConfigured, "{error}");
-        assert_eq!(error.to_string(), "`secret://aws/x`: there are no AWS credentials");
-        assert!(error.hint().is_some_and(|hint| hint.contains("aws configure")));
-    });
+#[tokio::test]
+async fn the_signature_is_accepted_by_a_server_that_checks_it() {
+    // As many requests as the administrator sends; from then on, moto checks signatures and rights.
+    let moto = Moto::start(&[("INITIAL_NO_AUTH_ACTION_COUNT", "4")]);
+    let user = ("UserName", "reader");
+    moto.iam(&[("Action", "CreateUser"), user]).await;
+    let policy = json!({ "Version": "2012-10-17", "Statement": [{
+        "Effect": "Allow", "Action": "secretsmanager:GetSecretValue", "Resource": "*" }] });
+    let policy = policy.to_string();
+    let policy = [("PolicyName", "read"), ("PolicyDocument", policy.as_str())];
+    moto.iam(&[("Action", "PutUserPolicy"), user, policy[0], policy[1]]).await;
+    let created = moto.iam(&[("Action", "CreateAccessKey"), user]).await;
+    let field = |name: &str| {
+        let (_, rest) = created.split_once(&format!("<{name}>")).expect(name);
+        rest.split('<').next().expect(name)
+    };
+    let secret = json!({ "Name": "x", "SecretString": "for-the-reader" });
+    moto.secrets("eu-west-1", "CreateSecret", &secret).await;
+    let (id, key) = (field("AccessKeyId"), field("SecretAccessKey"));
+    let keys = [("AWS_ACCESS_KEY_ID", id), ("AWS_SECRET_ACCESS_KEY", key), KEYS[2]];
+    let aws = Asker::new(at(&moto.url), environment(&keys));
+    assert_eq!(aws.value("secret://aws/x").await, "for-the-reader");
+    let wrong = [keys[0], KEYS[1], KEYS[2]];
+    let error = Asker::new(at(&moto.url), environment(&wrong)).error("secret://aws/x").await;
+    assert_eq!(error.kind(), ResolveErrorKind::Denied, "{error}");
 }
 
-#[test]
-fn an_endpoint_where_nobody_listens_is_unreachable() {
-    let test = "an_endpoint_where_nobody_listens_is_unreachable";
-    in_own_process(test, &[], &KEYS, async |_| {
-        let aws = Asker::new(at("http://127.0.0.1:1"), environment([]));
-        let error = aws.error("secret://aws/x").await;
-        assert_eq!(error.kind(), ResolveErrorKind::Unreachable, "{error}");
-    });
+#[tokio::test]
+async fn containers_and_instances_have_credentials_of_their_own() {
+    let moto = Moto::start(&[]);
+    let secret = json!({ "Name": "x", "SecretString": "of-the-machine" });
+    moto.secrets("eu-west-1", "CreateSecret", &secret).await;
+    let credentials = json!({ "AccessKeyId": "ASIATASK", "SecretAccessKey": "task-key-0001",
+        "Token": "task-token-0001", "Expiration": "2100-01-01T00:00:00Z" });
+    let answer = Json(credentials.clone());
+    let container = Router::new().route("/task", get(|| async { answer }));
+    let container = Server::start(container).await;
+    let full = format!("{}/task", container.url());
+    let variables = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", full.as_str()), KEYS[2]];
+    let aws = Asker::new(at(&moto.url), environment(&variables));
+    assert_eq!(aws.value("secret://aws/x").await, "of-the-machine");
+    assert_eq!(aws.redactor.redact("task-key-0001 task-token-0001"), "[REDACTED] [REDACTED]");
+
+    let mut credentials = credentials;
+    credentials["Code"] = "Success".into();
+    let instance = Router::new()
+        .route("/latest/api/token", put(|| async { "metadata-token" }))
+        .route("/latest/meta-data/placement/region", get(|| async { "eu-west-1" }))
+        .route("/latest/meta-data/iam/security-credentials/", get(|| async { "role" }))
+        .route(
+            "/latest/meta-data/iam/security-credentials/role",
+            get(|| async { Json(credentials) }),
+        );
+    let instance = Server::start(instance).await;
+    let variables = [("AWS_EC2_METADATA_SERVICE_ENDPOINT", instance.url())];
+    let aws = Asker::new(at(&moto.url), variables.into_iter().collect());
+    assert_eq!(aws.value("secret://aws/x").await, "of-the-machine");
+}
+
+#[tokio::test]
+async fn without_credentials_the_user_is_told_how_to_get_them() {
+    let moto = Moto::start(&[]);
+    let error = Asker::new(at(&moto.url), environment(&KEYS[2..])).error("secret://aws/x").await;
+    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured, "{error}");
+    assert_eq!(error.to_string(), "`secret://aws/x`: there are no AWS credentials");
+    assert!(error.hint().is_some_and(|hint| hint.contains("aws configure")));
+}
+
+#[tokio::test]
+async fn an_endpoint_where_nobody_listens_is_unreachable() {
+    let aws = Asker::new(at("http://127.0.0.1:1"), environment(&KEYS));
+    let error = aws.error("secret://aws/x").await;
+    assert_eq!(error.kind(), ResolveErrorKind::Unreachable, "{error}");
 }

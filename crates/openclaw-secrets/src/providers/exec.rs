@@ -13,7 +13,6 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
-use tokio::io::AsyncRead;
 use zeroize::Zeroizing;
 
 use super::{Context, Fetch, expand, text};
@@ -58,10 +57,7 @@ impl Exec {
         })?;
         let mut group = ProcessGroup::spawn(self.prepare(command)?)
             .map_err(|error| spawn_failure(&command.command, &error))?;
-        let stdout = group.child.stdout().take().ok_or_else(|| {
-            Failure::new(ResolveErrorKind::Failed, "the command has no standard output")
-        })?;
-        let (status, output) = group.finish(stdout).await?;
+        let (status, output) = group.finish().await?;
         if !status.success() {
             let cause = format!("the command `{}` ended with {status}", command.command);
             return Err(Failure::new(ResolveErrorKind::Failed, cause)
@@ -101,12 +97,12 @@ impl Fetch for Exec {
 
 /// A running command and its descendants. Dropping it kills them, except those that have left its
 /// process group (`setsid`): nobody can tell any more that they belong to it.
-struct ProcessGroup {
+pub(super) struct ProcessGroup {
     child: Box<dyn ChildWrapper>,
 }
 
 impl ProcessGroup {
-    fn spawn(mut command: CommandWrap) -> std::io::Result<Self> {
+    pub(super) fn spawn(mut command: CommandWrap) -> std::io::Result<Self> {
         #[cfg(unix)]
         command.wrap(process_wrap::tokio::ProcessGroup::leader());
         #[cfg(windows)]
@@ -117,10 +113,10 @@ impl ProcessGroup {
     }
 
     /// How the command ended, and what it has printed until then.
-    async fn finish(
-        &mut self,
-        mut stdout: impl AsyncRead + Unpin,
-    ) -> Result<(ExitStatus, Zeroizing<Vec<u8>>), Failure> {
+    pub(super) async fn finish(&mut self) -> Result<(ExitStatus, Zeroizing<Vec<u8>>), Failure> {
+        let mut stdout = self.child.stdout().take().ok_or_else(|| {
+            Failure::new(ResolveErrorKind::Failed, "the command has no standard output")
+        })?;
         let mut output = text::buffer(4096);
         // Both at once: a child in the background may hold the output open after the command ended.
         let early = tokio::select! {

@@ -9,7 +9,7 @@ mod text;
 mod aws;
 #[cfg(feature = "gcp")]
 mod gcp;
-#[cfg(any(feature = "gcp", feature = "vault"))]
+#[cfg(any(feature = "aws", feature = "gcp", feature = "vault"))]
 mod http;
 #[cfg(any(feature = "aws", feature = "gcp"))]
 mod kept;
@@ -45,7 +45,7 @@ pub(crate) struct Context {
     pub(crate) settings: Arc<Settings>,
     pub(crate) environment: Environment,
     /// For the credentials that a provider uses itself.
-    #[cfg_attr(not(any(feature = "gcp", feature = "vault")), expect(dead_code))]
+    #[cfg_attr(not(any(feature = "aws", feature = "gcp", feature = "vault")), expect(dead_code))]
     pub(crate) redactor: Redactor,
 }
 

@@ -1,7 +1,4 @@
-//! `moto_server`, an emulator of AWS, and tests that run in a process of their own.
-//!
-//! The SDK reads the environment of the process, which a test must not change under the feet of the
-//! others: so each test starts itself again, as a child with exactly the variables that it wants.
+//! `moto_server`, an emulator of AWS, and what its administrator does.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -9,8 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// Tells the child where the emulator is.
-const ENDPOINT: &str = "OPENCLAW_TEST_ENDPOINT";
+use serde_json::Value;
 
 /// A running emulator.
 pub struct Moto {
@@ -41,6 +37,38 @@ impl Moto {
         std::thread::spawn(move || lines.for_each(drop));
         moto
     }
+
+    /// Has the administrator call Secrets Manager in a region.
+    pub async fn secrets(&self, region: &str, action: &str, arguments: &Value) -> Value {
+        let request = reqwest::Client::new()
+            .post(&self.url)
+            .header("Authorization", authorization(region, "secretsmanager"))
+            .header("Content-Type", "application/x-amz-json-1.1")
+            .header("X-Amz-Target", format!("secretsmanager.{action}"))
+            .body(arguments.to_string());
+        let response = request.send().await.expect("answer");
+        assert_eq!(response.status(), 200, "{action} {arguments}");
+        response.json().await.expect("JSON")
+    }
+
+    /// Has the administrator call IAM, which answers with XML.
+    pub async fn iam(&self, arguments: &[(&str, &str)]) -> String {
+        let form: Vec<_> = arguments
+            .iter()
+            .map(|(name, value)| {
+                let set = percent_encoding::NON_ALPHANUMERIC;
+                format!("{name}={}", percent_encoding::utf8_percent_encode(value, set))
+            })
+            .collect();
+        let request = reqwest::Client::new()
+            .post(&self.url)
+            .header("Authorization", authorization("us-east-1", "iam"))
+            .header("Content-Type", "application/x-www-form-urlencoded")
+            .body(form.join("&"));
+        let response = request.send().await.expect("answer");
+        assert_eq!(response.status(), 200, "{arguments:?}");
+        response.text().await.expect("text")
+    }
 }
 
 impl Drop for Moto {
@@ -50,37 +78,18 @@ impl Drop for Moto {
     }
 }
 
+/// Tells the emulator which region and service are meant. It checks a signature only when asked to.
+fn authorization(region: &str, service: &str) -> String {
+    format!(
+        "AWS4-HMAC-SHA256 Credential=admin/20260101/{region}/{service}/aws4_request, \
+         SignedHeaders=host, Signature=0"
+    )
+}
+
 /// Where `cargo xtask test` installs the peers of tests.
 fn program() -> PathBuf {
     let peers = std::env::var_os("OPENCLAW_PEERS")
         .map(PathBuf::from)
         .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/peers"));
     peers.join("python/bin/moto_server")
-}
-
-/// Runs the body of the test named `test` in a process that has these variables, those that lead the
-/// SDK to the emulator instead of Amazon, and no others. It is given the emulator's address.
-pub fn in_own_process(
-    test: &str,
-    moto: &[(&str, &str)],
-    variables: &[(&str, &str)],
-    body: impl AsyncFnOnce(String),
-) {
-    if let Ok(url) = std::env::var(ENDPOINT) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        return runtime.expect("runtime").block_on(body(url));
-    }
-    let moto = Moto::start(moto);
-    let output = Command::new(std::env::current_exe().expect("test binary"))
-        .args([test, "--exact", "--nocapture"])
-        .env_clear()
-        .envs(variables.iter().copied())
-        .env("AWS_EC2_METADATA_DISABLED", "true")
-        .env(ENDPOINT, &moto.url)
-        .env("AWS_ENDPOINT_URL_SECRETS_MANAGER", &moto.url)
-        .output()
-        .expect("the test starts itself");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
-    assert!(text(&output.stdout).contains("1 passed"), "no test is called `{test}`");
 }

@@ -1,0 +1,163 @@
+//! Who we are to AWS: the chain of places where credentials are looked for.
+
+use std::fmt;
+
+use reqsign_aws_v4::{
+    AssumeRoleCredentialProvider, AssumeRoleWithWebIdentityCredentialProvider, Credential,
+    ECSCredentialProvider, EnvCredentialProvider, IMDSv2CredentialProvider, RequestSigner,
+    SSOCredentialProvider, StaticCredentialProvider,
+};
+use reqsign_core::{Context as Host, Error, ProvideCredential, Result, Signer};
+
+use super::{
+    place, process,
+    profiles::{Plan, Profiles, Role, Source},
+};
+use crate::{
+    SecretString,
+    providers::{Context, http},
+};
+
+/// The name of our sessions in AWS's audit log, if the profile gives none.
+const SESSION: &str = "openclaw";
+/// Where STS is asked if no region is known.
+const STS_REGION: &str = "us-east-1";
+
+/// The places, in the order of AWS's SDKs: environment, profile, web identity, container, instance.
+///
+/// A place that has been set up and fails ends the search: to go on would be to act as another
+/// identity. (That is why `DefaultCredentialProvider` of the library is not used: it goes on.)
+pub(super) struct Chain {
+    profiles: Profiles,
+    region: String,
+    metadata: Option<String>,
+    secret_key: http::Credential,
+    session_token: http::Credential,
+}
+
+impl Chain {
+    pub(super) fn new(context: &Context, profiles: Profiles, region: Option<String>) -> Self {
+        Self {
+            profiles,
+            region: region.unwrap_or_else(|| STS_REGION.to_owned()),
+            metadata: place::metadata_service(context),
+            secret_key: http::Credential::new(context.redactor.clone()),
+            session_token: http::Credential::new(context.redactor.clone()),
+        }
+    }
+
+    async fn search(&self, host: &Host) -> Result<Option<Credential>> {
+        if let Some(credential) = self.load(Source::Environment, host).await? {
+            return Ok(Some(credential));
+        }
+        if let Some(plan) = self.profiles.plan()? {
+            return self.follow(plan, host).await;
+        }
+        let web_identity = AssumeRoleWithWebIdentityCredentialProvider::new();
+        if let Some(credential) = self.web_identity(web_identity, None, host).await? {
+            return Ok(Some(credential));
+        }
+        for source in [Source::Container, Source::Instance] {
+            if let Some(credential) = self.load(source, host).await? {
+                return Ok(Some(credential));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn follow(&self, plan: Plan, host: &Host) -> Result<Option<Credential>> {
+        let mut credential = self.load(plan.source, host).await?;
+        for role in plan.roles {
+            let with = credential.ok_or_else(|| Error::config_invalid("no source credentials"))?;
+            credential = self.assume(role, &with, host).await?;
+        }
+        Ok(credential)
+    }
+
+    async fn load(&self, source: Source, host: &Host) -> Result<Option<Credential>> {
+        match source {
+            Source::Keys(credential) => Ok(Some(credential)),
+            Source::Environment => EnvCredentialProvider::new().provide_credential(host).await,
+            Source::Container => ECSCredentialProvider::new().provide_credential(host).await,
+            Source::Instance => match &self.metadata {
+                Some(root) => {
+                    let instance = IMDSv2CredentialProvider::new().with_endpoint(root);
+                    instance.provide_credential(host).await
+                }
+                None => Ok(None),
+            },
+            Source::Process(command) => process::credential(&command).await.map(Some),
+            Source::Sso { account, role, region, cached_as } => {
+                let sso = SSOCredentialProvider::new()
+                    .with_account_id(account)
+                    .with_role_name(role)
+                    .with_region(region)
+                    // The library uses it only to find the token, whose file is called after the
+                    // session's name if there is one.
+                    .with_start_url(cached_as);
+                sso.provide_credential(host).await
+            }
+            Source::WebIdentity { role, token_file } => {
+                let provider =
+                    AssumeRoleWithWebIdentityCredentialProvider::with_config(role.arn, token_file);
+                self.web_identity(provider, role.session, host).await
+            }
+        }
+    }
+
+    async fn web_identity(
+        &self,
+        provider: AssumeRoleWithWebIdentityCredentialProvider,
+        session: Option<String>,
+        host: &Host,
+    ) -> Result<Option<Credential>> {
+        let session = session.or_else(|| host.env_var("AWS_ROLE_SESSION_NAME"));
+        let provider = provider
+            .with_role_session_name(session.unwrap_or_else(|| SESSION.to_owned()))
+            .with_region(self.region.clone())
+            .with_regional_sts_endpoint();
+        provider.provide_credential(host).await
+    }
+
+    async fn assume(
+        &self,
+        role: Role,
+        with: &Credential,
+        host: &Host,
+    ) -> Result<Option<Credential>> {
+        let mut keys = StaticCredentialProvider::new(&with.access_key_id, &with.secret_access_key);
+        if let Some(token) = &with.session_token {
+            keys = keys.with_session_token(token);
+        }
+        let signer = Signer::new(host.clone(), keys, RequestSigner::new("sts", &self.region));
+        let mut provider = AssumeRoleCredentialProvider::new(role.arn, signer)
+            .with_role_session_name(role.session.unwrap_or_else(|| SESSION.to_owned()))
+            .with_region(self.region.clone())
+            .with_regional_sts_endpoint();
+        if let Some(id) = role.external_id {
+            provider = provider.with_external_id(id);
+        }
+        provider.provide_credential(host).await
+    }
+}
+
+impl ProvideCredential for Chain {
+    type Credential = Credential;
+
+    async fn provide_credential(&self, host: &Host) -> Result<Option<Credential>> {
+        let found = self.search(host).await?;
+        if let Some(credential) = &found {
+            self.secret_key.set(SecretString::from(credential.secret_access_key.as_str()));
+            if let Some(token) = &credential.session_token {
+                self.session_token.set(SecretString::from(token.as_str()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Chain")
+    }
+}

@@ -1,0 +1,97 @@
+//! What errors of AWS mean. The service's own words are left out, except for the error's code.
+
+use crate::{ResolveErrorKind as Kind, resolve_error::Failure};
+
+/// The code in `com.amazonaws.secretsmanager#ResourceNotFoundException:http://…`, if it is one.
+pub(super) fn code(text: &str) -> Option<&str> {
+    let code = text.rsplit_once('#').map_or(text, |(_, code)| code);
+    let code = code.split(':').next().unwrap_or_default();
+    let is_code = (1..=64).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_alphanumeric());
+    is_code.then_some(code)
+}
+
+/// What an answer with an error status means.
+pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> Failure {
+    match code {
+        Some("ResourceNotFoundException") => {
+            Failure::new(Kind::NotFound, format!("AWS has no secret `{name}`, or not this version"))
+                .hint("`aws secretsmanager list-secrets` shows what there is in the region")
+        }
+        Some("InvalidRequestException") => {
+            let cause = "AWS cannot give the secret; it may be scheduled for deletion";
+            Failure::new(Kind::NotFound, cause)
+        }
+        Some("InternalServiceError") => unreachable_service("an internal error"),
+        Some("DecryptionFailure") => {
+            Failure::new(Kind::Denied, "AWS cannot decrypt the secret with its KMS key")
+                .hint("give the account the right `kms:Decrypt` on the key")
+        }
+        Some("ThrottlingException") => unreachable_service("too many requests"),
+        Some(code @ ("AccessDeniedException" | "AccessDenied")) => {
+            Failure::new(Kind::Denied, format!("AWS denies access to the secret ({code})"))
+                .hint("give the account the right `secretsmanager:GetSecretValue` on it")
+        }
+        Some(
+            code @ ("UnrecognizedClientException"
+            | "InvalidSignatureException"
+            | "ExpiredTokenException"
+            | "IncompleteSignature"
+            | "InvalidClientTokenId"
+            | "SignatureDoesNotMatch"),
+        ) => Failure::new(Kind::Denied, format!("AWS does not accept the credentials ({code})"))
+            .hint("log in again: `aws sso login`, or `aws configure`"),
+        Some(code) => Failure::new(Kind::Failed, format!("AWS answered with the error {code}")),
+        // Not every refusal comes with a code: a gateway's is a bare status.
+        None => match status {
+            401 | 403 => Failure::new(Kind::Denied, "AWS does not accept the credentials")
+                .hint("log in again: `aws sso login`, or `aws configure`"),
+            429 | 500..=599 => unreachable_service(&format!("HTTP {status}")),
+            _ => Failure::new(Kind::Failed, format!("AWS answered with HTTP {status}")),
+        },
+    }
+}
+
+pub(super) fn no_answer(error: &reqwest::Error) -> Failure {
+    unreachable_service(if error.is_timeout() { "it does not answer" } else { "no connection" })
+}
+
+pub(super) fn no_credentials() -> Failure {
+    Failure::new(Kind::NotConfigured, "there are no AWS credentials")
+        .hint("set them up with `aws configure` or `aws sso login`, or name `secrets.aws.profile`")
+}
+
+pub(super) fn not_sent() -> Failure {
+    Failure::new(Kind::Failed, "the request to AWS could not be made")
+        .hint("check `secrets.aws.endpoint` and `AWS_ENDPOINT_URL`")
+}
+
+pub(super) fn unreachable_service(why: &str) -> Failure {
+    let cause = format!("AWS Secrets Manager cannot be reached: {why}");
+    Failure::new(Kind::Unreachable, cause).hint("check the network, the region and the endpoint")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_found_in_each_form_and_other_words_are_not_one() {
+        assert_eq!(code("AccessDenied"), Some("AccessDenied"));
+        assert_eq!(code("com.amazonaws.x#NotFound"), Some("NotFound"));
+        assert_eq!(code("NotFound:http://internal.amazon.com/"), Some("NotFound"));
+        assert_eq!(code("User: x is not authorized"), Some("User"));
+        assert_eq!(code("not authorized"), None);
+        assert_eq!(code(""), None);
+    }
+
+    #[test]
+    fn a_service_that_cannot_answer_now_is_unreachable() {
+        for code in [Some("ThrottlingException"), Some("InternalServiceError"), None] {
+            assert_eq!(refusal(503, code, "x").kind, Kind::Unreachable);
+        }
+        assert_eq!(refusal(403, None, "x").kind, Kind::Denied);
+        assert_eq!(refusal(400, Some("DecryptionFailure"), "x").kind, Kind::Denied);
+        assert_eq!(refusal(400, Some("ExpiredTokenException"), "x").kind, Kind::Denied);
+        assert_eq!(refusal(400, Some("Other"), "x").kind, Kind::Failed);
+    }
+}

@@ -1,0 +1,149 @@
+//! Where a secret is: the region, and the address of Secrets Manager there.
+
+use bytes::Bytes;
+use http::Request;
+
+use super::{failure, profiles::Profiles};
+use crate::{ResolveErrorKind, providers::Context, resolve_error::Failure};
+
+/// The region and the address that the settings, the environment and the profile ask for.
+pub(super) struct Place {
+    region: Option<String>,
+    endpoint: Option<String>,
+    wants_fips: bool,
+    metadata: Option<String>,
+}
+
+impl Place {
+    pub(super) fn new(context: &Context, profiles: &Profiles) -> Self {
+        let settings = &context.settings.aws;
+        let variable = |name| context.environment.get_set(name);
+        let property = |name| profiles.property(name).map(str::to_owned);
+        let region = settings.region.clone();
+        let region = region.or_else(|| variable("AWS_REGION"));
+        let region = region.or_else(|| variable("AWS_DEFAULT_REGION"));
+        let endpoint = settings.endpoint.clone();
+        let endpoint = endpoint.or_else(|| variable("AWS_ENDPOINT_URL_SECRETS_MANAGER"));
+        let endpoint = endpoint.or_else(|| variable("AWS_ENDPOINT_URL"));
+        let fips = variable("AWS_USE_FIPS_ENDPOINT").or_else(|| property("use_fips_endpoint"));
+        Self {
+            region: region.or_else(|| property("region")),
+            endpoint: endpoint.or_else(|| property("endpoint_url")),
+            wants_fips: fips.is_some_and(|value| value.eq_ignore_ascii_case("true")),
+            metadata: metadata_service(context),
+        }
+    }
+
+    pub(super) fn region(&self) -> Option<&str> {
+        self.region.as_deref()
+    }
+
+    /// The region of a secret. The machine is asked only if nothing else tells.
+    pub(super) async fn region_for(
+        &self,
+        name: &str,
+        host: &reqsign_core::Context,
+    ) -> Result<String, Failure> {
+        let known = region_of(name).or_else(|| self.region.clone());
+        let region = match (known, &self.metadata) {
+            (Some(region), _) => Some(region),
+            (None, Some(root)) => region_of_machine(root, host).await,
+            (None, None) => None,
+        };
+        let hint = "set `secrets.aws.region` in the config, or `AWS_REGION`";
+        let not_configured =
+            |cause: &str| Failure::new(ResolveErrorKind::NotConfigured, cause).hint(hint);
+        let region = region.ok_or_else(|| not_configured("the AWS region is not known"))?;
+        // It becomes a part of a host name, and must not become another host.
+        let is_label = (1..=63).contains(&region.len())
+            && region.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if is_label { Ok(region) } else { Err(not_configured("the AWS region is not valid")) }
+    }
+
+    /// The address of Secrets Manager.
+    pub(super) fn endpoint(&self, region: &str) -> Result<String, Failure> {
+        if let Some(endpoint) = &self.endpoint {
+            let url = reqwest::Url::parse(endpoint).map_err(|_| failure::not_sent())?;
+            return Ok(url.into());
+        }
+        let service = if self.wants_fips { "secretsmanager-fips" } else { "secretsmanager" };
+        Ok(format!("https://{service}.{region}.{}/", domain(region)))
+    }
+}
+
+/// The domain of the partition that a region belongs to.
+fn domain(region: &str) -> &'static str {
+    const DOMAINS: [(&str, &str); 6] = [
+        ("cn-", "amazonaws.com.cn"),
+        ("eusc-", "amazonaws.eu"),
+        ("us-isob-", "sc2s.sgov.gov"),
+        ("us-iso-", "c2s.ic.gov"),
+        ("eu-isoe-", "cloud.adc-e.uk"),
+        ("us-isof-", "csp.hci.ic.gov"),
+    ];
+    let found = DOMAINS.iter().find(|(prefix, _)| region.starts_with(prefix));
+    found.map_or("amazonaws.com", |(_, domain)| domain)
+}
+
+/// `arn:PARTITION:secretsmanager:REGION:ACCOUNT:secret:NAME` says where the secret is.
+fn region_of(name: &str) -> Option<String> {
+    match name.split(':').collect::<Vec<_>>()[..] {
+        ["arn", _, "secretsmanager", region, ..] if !region.is_empty() => Some(region.to_owned()),
+        _ => None,
+    }
+}
+
+/// The address of the instance metadata service, unless it is switched off.
+pub(super) fn metadata_service(context: &Context) -> Option<String> {
+    let variable = |name| context.environment.get_set(name);
+    let is = |name, wanted: &str| variable(name).is_some_and(|v| v.eq_ignore_ascii_case(wanted));
+    if is("AWS_EC2_METADATA_DISABLED", "true") {
+        return None;
+    }
+    Some(match variable("AWS_EC2_METADATA_SERVICE_ENDPOINT") {
+        Some(root) => root.trim_end_matches('/').to_owned(),
+        None if is("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv6") => {
+            "http://[fd00:ec2::254]".to_owned()
+        }
+        None => "http://169.254.169.254".to_owned(),
+    })
+}
+
+async fn region_of_machine(root: &str, host: &reqsign_core::Context) -> Option<String> {
+    let token = Request::put(format!("{root}/latest/api/token"))
+        .header("x-aws-ec2-metadata-token-ttl-seconds", "60")
+        .body(Bytes::new())
+        .ok()?;
+    let token = host.http_send_as_string(token).await.ok().filter(|r| r.status().is_success())?;
+    let region = Request::get(format!("{root}/latest/meta-data/placement/region"))
+        .header("x-aws-ec2-metadata-token", token.body())
+        .body(Bytes::new())
+        .ok()?;
+    let region = host.http_send_as_string(region).await.ok().filter(|r| r.status().is_success())?;
+    Some(region.into_body().trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(wants_fips: bool) -> Place {
+        Place { region: None, endpoint: None, wants_fips, metadata: None }
+    }
+
+    #[test]
+    fn the_address_follows_from_the_region() {
+        let address = |region| place(false).endpoint(region).expect("address");
+        assert_eq!(address("eu-west-1"), "https://secretsmanager.eu-west-1.amazonaws.com/");
+        assert_eq!(address("cn-north-1"), "https://secretsmanager.cn-north-1.amazonaws.com.cn/");
+        let fips = place(true).endpoint("us-east-1").expect("address");
+        assert_eq!(fips, "https://secretsmanager-fips.us-east-1.amazonaws.com/");
+    }
+
+    #[tokio::test]
+    async fn a_region_that_would_name_another_host_is_refused() {
+        let name = "arn:aws:secretsmanager:evil.example/#:1:secret:x";
+        let region = place(false).region_for(name, &reqsign_core::Context::new()).await;
+        assert_eq!(region.expect_err("refused").kind, ResolveErrorKind::NotConfigured);
+    }
+}

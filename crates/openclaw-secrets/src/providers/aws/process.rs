@@ -1,0 +1,60 @@
+//! `credential_process`: a command of a profile that prints credentials as JSON.
+
+use process_wrap::tokio::CommandWrap;
+use reqsign_aws_v4::Credential;
+use reqsign_core::{Error, Result};
+use serde_json::Value;
+use std::process::Stdio;
+use tokio::process::Command;
+
+use crate::providers::exec::ProcessGroup;
+
+/// Runs the command. What it prints to standard error is thrown away.
+pub(super) async fn credential(command: &str) -> Result<Credential> {
+    let failed = || Error::config_invalid("the `credential_process` of the profile failed");
+    // It inherits the environment, as with every SDK of AWS: it is the user's, and often takes
+    // settings from variables that we cannot know.
+    let mut command = in_shell(command);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut group = ProcessGroup::spawn(CommandWrap::from(command)).map_err(|_| failed())?;
+    let (status, output) = group.finish().await.map_err(|_| failed())?;
+    if !status.success() {
+        return Err(failed());
+    }
+    parse(&output)
+}
+
+/// The value is a line for the shell, by AWS's definition.
+#[cfg(not(windows))]
+fn in_shell(line: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]);
+    command
+}
+
+/// `cmd.exe` takes one pair of quotes off, and does not understand escaped ones.
+#[cfg(windows)]
+fn in_shell(line: &str) -> Command {
+    let mut command = Command::new("cmd.exe");
+    command.arg("/C").raw_arg(format!("\"{line}\""));
+    command
+}
+
+fn parse(output: &[u8]) -> Result<Credential> {
+    let bad = || Error::config_invalid("the output of `credential_process` is not understood");
+    let output: Value = serde_json::from_slice(output).map_err(|_| bad())?;
+    let field = |name: &str| output[name].as_str().map(str::to_owned);
+    if output["Version"] != 1 {
+        return Err(bad());
+    }
+    let expires_in = match field("Expiration") {
+        Some(time) => Some(time.parse().map_err(|_| bad())?),
+        None => None,
+    };
+    Ok(Credential {
+        access_key_id: field("AccessKeyId").ok_or_else(bad)?,
+        secret_access_key: field("SecretAccessKey").ok_or_else(bad)?,
+        session_token: field("SessionToken"),
+        expires_in,
+    })
+}

@@ -1,0 +1,259 @@
+//! The profiles of `~/.aws/config` and `~/.aws/credentials`, and how one leads to credentials.
+//!
+//! Read here and not by the signing library, which knows neither roles nor `sso_session` in a profile
+//! and takes quotes and backslashes out of commands.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use reqsign_aws_v4::Credential;
+use reqsign_core::{Error, Result};
+
+use super::host;
+use crate::providers::Context;
+
+type Properties = BTreeMap<String, String>;
+
+/// All profiles, and which one was chosen.
+pub(super) struct Profiles {
+    /// By `profile NAME` or `sso-session NAME`, as in the config file.
+    sections: BTreeMap<String, Properties>,
+    chosen: Option<String>,
+}
+
+/// How a profile gets its credentials.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) source: Source,
+    /// The roles to assume with them, one after the other.
+    pub(super) roles: Vec<Role>,
+}
+
+/// Where credentials come from.
+#[derive(Debug)]
+pub(super) enum Source {
+    Keys(Credential),
+    Environment,
+    Container,
+    Instance,
+    Process(String),
+    /// `cached_as` is what names the token's file in `~/.aws/sso/cache`.
+    Sso {
+        account: String,
+        role: String,
+        region: String,
+        cached_as: String,
+    },
+    WebIdentity {
+        role: Role,
+        token_file: PathBuf,
+    },
+}
+
+/// A role, and how it is assumed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Role {
+    pub(super) arn: String,
+    pub(super) session: Option<String>,
+    pub(super) external_id: Option<String>,
+}
+
+impl Profiles {
+    /// Reads both files; one that does not exist or cannot be read has no profiles.
+    pub(super) async fn load(context: &Context) -> Self {
+        let variable = |name| context.environment.get_set(name);
+        let settings = &context.settings;
+        let file = async |name, default: &str| {
+            let home = settings.home.as_deref().unwrap_or(Path::new(""));
+            let path = match variable(name) {
+                Some(path) => match path.strip_prefix("~/") {
+                    Some(rest) => home.join(rest),
+                    None => path.into(),
+                },
+                None if settings.home.is_some() => home.join(".aws").join(default),
+                None => return String::new(),
+            };
+            let content = host::read(&path).await.unwrap_or_else(|failure| {
+                tracing::warn!(path = %path.display(), cause = failure.cause, "not read");
+                None
+            });
+            String::from_utf8_lossy(&content.unwrap_or_default()).into_owned()
+        };
+        let config = file("AWS_CONFIG_FILE", "config").await;
+        let credentials = file("AWS_SHARED_CREDENTIALS_FILE", "credentials").await;
+        let chosen = settings.aws.profile.clone().or_else(|| variable("AWS_PROFILE"));
+        Self::new(&config, &credentials, chosen)
+    }
+
+    /// A property that both files have is that of the credentials file.
+    pub(super) fn new(config: &str, credentials: &str, chosen: Option<String>) -> Self {
+        let mut profiles = Self { sections: BTreeMap::new(), chosen };
+        profiles.add(config, |section| match section {
+            "default" => "profile default".to_owned(),
+            other => other.split_whitespace().collect::<Vec<_>>().join(" "),
+        });
+        profiles.add(credentials, |section| format!("profile {section}"));
+        profiles
+    }
+
+    fn add(&mut self, text: &str, name: impl Fn(&str) -> String) {
+        let mut section = None;
+        for line in text.lines() {
+            // An indented line belongs to a nested setting, of which none concerns us.
+            if line.starts_with([' ', '\t', '#', ';']) {
+                continue;
+            }
+            if let Some((header, _)) = line.strip_prefix('[').and_then(|l| l.split_once(']')) {
+                section = Some(self.sections.entry(name(header.trim())).or_default());
+            } else if let (Some(properties), Some((key, value))) =
+                (&mut section, line.split_once('='))
+            {
+                // A comment begins after a blank, so that a value may hold its character.
+                let comment = [" #", " ;", "\t#", "\t;"].iter().filter_map(|c| value.find(c)).min();
+                let value = value[..comment.unwrap_or(value.len())].trim();
+                properties.insert(key.trim().to_ascii_lowercase(), value.to_owned());
+            }
+        }
+    }
+
+    fn chosen(&self) -> &str {
+        self.chosen.as_deref().unwrap_or("default")
+    }
+
+    fn profile(&self, name: &str) -> Option<&Properties> {
+        self.sections.get(&format!("profile {name}"))
+    }
+
+    /// A property of the chosen profile.
+    pub(super) fn property(&self, name: &str) -> Option<&str> {
+        get(self.profile(self.chosen())?, name)
+    }
+
+    /// How the chosen profile gets its credentials; nothing if it has none.
+    pub(super) fn plan(&self) -> Result<Option<Plan>> {
+        let mut name = self.chosen();
+        let mut seen = Vec::new();
+        let mut roles = Vec::new();
+        loop {
+            let Some(profile) = self.profile(name) else {
+                let is_asked_for = self.chosen.is_some() || !seen.is_empty();
+                return if is_asked_for { Err(bad("it does not exist")) } else { Ok(None) };
+            };
+            if seen.contains(&name) {
+                return Err(bad("`source_profile` leads back to it"));
+            }
+            seen.push(name);
+            // Keys of a profile that another one refers to come before its own role.
+            let keys = if seen.len() > 1 { keys(profile)? } else { None };
+            let role = role(profile).filter(|_| get(profile, TOKEN_FILE).is_none());
+            let next = match (keys, role) {
+                (Some(keys), _) => return Ok(Some(plan(Source::Keys(keys), roles))),
+                (None, Some(role)) => {
+                    roles.push(role);
+                    next(profile)?.filter(|next| *next != name)
+                }
+                (None, None) => None,
+            };
+            match next {
+                Some(next) => name = next,
+                None => {
+                    let source = self.source(profile)?;
+                    if source.is_none() && !roles.is_empty() {
+                        return Err(bad("its source has no credentials"));
+                    }
+                    return Ok(source.map(|source| plan(source, roles)));
+                }
+            }
+        }
+    }
+
+    /// Where the credentials of a profile come from that needs no other one.
+    fn source(&self, profile: &Properties) -> Result<Option<Source>> {
+        let property = |name| get(profile, name).map(str::to_owned);
+        if let Some(source) = get(profile, "credential_source") {
+            return match source {
+                "Environment" => Ok(Some(Source::Environment)),
+                "EcsContainer" => Ok(Some(Source::Container)),
+                "Ec2InstanceMetadata" => Ok(Some(Source::Instance)),
+                _ => Err(bad("its `credential_source` is not known")),
+            };
+        }
+        if let Some(token_file) = get(profile, TOKEN_FILE) {
+            let role = role(profile).ok_or_else(|| bad("it has no `role_arn`"))?;
+            return Ok(Some(Source::WebIdentity { role, token_file: token_file.into() }));
+        }
+        if ["sso_session", "sso_start_url", "sso_account_id"].iter().any(|n| property(n).is_some())
+        {
+            return self.sso(profile).map(Some);
+        }
+        match property("credential_process") {
+            Some(command) => Ok(Some(Source::Process(command))),
+            None => Ok(keys(profile)?.map(Source::Keys)),
+        }
+    }
+
+    fn sso(&self, profile: &Properties) -> Result<Source> {
+        let incomplete = || bad("its `sso_…` properties are not complete");
+        let (session, cached_as) = match get(profile, "sso_session") {
+            Some(name) => (self.sections.get(&format!("sso-session {name}")), Some(name)),
+            None => (Some(profile), get(profile, "sso_start_url")),
+        };
+        let of_profile = |name| get(profile, name).map(str::to_owned).ok_or_else(incomplete);
+        let region = session.and_then(|session| get(session, "sso_region"));
+        Ok(Source::Sso {
+            account: of_profile("sso_account_id")?,
+            role: of_profile("sso_role_name")?,
+            region: region.ok_or_else(incomplete)?.to_owned(),
+            cached_as: cached_as.ok_or_else(incomplete)?.to_owned(),
+        })
+    }
+}
+
+const TOKEN_FILE: &str = "web_identity_token_file";
+
+fn plan(source: Source, mut roles: Vec<Role>) -> Plan {
+    roles.reverse();
+    Plan { source, roles }
+}
+
+fn get<'a>(properties: &'a Properties, name: &str) -> Option<&'a str> {
+    properties.get(name).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+fn role(profile: &Properties) -> Option<Role> {
+    let property = |name| get(profile, name).map(str::to_owned);
+    Some(Role {
+        arn: property("role_arn")?,
+        session: property("role_session_name"),
+        external_id: property("external_id"),
+    })
+}
+
+/// The profile whose credentials assume the role; nothing if the profile has a source of its own.
+fn next(profile: &Properties) -> Result<Option<&str>> {
+    match (get(profile, "source_profile"), get(profile, "credential_source")) {
+        (Some(next), None) => Ok(Some(next)),
+        (None, Some(_)) => Ok(None),
+        _ => Err(bad("a `role_arn` needs either `source_profile` or `credential_source`")),
+    }
+}
+
+fn keys(profile: &Properties) -> Result<Option<Credential>> {
+    let property = |name| get(profile, name).map(str::to_owned);
+    match (property("aws_access_key_id"), property("aws_secret_access_key")) {
+        (Some(access_key_id), Some(secret_access_key)) => Ok(Some(Credential {
+            access_key_id,
+            secret_access_key,
+            session_token: property("aws_session_token"),
+            expires_in: None,
+        })),
+        (None, None) => Ok(None),
+        _ => Err(bad("half of its access key is missing")),
+    }
+}
+
+fn bad(why: &str) -> Error {
+    Error::config_invalid(format!("the AWS profile cannot be used: {why}"))
+}
