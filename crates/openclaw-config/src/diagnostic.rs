@@ -69,7 +69,7 @@ impl Diagnostic {
     /// Proposes the name that would do, if there is one.
     pub(crate) fn suggest(self, problem: &NameError) -> Self {
         match problem.suggestion() {
-            Some(better) => self.help(format!("call it `{better}`")),
+            Some(better) => self.help(format!("use `{better}`")),
             None => self,
         }
     }

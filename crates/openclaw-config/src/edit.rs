@@ -19,13 +19,13 @@ pub enum EditError {
     #[error("{0}")]
     Read(#[from] ReadError),
     /// It is not JSON5; `openclaw config validate` says why.
-    #[error("it has errors ({0}); `openclaw config validate` shows them")]
+    #[error("the file has errors ({0}); run `openclaw config validate`")]
     Syntax(String),
     /// Something that must be an object is none.
-    #[error("`{0}` is not an object, so that nothing can be put there")]
+    #[error("`{0}` is not an object")]
     NotAnObject(String),
     /// It could not be written.
-    #[error("it cannot be written: {0}")]
+    #[error("cannot write the file: {0}")]
     Write(io::Error),
 }
 

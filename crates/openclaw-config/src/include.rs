@@ -97,7 +97,7 @@ impl<'a> Includes<'a> {
                     });
                 }
                 Err(Problem::Here(problem)) => {
-                    let message = format!("`{file}` cannot be included: {problem}");
+                    let message = format!("cannot include `{file}`: {problem}");
                     self.found.push(Diagnostic::error(message).at(name.at, "included here"));
                 }
                 Err(Problem::There(problem)) => self.found.push(*problem),
@@ -113,12 +113,12 @@ impl<'a> Includes<'a> {
         let path = path.canonicalize().map_err(|error| {
             self.missing(path);
             match error.kind() {
-                std::io::ErrorKind::NotFound => here("there is no such file"),
+                std::io::ErrorKind::NotFound => here("no such file"),
                 _ => Problem::Here(error.to_string()),
             }
         })?;
         if !path.starts_with(&self.root) {
-            return Err(here("it lies outside the folder of the configuration"));
+            return Err(here("it is outside the folder of the configuration"));
         }
         if self.open.contains(&path) {
             let name = |path: &PathBuf| {
@@ -129,10 +129,10 @@ impl<'a> Includes<'a> {
         }
         self.read += 1;
         if self.open.len() > MAX_DEPTH || self.read > MAX_FILES {
-            return Err(here("there are too many includes"));
+            return Err(here("too many includes"));
         }
         if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-            return Err(here("it is not a file"));
+            return Err(here("not a file"));
         }
         let text = read_text(&path).map_err(|error| {
             self.missing(path.clone());
@@ -144,7 +144,7 @@ impl<'a> Includes<'a> {
         let node = parse(self.sources, id).map_err(Problem::There)?;
         if !matches!(node.value, Value::Object(_)) {
             let kind = node.value.kind();
-            return Err(Problem::Here(format!("it holds {kind}, where an object is expected")));
+            return Err(Problem::Here(format!("it contains {kind}, expected an object")));
         }
         self.open.push(path);
         let node = self.resolve(node);

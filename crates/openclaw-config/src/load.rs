@@ -59,7 +59,7 @@ pub fn load(file: &Path, surroundings: Surroundings<'_>) -> Loaded {
             check(ReadFile::unreadable(file), false, sources, id, surroundings)
         }
         Err(error) => {
-            let message = format!("{} cannot be read: {error}", file.display());
+            let message = format!("cannot read {}: {error}", file.display());
             let diagnostics = vec![Diagnostic::error(message).help(way_out(&error))];
             let files = vec![ReadFile::unreadable(file)];
             Loaded { config: None, report: Report { diagnostics, sources }, files }
@@ -113,9 +113,9 @@ fn check(
 
 fn way_out(error: &ReadError) -> &'static str {
     match error {
-        ReadError::Missing => "create it, or leave `--config` out",
+        ReadError::Missing => "create it, or omit `--config`",
         ReadError::Folder => "name the file itself, as in `--config folder/openclaw.json`",
-        ReadError::Special => "name a file, or hand it over with `/dev/stdin`",
+        ReadError::Special => "name a file, or pass it on stdin with `/dev/stdin`",
         ReadError::Denied => "make it readable for this user",
         ReadError::TooLarge => "is this really the configuration?",
         ReadError::NotUtf8(_) | ReadError::Utf16 => "most editors can do that under \"Save as\"",

@@ -30,11 +30,11 @@ fn check(name: &str) -> Result<(), NameError> {
     let problem = if name.is_empty() {
         "a name must not be empty"
     } else if name.len() > MAX_LENGTH {
-        "a name has at most 64 characters"
+        "a name must have at most 64 characters"
     } else if !name.chars().all(allowed) {
-        "a name is made of letters, digits, `.`, `_` and `-`"
+        "a name may only contain letters, digits, `.`, `_` and `-`"
     } else if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        "a name begins with a letter or a digit"
+        "a name must begin with a letter or a digit"
     } else {
         return Ok(());
     };

@@ -126,25 +126,25 @@ impl Source {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Nothing is there.
-    #[error("there is no such file")]
+    #[error("no such file")]
     Missing,
     /// The path names a folder.
-    #[error("this is a folder, not a file")]
+    #[error("is a folder, not a file")]
     Folder,
     /// It is a pipe or the like, on which one could wait for ever.
-    #[error("this is a pipe or a device, not a file")]
+    #[error("is a pipe or a device, not a file")]
     Special,
     /// The user may not read it.
-    #[error("permission to read it was denied")]
+    #[error("permission denied")]
     Denied,
     /// It is far larger than a configuration can be.
-    #[error("it is larger than {} MiB, the most that a configuration may be", MAX_FILE_BYTES / 1024 / 1024)]
+    #[error("larger than {} MiB, the limit for a configuration", MAX_FILE_BYTES / 1024 / 1024)]
     TooLarge,
     /// It is not UTF-8; the offset of the first wrong byte.
-    #[error("it is not UTF-8 text (byte {0} is invalid); save it as UTF-8")]
+    #[error("not UTF-8 text (byte {0} is invalid); save it as UTF-8")]
     NotUtf8(usize),
     /// It is UTF-16, as some Windows editors write it.
-    #[error("it is UTF-16 text; save it as UTF-8")]
+    #[error("UTF-16 text; save it as UTF-8")]
     Utf16,
     /// Any other failure of the operating system.
     #[error(transparent)]

@@ -128,48 +128,44 @@ fn explain(error: &ParseError, text: &str, id: SourceId) -> Diagnostic {
     let range = error.range();
     let (message, label, help) = match error.kind() {
         Kind::ExpectedComma => (
-            "a comma is missing".to_owned(),
+            "missing comma".to_owned(),
             "expected `,` here",
             Some("entries of an object or array are separated by commas"),
         ),
         Kind::ExpectedColonAfterObjectKey => {
-            ("a colon is missing after the key".to_owned(), "expected `:` here", None)
+            ("missing colon after the key".to_owned(), "expected `:` here", None)
         }
         Kind::ExpectedObjectValue => {
-            ("a value is missing after the key".to_owned(), "expected a value", None)
+            ("missing value after the key".to_owned(), "expected a value", None)
         }
-        Kind::UnterminatedObject => (
-            "this object is never closed".to_owned(),
-            "`{` opened here",
-            Some("add the missing `}`"),
-        ),
-        Kind::UnterminatedArray => (
-            "this array is never closed".to_owned(),
-            "`[` opened here",
-            Some("add the missing `]`"),
-        ),
+        Kind::UnterminatedObject => {
+            ("unclosed object".to_owned(), "`{` opened here", Some("add the missing `}`"))
+        }
+        Kind::UnterminatedArray => {
+            ("unclosed array".to_owned(), "`[` opened here", Some("add the missing `]`"))
+        }
         Kind::UnterminatedCommentBlock => {
-            ("this comment is never closed".to_owned(), "opened here", Some("add the missing `*/`"))
+            ("unclosed comment".to_owned(), "opened here", Some("add the missing `*/`"))
         }
         Kind::String(ParseStringErrorKind::UnterminatedStringLiteral) => {
-            ("this string is never closed".to_owned(), "opened here", Some("add the missing quote"))
+            ("unclosed string".to_owned(), "opened here", Some("add the missing quote"))
         }
         Kind::MultipleRootJsonValues => (
-            "there is text after the end of the configuration".to_owned(),
+            "unexpected text after the end of the configuration".to_owned(),
             "not expected here",
             Some("a configuration is one object: `{ … }`"),
         ),
         Kind::NestingDepthExceeded => (
-            "this is nested too deeply".to_owned(),
+            "nested too deeply".to_owned(),
             "too many levels",
             Some("a configuration needs fewer than ten levels"),
         ),
         Kind::UnexpectedToken | Kind::UnexpectedWord | Kind::UnexpectedTokenInObject => (
-            "this is not JSON5".to_owned(),
+            "invalid JSON5".to_owned(),
             "not expected here",
-            Some("text values stand in quotes, comments begin with `//`"),
+            Some("strings need quotes, comments begin with `//`"),
         ),
-        other => (format!("this is not JSON5: {}", lower_first(&other.to_string())), "here", None),
+        other => (format!("invalid JSON5: {}", lower_first(&other.to_string())), "here", None),
     };
     let start = floor_char(text, range.start);
     let end = floor_char(text, range.end).max(start);

@@ -26,7 +26,7 @@ const MAX_ROUNDS: usize = 8;
 
 /// The operating system cannot watch a folder.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be watched for changes", .folder.display())]
+#[error("cannot watch {} for changes", .folder.display())]
 pub struct WatchError {
     /// Which.
     pub folder: PathBuf,

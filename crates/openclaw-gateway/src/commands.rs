@@ -72,9 +72,7 @@ pub(crate) async fn interpret(
 async fn manage(gateway: &Gateway, service: &AgentRuntime, rest: &str) -> String {
     if !may_manage(service) {
         let name = manage::NAME;
-        return format!(
-            "That is not allowed here: the configuration denies `{name}`, or MCP is off."
-        );
+        return format!("Not allowed: the configuration denies `{name}`, or MCP is disabled.");
     }
     let order = match Order::read(rest) {
         Ok(order) => order,
@@ -108,8 +106,8 @@ fn manage_args(gateway: &Gateway, service: &AgentRuntime) -> Vec<CommandArg> {
     let statuses = tools.map(|tools| tools.statuses()).unwrap_or_default();
     let servers = statuses.iter().map(|it| choice(&it.name, it.state.name())).collect();
     vec![
-        argument("verb", "What to do", verbs, true, false),
-        argument("server", "Which server, or which address", servers, false, true),
+        argument("verb", "The action", verbs, true, false),
+        argument("server", "The server's name, or a URL", servers, false, true),
     ]
 }
 
@@ -149,7 +147,7 @@ fn arguments(prompt: &PromptCommand, rest: &str) -> Result<BTreeMap<String, Stri
     }
     let usage: Vec<String> = known.iter().map(|it| format!("{}=…", it.name)).collect();
     Err(format!(
-        "Missing: {}. Write `/{} {}`.",
+        "Missing arguments: {}. Use `/{} {}`.",
         missing.join(", "),
         prompt.command,
         usage.join(" ")
@@ -168,10 +166,10 @@ pub(crate) fn list(gateway: &Gateway, service: &AgentRuntime) -> Vec<Command> {
         accepts_args,
         args: None,
     };
-    let mut all = vec![native("help", "Lists the commands", false)];
+    let mut all = vec![native("help", "List the commands", false)];
     if may_manage(service) {
         let args = Some(manage_args(gateway, service));
-        all.push(Command { args, ..native("mcp", "Looks at MCP servers and manages them", true) });
+        all.push(Command { args, ..native("mcp", "Show and manage MCP servers", true) });
     }
     let tools = gateway.fleet.agent(service.config.id.as_str());
     let prompts = tools.iter().flat_map(|tools| tools.prompts());

@@ -62,9 +62,9 @@ impl Connections {
         let mut all = self.lock();
         let added = &mut all.entry(agent.clone()).or_default().added;
         if added.len() >= MAX_ADDED {
-            let message = format!("at most {MAX_ADDED} servers can be connected to this way");
+            let message = format!("at most {MAX_ADDED} servers can be connected this way");
             return Err(Problem::new(ProblemKind::Invalid, message)
-                .hint("`openclaw mcp connect` writes them to the configuration"));
+                .hint("run `openclaw mcp connect` to add them to the configuration"));
         }
         added.insert(name.clone(), config);
         Ok(())
@@ -109,7 +109,7 @@ impl Gateway {
                 drop(server);
                 self.disconnect(agent, name.as_str()).await?;
                 let problem = Problem::from(unavailable);
-                let message = format!("{}; it is not kept", problem.message);
+                let message = format!("{}; it was not added", problem.message);
                 Err(Problem { message, ..problem })
             }
         }
@@ -126,11 +126,11 @@ impl Gateway {
         let invalid = |message: String| Problem::new(ProblemKind::Invalid, message);
         let suggested = ServerName::from_address(url).filter(|_| url.len() <= MAX_ADDRESS);
         let Some(suggested) = suggested else {
-            return Err(invalid("this is not the address of a service".to_owned())
+            return Err(invalid("invalid URL".to_owned())
                 .hint("write it in full: `https://example.com/mcp`"));
         };
         let Some(of_agent) = config.agent(Some(agent.as_str())) else {
-            return Err(invalid(format!("there is no agent `{agent}`")));
+            return Err(invalid(format!("unknown agent `{agent}`")));
         };
         let mcp = &of_agent.mcp;
         let is_there = |server: &ServerConfig| match &server.connection.transport {
@@ -138,7 +138,7 @@ impl Gateway {
             Transport::Stdio(_) => false,
         };
         if let Some((twin, _)) = mcp.servers.iter().find(|(_, server)| is_there(server)) {
-            return Err(invalid(format!("it is there already, as `{twin}`")));
+            return Err(invalid(format!("this URL is already configured, as `{twin}`")));
         }
         let is_taken =
             |name: &ServerName| mcp.servers.contains_key(name) || mcp.held_back.contains_key(name);
@@ -147,18 +147,19 @@ impl Gateway {
                 let name = ServerName::new(name).map_err(|error| {
                     let problem = invalid(format!("invalid server name `{name}`: {error}"));
                     match error.suggestion() {
-                        Some(better) => problem.hint(format!("call it `{better}`")),
+                        Some(better) => problem.hint(format!("use `{better}`")),
                         None => problem,
                     }
                 })?;
                 if is_taken(&name) {
-                    return Err(invalid(format!("there is a server `{name}` already"))
+                    return Err(invalid(format!("server `{name}` already exists"))
                         .hint("choose another name"));
                 }
                 name
             }
-            None => free_name(&suggested, is_taken)
-                .ok_or_else(|| invalid("no name is left for it".to_owned()).hint("name it"))?,
+            None => free_name(&suggested, is_taken).ok_or_else(|| {
+                invalid("no free name for this server".to_owned()).hint("choose a name")
+            })?,
         };
         let server = settings(&name, url)?;
         Ok((name, server))
@@ -207,7 +208,7 @@ impl Gateway {
     /// A server of an agent that runs.
     pub(crate) fn server_of(&self, agent: &AgentId, name: &str) -> Result<Arc<Server>, Problem> {
         let Some(tools) = self.fleet.agent(agent.as_str()) else {
-            return Err(Problem::new(ProblemKind::Invalid, format!("there is no agent `{agent}`")));
+            return Err(Problem::new(ProblemKind::Invalid, format!("unknown agent `{agent}`")));
         };
         let server = mcp::server(&tools, name).map(Arc::clone);
         server.map_err(|problem| self.explained(agent, name, problem))
@@ -221,7 +222,7 @@ impl Gateway {
             return problem;
         }
         Problem::new(ProblemKind::Unavailable, format!("`{name}` was disconnected"))
-            .hint(format!("`/mcp refresh {name}` connects to it again"))
+            .hint(format!("run `/mcp refresh {name}` to reconnect it"))
     }
 }
 
@@ -259,9 +260,9 @@ fn settings(name: &ServerName, url: &str) -> Result<ServerConfig, Problem> {
         let errors = loaded.report.diagnostics().iter();
         let mut errors = errors.filter(|it| it.severity() == Severity::Error);
         let message = errors.next().map(|it| it.message().to_owned());
-        let message = message.unwrap_or_else(|| "this address cannot be used".to_owned());
+        let message = message.unwrap_or_else(|| "invalid URL".to_owned());
         Problem::new(ProblemKind::Invalid, message)
-            .hint("an address begins with `https://`, or is one of this machine")
+            .hint("use an `https://` URL, or an `http://` URL on this machine")
     })
 }
 

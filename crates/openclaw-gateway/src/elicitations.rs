@@ -36,7 +36,7 @@ impl Elicitations {
     pub(crate) fn respond(&self, params: &RespondParams) -> Result<(), ErrorShape> {
         self.answer(&params.id, |asked| match (params.action, &params.content) {
             (Action::Accept, content) => accepted(&asked.wanted, content.as_ref()),
-            (_, Some(_)) => Err(ErrorShape::invalid("only who accepts fills in something")),
+            (_, Some(_)) => Err(ErrorShape::invalid("`content` is only allowed with `accept`")),
             (Action::Decline, None) => Ok(ElicitationAnswer::Decline),
             (Action::Cancel, None) => Ok(ElicitationAnswer::Cancel),
         })
@@ -47,16 +47,16 @@ impl Elicitations {
 fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<ElicitationAnswer, ErrorShape> {
     match (wanted, content) {
         (Shown::Url { .. }, None) => Ok(ElicitationAnswer::Accept(None)),
-        (Shown::Url { .. }, Some(_)) => Err(ErrorShape::invalid("nothing is to be filled in here")),
+        (Shown::Url { .. }, Some(_)) => Err(ErrorShape::invalid("no `content` is expected here")),
         (Shown::Form { requested_schema }, content) => {
             let nothing = Value::Object(Map::new());
             let content = content.unwrap_or(&nothing);
             let empty = Map::new();
             let schema = requested_schema.as_object().unwrap_or(&empty);
             let validator = Validator::compile(schema)
-                .map_err(|error| ErrorShape::invalid(format!("it cannot be accepted: {error}")))?;
+                .map_err(|error| ErrorShape::invalid(format!("cannot be accepted: {error}")))?;
             validator.check(content).map_err(|violations| {
-                ErrorShape::invalid(format!("that is not what was asked for: {violations}"))
+                ErrorShape::invalid(format!("invalid answer: {violations}"))
             })?;
             Ok(ElicitationAnswer::Accept(Some(content.clone())))
         }
@@ -66,10 +66,10 @@ fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<ElicitationAnswer
 /// Why nobody could answer this, whoever were there.
 fn unanswerable(wanted: &QuestionKind) -> Option<&'static str> {
     match wanted {
-        QuestionKind::Visit(url) => (url.len() > MAX_ADDRESS).then_some("its address is too long"),
+        QuestionKind::Visit(url) => (url.len() > MAX_ADDRESS).then_some("its URL is too long"),
         QuestionKind::Form(schema) => {
             let is_usable = schema.as_object().is_some_and(|it| Validator::look_at(it).is_ok());
-            (!is_usable).then_some("its form makes no sense")
+            (!is_usable).then_some("its form is invalid")
         }
     }
 }
@@ -91,9 +91,9 @@ impl People {
     async fn ask_callers(&self, question: Question) -> ElicitationAnswer {
         let asked = self.callers.who_answers_for(&question.sessions);
         let trouble = if asked.is_empty() {
-            Some("nobody is there")
+            Some("no client can answer")
         } else if self.waiting.count() >= MAX_WAITING {
-            Some("too many wait")
+            Some("too many pending questions")
         } else {
             unanswerable(&question.wanted)
         };

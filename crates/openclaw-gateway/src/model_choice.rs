@@ -52,10 +52,10 @@ impl ModelOrigin {
     pub fn words(&self) -> String {
         match self {
             Self::Configured => "configured".to_owned(),
-            Self::KeyIn(variable) => format!("a key is in {variable}"),
-            Self::Ollama => "a local Ollama has it".to_owned(),
+            Self::KeyIn(variable) => format!("API key in {variable}"),
+            Self::Ollama => "found in the local Ollama".to_owned(),
             Self::OllamaCannotChat => {
-                "built in; the local Ollama has no model that can chat: `ollama pull` gets one"
+                "built in; the local Ollama has no chat model: run `ollama pull` to get one"
                     .to_owned()
             }
             Self::BuiltIn => "built in; no other is configured".to_owned(),

@@ -35,9 +35,9 @@ impl Questions {
     pub(crate) fn decide(&self, id: &str, decision: Decision) -> Result<(), ErrorShape> {
         self.answer(id, |asked| {
             let is_offered = asked.allowed_decisions.contains(&decision);
-            is_offered.then_some(decision).ok_or_else(|| {
-                ErrorShape::invalid("that cannot be decided here: see `allowedDecisions`")
-            })
+            is_offered
+                .then_some(decision)
+                .ok_or_else(|| ErrorShape::invalid("decision not allowed; see `allowedDecisions`"))
         })
     }
 }
@@ -106,13 +106,10 @@ impl Asker {
         let title = match (question.why, tool.effect) {
             // Of what was approved only a hash is kept.
             (Why::Changed, _) => {
-                format!(
-                    "{} has changed since it was approved; this is what it says now:",
-                    tool.label
-                )
+                format!("{} has changed since it was approved; its new description:", tool.label)
             }
             (_, Effect::Destructive) => {
-                format!("{}: it may delete or overwrite something", tool.label)
+                format!("{}: may delete or overwrite data", tool.label)
             }
             _ => tool.label.clone(),
         };

@@ -49,7 +49,7 @@ impl Gateway {
         let _changing = self.changing.lock().await;
         let load = Arc::clone(&self.load);
         let Ok(loaded) = tokio::task::spawn_blocking(move || load()).await else {
-            let message = "the configuration cannot be read".to_owned();
+            let message = "cannot read the configuration".to_owned();
             return (Err(vec![Issue { path: String::new(), message }]), None);
         };
         let files = Some(loaded.files);
@@ -120,9 +120,9 @@ fn lost(old: &Config, new: &Config) -> Vec<Issue> {
         **now == Content::Nothing && old.contents.get(*file) == Some(&Content::Something)
     };
     let lost = new.contents.iter().filter(is_lost).map(|(file, _)| {
-        let what = if file.exists() { "has nothing in it any more" } else { "is gone" };
+        let what = if file.exists() { "is now empty" } else { "was deleted" };
         let message = format!(
-            "{} {what}; a file that says `{{}}` sets everything back to its default",
+            "{} {what}; to reset everything to defaults, write `{{}}` to it",
             file.display()
         );
         tracing::warn!("the configuration is refused: {message}");

@@ -107,10 +107,10 @@ impl Runs {
             return Begun::Known(SendStatus::InFlight);
         }
         if table.active.len() >= MAX_RUNS {
-            return Begun::NotNow("too many turns run at once; try again later");
+            return Begun::NotNow("too many turns are running; retry later");
         }
         if table.active.keys().filter(|run| run.session == session).count() >= MAX_OF_SESSION {
-            return Begun::NotNow("too many messages wait in this session");
+            return Begun::NotNow("too many messages are queued in this session");
         }
         let cancel = CancellationToken::new();
         table.active.insert(name, Active { cancel: cancel.clone(), is_over: false });

@@ -60,7 +60,8 @@ impl<Q: Clone, A> Waiting<Q, A> {
         id: &str,
         answer: impl FnOnce(&Q) -> Result<A, ErrorShape>,
     ) -> Result<(), ErrorShape> {
-        let gone = || ErrorShape::new(ErrorCode::ApprovalNotFound, "nothing of that id waits");
+        let gone =
+            || ErrorShape::new(ErrorCode::ApprovalNotFound, "no pending request with this id");
         let asked = self.lock().get(id).ok_or_else(gone)?.asked.clone();
         // Not under the lock: it may take a moment.
         let answer = answer(&asked)?;

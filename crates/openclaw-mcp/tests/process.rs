@@ -221,11 +221,11 @@ fn what_cannot_be_started_is_explained() {
     assert!(matches!(spawn(&launch), SpawnError::NoFolder(_)));
     launch.cwd = None;
     launch.program = "no-such-program".to_owned();
-    assert!(spawn(&launch).to_string().contains("is it installed, and on the PATH?"));
+    assert!(spawn(&launch).to_string().contains("is it installed and on the PATH?"));
     launch.program = "/etc/passwd".to_owned();
     assert!(matches!(spawn(&launch), SpawnError::Denied(_)));
     launch.program = "/etc".to_owned();
-    assert_eq!(spawn(&launch).to_string(), "`/etc` is a folder, and no program");
+    assert_eq!(spawn(&launch).to_string(), "`/etc` is a folder, not a program");
 }
 
 #[test]
@@ -245,13 +245,13 @@ fn a_program_that_is_there_and_that_nothing_can_run_is_not_said_to_be_missing() 
         launch.cwd = Some(folder.path().to_owned());
         Process::spawn(&launch, &Guard::none()).unwrap_err().to_string()
     };
-    let wanted = "`tool` wants the interpreter `/nonexistent/python`, which is not there";
+    let wanted = "interpreter `/nonexistent/python` of `tool` not found";
     assert_eq!(said("#! /nonexistent/python -u\nprint()\n", "tool"), wanted);
-    let wanted = "`./tool` wants the interpreter `/bin/sh\\r`, which is not there";
+    let wanted = "interpreter `/bin/sh\\r` of `./tool` not found";
     assert_eq!(said("#!/bin/sh\r\ntrue\r\n", "./tool"), wanted);
     // Its interpreter is there, and has itself none.
     let inner = folder.path().join("inner");
     std::fs::copy(folder.path().join("tool"), &inner).unwrap();
     let outer = said(&format!("#!{}\n", inner.display()), "tool");
-    assert!(outer.starts_with("`tool` is there, but not what"), "{outer}");
+    assert!(outer.starts_with("cannot load `tool`"), "{outer}");
 }

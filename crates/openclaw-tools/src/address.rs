@@ -59,7 +59,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 
 /// An entry that is neither the name of a host nor a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is neither the name of a host nor an address nor a network such as `10.0.0.0/8`")]
+#[error("`{0}` is not a host name, an IP address or a network such as `10.0.0.0/8`")]
 pub struct BadEntry(String);
 
 /// What may be reached though it is not public: hosts by name, and networks.

@@ -51,7 +51,7 @@ pub enum NotPassed {
     #[error("its data is damaged")]
     Damaged,
     /// Models take others.
-    #[error("models do not take its type")]
+    #[error("models do not accept its type")]
     OtherType,
 }
 

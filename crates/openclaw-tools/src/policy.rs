@@ -17,7 +17,7 @@ pub struct Rules<'a> {
 
 /// A pattern that is not a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{pattern}` in `{place}` is not a pattern: {cause}")]
+#[error("invalid pattern `{pattern}` in `{place}`: {cause}")]
 pub struct BadPattern {
     pattern: String,
     place: String,

@@ -172,7 +172,7 @@ impl From<AskError> for CommandError {
             AskError::Refused(shape) => shape.into(),
             AskError::Params { .. } | AskError::Answer { .. } | AskError::OtherMethod { .. } => {
                 Self::failed(error.to_string())
-                    .hint("run `openclaw gateway status`: the gateway may be of another version")
+                    .hint("run `openclaw gateway status` to check the version of the gateway")
             }
         }
     }
@@ -193,7 +193,7 @@ impl From<ErrorShape> for CommandError {
         let Problem { message, hint, last_lines, .. } = Problem::from(&shape);
         let usual_hint = match detail.as_deref() {
             Some(detail::CONNECTION_LOST) => {
-                Some("run `openclaw gateway status` to see whether the gateway still runs")
+                Some("run `openclaw gateway status` to check whether the gateway is running")
             }
             Some(detail::UNKNOWN_AGENT_ID) => Some("run `openclaw config show` to list the agents"),
             _ => None,

@@ -54,8 +54,8 @@ fn levels(text: &str) -> Result<Targets, String> {
 pub(crate) fn redact_panics(redactor: &Redactor) {
     let redactor = redactor.clone();
     std::panic::set_hook(Box::new(move |panic| {
-        let text = format!("openclaw met a bug and stops: {panic}");
-        let hint = "Please report it, with what you did before.";
+        let text = format!("openclaw crashed: {panic}");
+        let hint = "This is a bug. Please report it, with the steps that led to it.";
         let _ = writeln!(stderr(), "{}\n{hint}", redactor.redact(&text));
     }));
 }

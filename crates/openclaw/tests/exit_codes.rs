@@ -64,7 +64,7 @@ const ERRORS: [(i32, &str, &[&str], &str); 7] = [
         2,
         "usage",
         &["config", "show", "--agent", "nobody"],
-        "error: unknown agent `nobody`\nhint: the agents are: main\n",
+        "error: unknown agent `nobody`\nhint: known agents: main\n",
     ),
     (
         2,

@@ -57,7 +57,7 @@ impl Gateway {
             .unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.contains("listens on ws://127.0.0.1:"), "{line}");
+        assert!(line.contains("listening on ws://127.0.0.1:"), "{line}");
         Self(child)
     }
 }
@@ -152,7 +152,7 @@ fn a_gateway_serves_front_ends_and_stops_when_asked() {
     assert_eq!(second.status.code(), Some(3));
 
     let stopped = run(state.path(), &["gateway", "stop"]);
-    assert!(said(&stopped).contains("has stopped"), "{}", said(&stopped));
+    assert!(said(&stopped).contains("gateway stopped (process "), "{}", said(&stopped));
     assert_eq!(gateway.0.wait().unwrap().code(), Some(0));
     assert_eq!(run(state.path(), &["gateway", "status"]).status.code(), Some(3));
 }
@@ -164,7 +164,7 @@ fn a_port_that_is_taken_is_told() {
     let port = taken.local_addr().unwrap().port().to_string();
     let output = run(state.path(), &["gateway", "run", "--port", &port]);
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(words.contains(&format!("port {port} of 127.0.0.1 is in use")), "{words}");
+    assert!(words.contains(&format!("port {port} on 127.0.0.1 is in use")), "{words}");
     assert_eq!(output.status.code(), Some(3));
 }
 
@@ -250,7 +250,8 @@ fn a_file_that_is_named_counts_also_beside_a_gateway() {
     std::fs::write(&other, "{ agents: { defaults: { model: \"offline\" } } }").unwrap();
     let answer = ask(&other);
     let words = String::from_utf8_lossy(&answer.stderr).into_owned();
-    assert!(words.contains("is not used: it uses the configuration"), "{words}");
+    assert!(words.contains("not using the gateway (process "), "{words}");
+    assert!(words.contains("): it uses the configuration"), "{words}");
     assert!(!said(&answer).contains("mcp_demo_add"), "there is no demo there: {}", said(&answer));
     drop(gateway);
 }
@@ -288,12 +289,15 @@ fn status_shows_the_servers_as_a_table_and_programs_get_checks() {
         lines[head + 3].trim().to_owned()
     };
     let idle = table(&said(&run(state.path(), &["status"])));
-    assert_eq!(idle, "Status: Idle (starts when it is used) | Auth: None | Tools: 0");
+    assert_eq!(idle, "Status: Idle (starts on first use) | Auth: None | Tools: 0");
     let json = run(state.path(), &["status", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     let sections = json["sections"].as_array().unwrap();
     let servers = sections.iter().find(|section| section["name"] == "Servers").unwrap();
-    assert_eq!(servers["checks"][0]["what"], "demo: configured; `openclaw mcp servers` tries it");
+    assert_eq!(
+        servers["checks"][0]["what"],
+        "demo: configured; run `openclaw mcp servers` to start it"
+    );
 
     let _gateway = Gateway::start(state.path());
     // Its tools are there when an agent has used them.

@@ -57,7 +57,10 @@ async fn an_answer_counts_as_it_was_given_whatever_the_fallback() {
         let (made, bench) = called(Why::MayChange, Answer::No, fallback).await;
         assert_eq!(made, None);
         let result = &bench.results()[0];
-        assert!(result.is_error && text(result).contains("does not allow"), "{result:?}");
+        assert!(
+            result.is_error && text(result).contains("The user denied this call"),
+            "{result:?}"
+        );
         assert_eq!(bench.kept().await[2].calls[0].failure.as_deref(), Some("denied"));
     }
 }
@@ -76,7 +79,7 @@ async fn where_nobody_answers_the_fallback_holds_and_is_said() {
         assert_eq!(made, None);
         let words = text(&bench.results()[0]);
         assert!(
-            words.contains("nobody answered") && words.contains("approval.fallback"),
+            words.contains("no user answered") && words.contains("approval.fallback"),
             "{words}"
         );
         let (made, bench) = called(why, Answer::Nobody, Fallback::Allow).await;

@@ -56,7 +56,7 @@ async fn a_tool_that_is_not_there_is_said_not_to_be_there_and_the_turn_goes_on()
     let results = bench.results();
     assert!(results[0].is_error);
     let words = text(&results[0]);
-    assert!(words.contains("There is no tool 'mcp_none'"), "{words}");
+    assert!(words.contains("Unknown tool 'mcp_none'"), "{words}");
     assert!(!words.contains('\u{7}'), "what a model made up is shown plainly");
 }
 
@@ -84,7 +84,7 @@ async fn arguments_that_are_no_object_call_nothing_and_none_at_all_count_as_an_e
     let results = bench.results();
     let is_error: Vec<bool> = results.iter().map(|result| result.is_error).collect();
     assert_eq!(is_error, [true, true, true, false, false, false]);
-    assert!(text(&results[0]).contains("no JSON"), "{:?}", results[0]);
+    assert!(text(&results[0]).contains("not valid JSON"), "{:?}", results[0]);
     assert!(text(&results[1]).contains("must be a JSON object"), "{:?}", results[1]);
     assert_eq!(called.load(Ordering::SeqCst), 3);
     let kept = bench.kept().await;

@@ -54,14 +54,14 @@ impl Builder<'_> {
         let mut default = None;
         for (id, agent) in self.named_agents(list, entries) {
             if let Some(twin) = built.iter().position(|other| other.id == id) {
-                let message = format!("there is another agent `{}`", built[twin].id);
+                let message = format!("duplicate agent `{}`", built[twin].id);
                 self.found.push(agent.error(message, "same id again"));
                 continue;
             }
             let mut own = agent.value;
             if let Some(mark) = own.default.take().filter(|is_default| is_default.value) {
                 if default.is_some() {
-                    let message = "there is another default agent; that one counts";
+                    let message = "another agent is already the default";
                     self.found.push(mark.warning(message, "has no effect"));
                 }
                 default.get_or_insert(built.len());
@@ -186,7 +186,7 @@ impl Builder<'_> {
         let RawModelChoice { primary, fallbacks } = model.value.0.clone();
         if primary.is_none() {
             let help = "add `primary: \"provider/model\"`";
-            self.found.push(model.error("no model is named here", "no `primary`").help(help));
+            self.found.push(model.error("missing model", "no `primary`").help(help));
         }
         let primary = self
             .noted_text("model.primary", primary, noted, |cx, text| cx.model_name(text, providers));
@@ -216,15 +216,15 @@ impl Builder<'_> {
         let written = self.filled(text, &mut Unset::Refused)?;
         let Some(name) = ModelName::new(written.as_str()) else {
             let help = "for instance `anthropic/claude-sonnet-4-5`, `ollama/llama3`, or `offline`";
-            let message = "a model is named with its provider: `provider/model`";
+            let message = "expected a model with its provider: `provider/model`";
             self.found.push(text.error(message, "not of that form").help(help));
             return None;
         };
         let is_known = |id: &str| ModelApi::of_provider(id).is_some() || providers.contains(id);
         if let Some(id) = name.provider().filter(|id| !is_known(id)) {
-            let message = format!("there is no model provider `{id}`");
+            let message = format!("unknown model provider `{id}`");
             let help = format!("add `models.providers.{id}` with its `baseUrl`");
-            let label = "cannot be used until there is one";
+            let label = "not defined";
             self.found.push(text.warning(message, label).help(help));
         }
         Some(name)
@@ -239,7 +239,7 @@ impl Builder<'_> {
         for agent in list.map(|list| list.value).unwrap_or_default() {
             let Some(id) = agent.value.id.clone() else {
                 let help = "add `id: \"…\"`";
-                self.found.push(agent.error("an agent needs an id", "has none").help(help));
+                self.found.push(agent.error("missing agent id", "no `id`").help(help));
                 continue;
             };
             named.push((id.map(|Text(id)| id), agent));
@@ -251,7 +251,7 @@ impl Builder<'_> {
         let check = |(id, agent): (Spanned<String>, _)| match AgentId::new(id.value.as_str()) {
             Ok(name) => Some((name, agent)),
             Err(problem) => {
-                let message = format!("this is no id for an agent: {problem}");
+                let message = format!("invalid agent id: {problem}");
                 self.found.push(id.error(message, "bad id").suggest(&problem));
                 None
             }

@@ -43,7 +43,7 @@ impl ServerBuilder<'_, '_> {
             let twin =
                 out.keys().find(|other| key == "headers" && other.eq_ignore_ascii_case(&name));
             if let Some(twin) = twin {
-                let message = format!("the headers `{twin}` and `{name}` are one and the same");
+                let message = format!("the headers `{twin}` and `{name}` are the same");
                 self.cx.found.push(text.error(message, "given again here"));
                 continue;
             }
@@ -67,7 +67,7 @@ impl ServerBuilder<'_, '_> {
             return None;
         };
         if key.starts_with("headers.") && expanded.as_str().contains(['\r', '\n', '\0']) {
-            self.cx.found.push(text.error("a header has only one line", "has a line break"));
+            self.cx.found.push(text.error("a header must be a single line", "has a line break"));
             return None;
         }
         let value = self.cx.credential(text, &expanded)?;
@@ -100,10 +100,8 @@ impl ServerBuilder<'_, '_> {
             if is_variable_name(&name.value.0) {
                 out.push(name.value.0.clone());
             } else {
-                let help = "write the name alone, without `$`";
-                self.cx
-                    .found
-                    .push(name.error("this is not the name of a variable", "here").help(help));
+                let help = "use the name alone, without `$`";
+                self.cx.found.push(name.error("invalid variable name", "here").help(help));
             }
         }
         let origin = self.cx.origin(names);
@@ -170,7 +168,7 @@ impl ServerBuilder<'_, '_> {
         if prefix.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
             return Some(prefix);
         }
-        let message = "a prefix is made of letters, digits, `_` and `-`";
+        let message = "a prefix may only contain letters, digits, `_` and `-`";
         self.cx.found.push(place.error(message, "has other characters"));
         None
     }
@@ -188,8 +186,8 @@ impl ServerBuilder<'_, '_> {
             if is_uri(uri.as_str()) {
                 out.push(uri);
             } else {
-                let help = "`openclaw mcp resources` lists those that there are";
-                let message = "this is not the URI of a resource";
+                let help = "run `openclaw mcp resources` to list them";
+                let message = "invalid resource URI";
                 self.cx.found.push(text.error(message, "not a URI").help(help));
             }
         }

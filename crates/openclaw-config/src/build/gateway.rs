@@ -57,11 +57,11 @@ impl Builder<'_> {
             if bind.is_none() {
                 let message = "expected `loopback`, `lan` or an IP address";
                 let help = match word.as_str() {
-                    "custom" => "write the address itself, in place of `customBindHost`",
-                    "tailnet" => "write this machine's address in that network",
-                    _ => "`loopback` is this machine only, `lan` is everywhere",
+                    "custom" => "use the address itself instead of `customBindHost`",
+                    "tailnet" => "use this machine's address in that network",
+                    _ => "`loopback` is this machine only, `lan` is all networks",
                 };
-                cx.found.push(text.error(message, "none of these").help(help));
+                cx.found.push(text.error(message, "not one of these").help(help));
             }
             bind
         });
@@ -73,10 +73,9 @@ impl Builder<'_> {
         self.noted_text("gateway.auth.mode", mode, noted, |cx, text| {
             let mode = cx.filled(text, &mut Unset::Refused)?;
             if mode.as_str() != "token" {
-                let message =
-                    "only `token` is available: the gateway never lets anyone in without one";
+                let message = "only `token` is supported: the gateway always requires a token";
                 let help = "leave `mode` out; without `token` one is generated";
-                cx.found.push(text.error(message, "not available").help(help));
+                cx.found.push(text.error(message, "not supported").help(help));
             }
             Some(())
         });
@@ -103,9 +102,9 @@ impl Builder<'_> {
         let url = self.any_url(text, &mut Unset::Refused)?;
         let has_user = !url.username().is_empty() || url.password().is_some();
         let problem = if url.scheme() != "https" {
-            "only an https address can be published"
+            "only an https URL can be published"
         } else if has_user || url.query().is_some() || url.fragment().is_some() {
-            "a published address has no user, no query and no fragment"
+            "a published URL must not have a user, query or fragment"
         } else {
             return Some(SafeUrl::new(url, text.value.0.trim()));
         };
@@ -123,8 +122,7 @@ impl Builder<'_> {
             match origin_of(word.as_str()) {
                 Some(origin) => out.push(origin),
                 None => {
-                    let message =
-                        "expected the origin of web pages: scheme, host and, if need be, port";
+                    let message = "expected a web origin: scheme, host and optionally port";
                     let help = "for instance `https://example.com` or `http://localhost:5173`";
                     self.found.push(text.error(message, "not an origin").help(help));
                 }

@@ -183,8 +183,8 @@ impl Builder<'_> {
         match ToolNaming::new(text.as_str()) {
             Some(template) => Some(naming.map(|_| template)),
             None => {
-                let message = "a naming template holds `{tool}`, mostly `{server}`, and besides \
-                               only letters, digits, `_` and `-`";
+                let message = "a naming template must contain `{tool}`, usually `{server}`, and \
+                               otherwise only letters, digits, `_` and `-`";
                 let help = "the default is `mcp_{server}_{tool}`";
                 self.found.push(naming.error(message, "cannot be used").help(help));
                 None

@@ -43,7 +43,7 @@ impl Builder<'_> {
             match ProviderId::new(name) {
                 Ok(id) => drop(config.map(|config| built.usable.insert(id, config))),
                 Err(problem) => {
-                    let message = format!("this is no id for a model provider: {problem}");
+                    let message = format!("invalid model provider id: {problem}");
                     self.found.push(place.error(message, "bad id").suggest(&problem));
                 }
             }
@@ -99,8 +99,8 @@ impl Builder<'_> {
                 ApiSetting::Known(api) => (api, self.origin(field)),
                 ApiSetting::Foreign => {
                     let message =
-                        format!("model provider `{id}` cannot be used: its API is not spoken here");
-                    let help = "spoken are anthropic, openai, openai-responses, gemini and ollama";
+                        format!("model provider `{id}` is ignored: its API is not supported");
+                    let help = "supported: anthropic, openai, openai-responses, gemini and ollama";
                     self.found.push(field.warning(message, "of the Node OpenClaw").help(help));
                     return None;
                 }
@@ -122,12 +122,12 @@ impl Builder<'_> {
             "https" => {}
             "http" if super::values::is_loopback(&url) => {}
             "http" => {
-                let message = "everyone on the way can read what is said to this model provider";
-                let help = "use https where it is to be had";
-                self.found.push(text.warning(message, "not encrypted").help(help));
+                let message = "requests to this model provider are not encrypted";
+                let help = "use https if the provider supports it";
+                self.found.push(text.warning(message, "plain http").help(help));
             }
             _ => {
-                let message = "only https and http addresses are allowed";
+                let message = "only https and http URLs are allowed";
                 self.found.push(text.error(message, "not allowed"));
                 return None;
             }
@@ -145,12 +145,12 @@ impl Builder<'_> {
         let mut out: BTreeMap<String, SecretTemplate> = BTreeMap::new();
         for (name, text) in headers.map(|headers| headers.value.0).unwrap_or_default() {
             if !is_header_name(&name) {
-                let message = "this is not the name of an HTTP header";
+                let message = "invalid HTTP header name";
                 self.found.push(text.error(message, "belongs to a bad name"));
                 continue;
             }
             if let Some(twin) = out.keys().find(|other| other.eq_ignore_ascii_case(&name)) {
-                let message = format!("the headers `{twin}` and `{name}` are one and the same");
+                let message = format!("the headers `{twin}` and `{name}` are the same");
                 self.found.push(text.error(message, "given again here"));
                 continue;
             }

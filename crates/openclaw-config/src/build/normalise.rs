@@ -73,7 +73,7 @@ impl RawServer {
                 None => found.push(
                     redirect
                         .warning("`redirectUrl` has no effect here without a port", "no port in it")
-                        .help("the browser is sent back to http://127.0.0.1:PORT/callback"),
+                        .help("the browser is redirected to http://127.0.0.1:PORT/callback"),
                 ),
             }
         }

@@ -94,7 +94,7 @@ impl Builder<'_> {
         let RawExec { command, args, env, timeout } = exec.value;
         let Some(command) = command else {
             let help = "add `command`, the program that prints the secret";
-            self.found.push(place.error("there is nothing to run", "no `command`").help(help));
+            self.found.push(place.error("missing `command`", "no `command`").help(help));
             return None;
         };
         let command = self.filled(&command, &mut Unset::Refused)?;

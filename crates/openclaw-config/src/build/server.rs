@@ -199,7 +199,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         self.cx.found.push(
             url.error(message, "a remote service")
                 .also(command.at, "and a local process")
-                .help("keep one; a second server needs a name of its own"),
+                .help("keep one; a second server needs its own name"),
         );
     }
 
@@ -215,7 +215,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                     variable
                         .warning(
                             format!("the environment variable `{name}` is not set"),
-                            format!("MCP server `{server}` will not start without it"),
+                            format!("MCP server `{server}` cannot start without it"),
                         )
                         .help(format!("set it, or write `${{{name}:-default}}`")),
                 );
@@ -248,7 +248,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             None if enabled => {
                 "add `command` for a local process or `url` for a remote service".to_owned()
             }
-            None => "no server of this name is defined that could be switched off".to_owned(),
+            None => "there is no server of this name to disable".to_owned(),
         };
         self.cx.found.push(whole.error(message, "nothing to connect to").help(help));
     }
@@ -266,7 +266,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                     format!("transport `{kind}` needs `{needs}`, but the server has `{has}`"),
                     format!("does not fit `{has}`"),
                 )
-                .help("leave `transport` out: it follows from the rest"),
+                .help("remove `transport`: it is derived from the other settings"),
         );
     }
 }

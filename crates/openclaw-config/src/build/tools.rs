@@ -49,10 +49,10 @@ impl Builder<'_> {
             match PrivateHost::parse(word.as_str()) {
                 Some(host) => out.push(host),
                 None => {
-                    let message = "expected a host's name, an IP address or a network";
+                    let message = "expected a host name, an IP address or a network";
                     let help =
                         "without scheme and port: `wiki.example.com`, `10.0.0.7`, `10.1.0.0/16`";
-                    self.found.push(text.error(message, "none of these").help(help));
+                    self.found.push(text.error(message, "not one of these").help(help));
                 }
             }
         }

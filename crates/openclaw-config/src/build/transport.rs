@@ -29,8 +29,7 @@ impl ServerBuilder<'_, '_> {
         });
         let args = self.list("args", args);
         let env = self.credentials("env", env, |name| {
-            (!is_valid_env_name(name))
-                .then_some("the name of a variable has no `=` and is not empty")
+            (!is_valid_env_name(name)).then_some("a variable name must not be empty or contain `=`")
         });
         let cwd = self.path("cwd", cwd);
         let inherit_env = inherit_env.map_or_else(Vec::new, |names| self.variable_names(&names));
@@ -62,7 +61,7 @@ impl ServerBuilder<'_, '_> {
             }
         }
         let headers = self.credentials("headers", headers, |name| {
-            (!is_header_name(name)).then_some("this is not the name of an HTTP header")
+            (!is_header_name(name)).then_some("invalid HTTP header name")
         });
         let api_key = api_key.and_then(|key| self.one_credential("apiKey", "apiKey", &key));
         let oauth = self.oauth(auth);
@@ -115,9 +114,10 @@ impl ServerBuilder<'_, '_> {
             self.cx.found.push(key.error("a client key needs a client certificate", "alone"));
         }
         if let Some(off @ Spanned { value: false, .. }) = &verify {
-            let message = "certificates of this server are not checked: anyone can pose as it";
+            let message =
+                "certificate verification is off for this server: anyone can impersonate it";
             let help = "trust its authority with `tls.caFile` instead";
-            self.cx.found.push(off.warning(message, "switched off here").help(help));
+            self.cx.found.push(off.warning(message, "disabled here").help(help));
         }
         let verify = verify.is_none_or(|verify| self.flag("tls.verify", Some(verify), true));
         TlsSettings {
@@ -147,9 +147,7 @@ impl ServerBuilder<'_, '_> {
             }
             _ => {
                 let help = "write `http://host:port` or `none`";
-                self.cx
-                    .found
-                    .push(proxy.error("this is not the address of a proxy", "here").help(help));
+                self.cx.found.push(proxy.error("invalid proxy URL", "here").help(help));
                 ProxySetting::Environment
             }
         }

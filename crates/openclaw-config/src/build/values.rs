@@ -84,10 +84,10 @@ impl Builder<'_> {
         unset: &mut Unset<'_>,
     ) -> Option<Expanded> {
         if text.value.0.contains(SCHEME) {
-            let message = "a reference to a secret is not replaced here";
-            let help = "references may stand in `env`, `headers`, `apiKey`, `auth.clientSecret` and \
+            let message = "secret references are not supported here";
+            let help = "they are supported in `env`, `headers`, `apiKey`, `auth.clientSecret` and \
                         `auth.token`";
-            self.found.push(text.error(message, "would be passed on as it stands").help(help));
+            self.found.push(text.error(message, "would be passed on unchanged").help(help));
             return None;
         }
         self.text(text, unset)
@@ -125,9 +125,9 @@ impl Builder<'_> {
         SecretTemplate::parse(expanded.as_str())
             .map_err(|error| {
                 let message = if expanded.has_variables() {
-                    "with its variables replaced, this is no reference to a secret".to_owned()
+                    "not a secret reference after variable expansion".to_owned()
                 } else {
-                    format!("this secret reference is wrong: {}", error.problem())
+                    format!("invalid secret reference: {}", error.problem())
                 };
                 self.found.push(text.error(message, "here"));
             })
@@ -156,7 +156,7 @@ impl Builder<'_> {
             Ok(url) => Some(url),
             Err(problem) => {
                 let help = "write it in full: `https://example.com/mcp`";
-                let message = format!("this is not a URL: {problem}");
+                let message = format!("not a URL: {problem}");
                 self.found.push(text.error(message, "not a URL").help(help));
                 None
             }
@@ -170,11 +170,11 @@ impl Builder<'_> {
             "https" => None,
             "http" if is_loopback(&url) => None,
             "http" => Some((
-                "only https is allowed: http would show credentials to everyone on the way",
+                "only https is allowed: http would expose credentials on the network",
                 "use https; plain http is for this machine only (localhost, 127.0.0.1, [::1])",
             )),
             _ => Some((
-                "only https addresses are allowed (http on this machine)",
+                "only https URLs are allowed (http on this machine)",
                 "for a local program use `command`",
             )),
         };
@@ -208,7 +208,7 @@ impl Builder<'_> {
         let pattern = self.plain(text, unset)?;
         if let Err(error) = globset::Glob::new(pattern.as_str()) {
             let help = "`*` stands for any characters, `?` for one, `[ab]` for one of these";
-            let message = format!("this is not a pattern: {}", error.kind());
+            let message = format!("invalid pattern: {}", error.kind());
             self.found.push(text.error(message, "cannot be used").help(help));
             return None;
         }
@@ -247,7 +247,7 @@ impl Builder<'_> {
         noted.push(Setting { key: key.to_owned(), value, origin });
         let expanded = self.text(text, &mut Unset::Refused)?;
         if expanded.as_str().contains(['\r', '\n', '\0']) {
-            self.found.push(text.error("a credential has only one line", "has a line break"));
+            self.found.push(text.error("a credential must be a single line", "has a line break"));
             return None;
         }
         let value = self.credential(text, &expanded)?;

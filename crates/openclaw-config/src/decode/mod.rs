@@ -171,7 +171,7 @@ impl<'a> Decoder<'a> {
         let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
         for member in members {
             if let Some(first) = seen.insert(&member.key, member.key_at) {
-                let message = format!("the key `{}` stands here twice", member.key);
+                let message = format!("duplicate key `{}`", member.key);
                 let twice = Diagnostic::error(message).at(member.key_at, "again here");
                 self.report_key(member, twice.also(first, "first here").help("keep one of them"));
             }
@@ -211,10 +211,10 @@ impl<'a> Decoder<'a> {
         let key = &member.key;
         let similar = nearest(key, known);
         let diagnostic = match (policy, similar) {
-            (Unknown::Refuse, _) => Diagnostic::error(format!("there is no setting `{key}` here")),
+            (Unknown::Refuse, _) => Diagnostic::error(format!("unknown setting `{key}`")),
             // In a shared section only what looks like a slip of the pen is worth a word.
             (Unknown::Leave, similar) if similar.is_some() || key == "mcpServers" => {
-                Diagnostic::warning(format!("`{key}` is not read"))
+                Diagnostic::warning(format!("unknown setting `{key}`, ignored"))
             }
             (Unknown::Leave, _) => return,
         };
@@ -224,9 +224,9 @@ impl<'a> Decoder<'a> {
         } else if let Some(similar) = similar {
             diagnostic = diagnostic.help(format!("did you mean `{similar}`?"));
         } else if known.len() <= 12 {
-            diagnostic = diagnostic.help(format!("known here: {}", known.join(", ")));
+            diagnostic = diagnostic.help(format!("known settings: {}", known.join(", ")));
         } else {
-            diagnostic = diagnostic.help("`openclaw config schema` lists all settings");
+            diagnostic = diagnostic.help("run `openclaw config schema` to list all settings");
         }
         self.report_key(member, diagnostic);
     }
@@ -235,12 +235,15 @@ impl<'a> Decoder<'a> {
 /// What the settings of other programs are called here.
 fn foreign_key_hint(key: &str) -> Option<&'static str> {
     Some(match key {
-        "type" => "the kind of connection is set by `transport`; mostly it need not be set at all",
+        "type" => "use `transport`, or leave it out: mostly it is derived from the other settings",
         "disabled" => "write `enabled: false`",
-        "httpUrl" | "serverUrl" | "endpoint" => "the address is set by `url`",
-        "autoApprove" | "alwaysAllow" | "trust" => "what may run unasked is set by `approval`",
-        "envFile" => "name the variables in `env`, or pass them on with `inheritEnv`",
-        "mcpServers" => "servers stand in `mcp.servers`",
+        "httpUrl" | "serverUrl" | "endpoint" => "use `url`",
+        "autoApprove" | "alwaysAllow" | "trust" => {
+            "use `approval` to set which tools run without \
+         confirmation"
+        }
+        "envFile" => "set the variables in `env`, or pass them on with `inheritEnv`",
+        "mcpServers" => "use `mcp.servers`",
         _ => return None,
     })
 }

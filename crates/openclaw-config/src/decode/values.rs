@@ -101,7 +101,7 @@ impl<const MIN: u64, const MAX: u64> Decode for Whole<MIN, MAX> {
         match whole(written) {
             Some(number) if (MIN..=MAX).contains(&number) => Some(Self(number)),
             _ => {
-                let shown = written.get(..24).map_or(written.as_str(), |_| "far too long");
+                let shown = written.get(..24).map_or(written.as_str(), |_| "too long");
                 let found = format!("this is {shown}");
                 cx.report(Diagnostic::error(format!("expected {expected}")).at(node.at, found));
                 None

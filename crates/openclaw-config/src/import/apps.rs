@@ -150,7 +150,7 @@ impl Place {
         let whole = match parsed {
             Ok(Value::Object(whole)) => whole,
             Ok(_) => {
-                problems.push("it does not hold an object".to_owned());
+                problems.push("not an object".to_owned());
                 return found;
             }
             Err(problem) => {

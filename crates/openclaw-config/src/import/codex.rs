@@ -9,7 +9,7 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
         let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
-        format!("this is not TOML, line {line}")
+        format!("invalid TOML, line {line}")
     })
 }
 

@@ -36,7 +36,7 @@ pub(super) fn server(
         let is_known =
             to.field(key, value) || place.app == App::Codex && codex::field(key, value, &mut to);
         if !is_known {
-            to.notes.push(format!("`{key}` was left out: it has no meaning here"));
+            to.notes.push(format!("`{key}` was skipped: it is not supported here"));
         }
     }
     to.settle_folder();
@@ -44,7 +44,7 @@ pub(super) fn server(
         .or_else(|error| ServerName::new(error.suggestion().unwrap_or_default()));
     let name = name.ok();
     if let Some(name) = name.as_ref().filter(|name| name.as_str() != written_name) {
-        to.notes.push(format!("it would be called `{name}` here"));
+        to.notes.push(format!("it would be named `{name}` here"));
     }
     to.notes.dedup();
     FoundServer {
@@ -92,7 +92,7 @@ impl Conversion<'_> {
             }
             "auth" | "oauth" if value.is_object() => self.login(value),
             "envFile" => {
-                let note = "`envFile` is not read here: put its variables into `env`";
+                let note = "`envFile` is not supported: put its variables into `env`";
                 self.notes.push(note.to_owned());
             }
             _ => return false,
@@ -151,7 +151,8 @@ impl Conversion<'_> {
                 "scopes" => ("scopes", value.clone()),
                 "callbackPort" => ("redirectPort", value.clone()),
                 other => {
-                    self.notes.push(format!("`auth.{other}` was left out: it has no meaning here"));
+                    self.notes
+                        .push(format!("`auth.{other}` was skipped: it is not supported here"));
                     continue;
                 }
             };

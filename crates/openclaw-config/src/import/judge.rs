@@ -55,7 +55,7 @@ impl FoundServer {
             unset_variables: Vec::new(),
         };
         let Some(name) = &self.name else {
-            judgement.problems.push("nothing of its name can be used here".to_owned());
+            judgement.problems.push("its name has no usable characters".to_owned());
             return judgement;
         };
         let text = json!({ "mcp": { "servers": { name.as_str(): self.entry } } }).to_string();

@@ -88,7 +88,7 @@ fn placeholder(
         "pathSeparator" | "/" => Some(std::path::MAIN_SEPARATOR.to_string()),
         // Anything else may as well be part of a password: it is not repeated.
         _ if UNKNOWN_HERE.contains(&kind) => {
-            notes.push(format!("`${{{kind}}}` is not replaced here: write what it stands for"));
+            notes.push(format!("`${{{kind}}}` is not supported here: write its value"));
             None
         }
         _ => None,

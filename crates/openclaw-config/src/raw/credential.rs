@@ -27,9 +27,10 @@ impl Decode for CredentialText {
         if let (Some("env"), Some(name)) = (word("source"), word("id")) {
             return Some(Self(Text(format!("{SCHEME}env/{name}"))));
         }
-        let message = "of objects, only references to the environment are understood here";
+        let message =
+            "unsupported credential object: only references to the environment are supported";
         let help = "write a `secret://…` reference, as a string";
-        cx.report(Diagnostic::error(message).at(node.mark(), "another object").help(help));
+        cx.report(Diagnostic::error(message).at(node.mark(), "not supported").help(help));
         None
     }
 }

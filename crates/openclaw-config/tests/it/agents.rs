@@ -78,14 +78,14 @@ fn the_home_folder_alone_is_a_workspace() {
 fn a_model_needs_its_provider() {
     let model = |model: &str| format!("{{ agents: {{ defaults: {{ model: {model} }} }} }}");
     for wrong in ["'claude'", "'/x'", "'x/'", "'a b/c'", "'a/b c'", "{ primary: 'claude' }"] {
-        assert_says(&bad(&model(wrong)), &["a model is named with its provider"]);
+        assert_says(&bad(&model(wrong)), &["expected a model with its provider"]);
     }
-    assert_says(&bad(&model("{ fallbacks: ['openai/x'] }")), &["no model is named here"]);
+    assert_says(&bad(&model("{ fallbacks: ['openai/x'] }")), &["missing model"]);
     assert_says(&bad(&model("7")), &["`\"provider/model\"` or an object with `primary`"]);
     assert_says(&bad(&model("'${NOPE}/x'")), &["the environment variable `NOPE` is not set"]);
     good(&model("'offline'"));
     let said = doubtful(&model("'openrouter/anthropic/claude'"));
-    assert_says(&said, &["there is no model provider `openrouter`", "models.providers.openrouter"]);
+    assert_says(&said, &["unknown model provider `openrouter`", "models.providers.openrouter"]);
     let known = "{ models: { providers: { openrouter: { baseUrl: 'https://x' } } }, agents: { defaults: { model: 'openrouter/x' } } }";
     assert_eq!(doubtful(known), "");
 }

@@ -50,17 +50,17 @@ fn words_for_where_it_is_reached_from() {
 #[test]
 fn what_is_wrong_with_the_gateway_is_told() {
     for (wrong, said) in [
-        ("{ auth: { mode: 'none' } }", "only `token` is available"),
-        ("{ auth: { mode: 'password', password: 'x' } }", "only `token` is available"),
+        ("{ auth: { mode: 'none' } }", "only `token` is supported"),
+        ("{ auth: { mode: 'password', password: 'x' } }", "only `token` is supported"),
         ("{ auth: { token: ' ' } }", "this must not be empty"),
         ("{ port: 65536 }", "a whole number from 0 to 65535"),
-        ("{ publicUrl: 'http://localhost' }", "only an https address can be published"),
-        ("{ publicUrl: 'https://u:p@x' }", "no user, no query and no fragment"),
-        ("{ publicUrl: 'https://x?a=b' }", "no user, no query and no fragment"),
-        ("{ allowedOrigins: ['*'] }", "expected the origin of web pages"),
-        ("{ allowedOrigins: ['https://*.example.com'] }", "expected the origin of web pages"),
-        ("{ allowedOrigins: ['https://x/path'] }", "expected the origin of web pages"),
-        ("{ allowedOrigins: ['example.com'] }", "expected the origin of web pages"),
+        ("{ publicUrl: 'http://localhost' }", "only an https URL can be published"),
+        ("{ publicUrl: 'https://u:p@x' }", "must not have a user, query or fragment"),
+        ("{ publicUrl: 'https://x?a=b' }", "must not have a user, query or fragment"),
+        ("{ allowedOrigins: ['*'] }", "expected a web origin"),
+        ("{ allowedOrigins: ['https://*.example.com'] }", "expected a web origin"),
+        ("{ allowedOrigins: ['https://x/path'] }", "expected a web origin"),
+        ("{ allowedOrigins: ['example.com'] }", "expected a web origin"),
     ] {
         assert_says(&bad(&gateway(wrong)), &[said]);
     }
@@ -95,7 +95,7 @@ fn built_in_tools_are_on_and_bounded_unless_somebody_says_otherwise() {
     assert_eq!(config.tools.allow.unwrap(), ["*"]);
     for wrong in ["http://x", "x:80", "10.0.0.0/33", "a b", "*", "2130706433"] {
         let text = format!("{{ tools: {{ web: {{ fetch: {{ allowPrivate: ['{wrong}'] }} }} }} }}");
-        assert_says(&bad(&text), &["expected a host's name, an IP address or a network"]);
+        assert_says(&bad(&text), &["expected a host name, an IP address or a network"]);
     }
 }
 

@@ -70,7 +70,7 @@ fn claude_code_has_servers_for_all_and_for_each_project() {
             "auth": { "clientId": "abc", "redirectPort": 8123 },
         }),
     );
-    assert_eq!(github.notes, ["`headersHelper` was left out: it has no meaning here"]);
+    assert_eq!(github.notes, ["`headersHelper` was skipped: it is not supported here"]);
     let prices = json!({
         "command": "prices",
         "args": ["--in", "US$"],
@@ -123,7 +123,7 @@ fn cursor_has_placeholders_and_logins() {
     );
     let tool = named(&servers, "tool");
     assert_becomes(tool, &json!({ "command": "/home/user/bin/tool", "enabled": false }));
-    assert_eq!(tool.notes, ["`envFile` is not read here: put its variables into `env`"]);
+    assert_eq!(tool.notes, ["`envFile` is not supported: put its variables into `env`"]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn vs_code_asks_for_things_and_has_comments() {
         here,
         &json!({ "command": "node", "args": ["/srv/app/server.js"], "cwd": "/srv/app/tools" }),
     );
-    assert_eq!(here.notes, ["`dev` was left out: it has no meaning here"]);
+    assert_eq!(here.notes, ["`dev` was skipped: it is not supported here"]);
 }
 
 #[test]

@@ -69,10 +69,7 @@ fn problems_in_an_included_file_are_shown_there() {
 fn a_missing_include_is_an_error_at_its_place() {
     let folder = Folder::with(&[("openclaw.json", "{\n mcp: { $include: 'nope.json' } }")]);
     let said = folder.refused();
-    assert_says(
-        &said,
-        &["`nope.json` cannot be included: there is no such file", "openclaw.json:2:19"],
-    );
+    assert_says(&said, &["cannot include `nope.json`: no such file", "openclaw.json:2:19"]);
 }
 
 #[test]
@@ -127,7 +124,7 @@ fn an_included_file_that_holds_no_object_is_an_error() {
     ]);
     assert_says(
         &folder.refused(),
-        &["`list.json` cannot be included: it holds an array", "openclaw.json:1:20"],
+        &["cannot include `list.json`: it contains an array", "openclaw.json:1:20"],
     );
 }
 

@@ -92,7 +92,7 @@ fn the_value_of_a_variable_is_data_and_no_reference() {
     let loaded =
         load("{ mcp: { servers: { x: { command: 'x', env: { A: 'secret://env/A ${PW}' } } } } }");
     let said = loaded.report.render(Default::default());
-    assert_says(&said, &["with its variables replaced, this is no reference to a secret"]);
+    assert_says(&said, &["not a secret reference after variable expansion"]);
     assert!(!said.contains("sesame"), "{said}");
 }
 
@@ -105,11 +105,11 @@ fn references_where_they_are_not_replaced_are_refused() {
         "{ url: 'https://x/?k=secret://env/X' }",
         "{ url: 'https://x', proxy: 'secret://env/X' }",
     ] {
-        assert_says(&bad(&entry(wrong)), &["a reference to a secret is not replaced here"]);
+        assert_says(&bad(&entry(wrong)), &["secret references are not supported here"]);
     }
     let said =
         bad("{ secrets: { exec: { a: { command: 'x', env: { A: 'z secret://env/F' } } } } }");
-    assert_says(&said, &["a reference to a secret is not replaced here"]);
+    assert_says(&said, &["secret references are not supported here"]);
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn files_that_cannot_be_read_are_named_with_the_cause() {
         assert!(loaded.config.is_none());
         loaded.report.render(Default::default())
     };
-    assert_says(&said(folder.path()), &["this is a folder, not a file"]);
+    assert_says(&said(folder.path()), &["is a folder, not a file"]);
 
     let file = folder.path().join("big.json");
     std::fs::File::create(&file).unwrap().set_len(50 * 1024 * 1024).unwrap();
@@ -152,14 +152,14 @@ fn files_that_cannot_be_read_are_named_with_the_cause() {
 
 #[test]
 fn syntax_errors_are_shown_with_place_and_way_out() {
-    assert_says(&bad("{ a: 1 b: 2 }"), &["openclaw.json:1:7", "a comma is missing"]);
-    assert_says(&bad("{ a 1 }"), &["a colon is missing"]);
-    assert_says(&bad("{ mcp: {\n  servers: {"), &["never closed", "add the missing `}`"]);
-    assert_says(&bad("{ a: 'b\n }"), &["this string is never closed"]);
+    assert_says(&bad("{ a: 1 b: 2 }"), &["openclaw.json:1:7", "missing comma"]);
+    assert_says(&bad("{ a 1 }"), &["missing colon after the key"]);
+    assert_says(&bad("{ mcp: {\n  servers: {"), &["unclosed object", "add the missing `}`"]);
+    assert_says(&bad("{ a: 'b\n }"), &["unclosed string"]);
     assert_says(&bad("{} {}"), &["text after the end"]);
-    assert_says(&bad("{ a: /* b }"), &["this comment is never closed"]);
+    assert_says(&bad("{ a: /* b }"), &["unclosed comment"]);
     assert_says(&bad("[]"), &["expected a configuration (an object), found an array"]);
-    assert_says(&bad("{ a: b }"), &["this is not JSON5", "openclaw.json:1:6"]);
+    assert_says(&bad("{ a: b }"), &["invalid JSON5", "openclaw.json:1:6"]);
 }
 
 #[test]
@@ -191,10 +191,10 @@ fn everything_in_an_entry_is_checked_whatever_else_is_wrong_with_it() {
     );
     assert_says(
         &said,
-        &["both `command` and `url`", "a prefix is made of", "no secret provider `nope`"],
+        &["both `command` and `url`", "a prefix may only contain", "no secret provider `nope`"],
     );
     let said = bad_server("{ command: '${UNSET}', toolPrefix: 'a b', headers: { 'a b': '' } }");
-    assert_says(&said, &["a prefix is made of", "not the name of an HTTP header"]);
+    assert_says(&said, &["a prefix may only contain", "invalid HTTP header name"]);
     let said = bad("{ mcp: { servers: { fs: {}, fs2: { comand: 'x' } } } }");
     assert_says(&said, &["MCP server `fs` has neither", "did you mean `command`?"]);
     assert!(!said.contains("`fs2` has neither"), "{said}");
@@ -231,10 +231,10 @@ fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let said = |file: &Path| read_file(file).report.render(Default::default());
-    assert_says(&said(&pipe), &["this is a pipe or a device, not a file"]);
+    assert_says(&said(&pipe), &["is a pipe or a device, not a file"]);
     let main = folder.path().join("openclaw.json");
     std::fs::write(&main, "{ $include: 'pipe' }").unwrap();
-    assert_says(&said(&main), &["`pipe` cannot be included: it is not a file"]);
+    assert_says(&said(&main), &["cannot include `pipe`: not a file"]);
 }
 
 #[test]
@@ -252,14 +252,14 @@ fn unknown_keys_elsewhere_are_left_alone() {
         doubtful("{ channels: { x: 1 }, agents: { defaults: { heartbeat: 'm' } }, theme: 'dark' }");
     assert_eq!(said, "");
     let said = doubtful("{ mpc: { servers: {} } }");
-    assert_says(&said, &["warning: `mpc` is not read", "did you mean `mcp`?"]);
-    assert_says(&doubtful("{ mcpServers: {} }"), &["servers stand in `mcp.servers`"]);
+    assert_says(&said, &["warning: unknown setting `mpc`, ignored", "did you mean `mcp`?"]);
+    assert_says(&doubtful("{ mcpServers: {} }"), &["use `mcp.servers`"]);
 }
 
 #[test]
 fn a_key_that_stands_twice_is_an_error_with_both_places() {
     let said = bad("{ mcp: { servers: {\n x: { command: 'a' },\n x: { command: 'b' } } } }");
-    assert_says(&said, &["`x` stands here twice", "first here", "again here"]);
+    assert_says(&said, &["duplicate key `x`", "first here", "again here"]);
     let said = bad_server("{ command: 'a', cwd: '/a', workingDirectory: '/b' }");
     assert_says(&said, &["`workingDirectory` and `cwd` mean the same"]);
     let said =
@@ -271,8 +271,8 @@ fn a_key_that_stands_twice_is_an_error_with_both_places() {
 fn names_of_servers_that_are_no_names_are_refused_with_a_better_one() {
     let named =
         |name: &str| bad(&format!("{{ mcp: {{ servers: {{ {name:?}: {{ command: 'a' }} }} }} }}"));
-    assert_says(&named("../../x"), &["invalid server name", "call it `x`"]);
-    assert_says(&named("my server"), &["call it `my-server`", r#"mcp.servers["my server"]"#]);
+    assert_says(&named("../../x"), &["invalid server name", "use `x`"]);
+    assert_says(&named("my server"), &["use `my-server`", r#"mcp.servers["my server"]"#]);
     assert_says(&named("🦀"), &["invalid server name"]);
     assert_says(&named(""), &["a name must not be empty"]);
 }
@@ -284,7 +284,7 @@ fn addresses_are_https_or_on_this_machine() {
     {
         server(&format!("{{ url: {url:?} }}"));
     }
-    assert_says(&bad_server("{ url: 'ftp://example.com' }"), &["only https addresses are allowed"]);
+    assert_says(&bad_server("{ url: 'ftp://example.com' }"), &["only https URLs are allowed"]);
     assert_says(
         &bad_server("{ url: 'http://example.com' }"),
         &["only https is allowed", "use https"],
@@ -347,7 +347,7 @@ fn an_unset_variable_holds_only_its_server_back() {
     assert!(mcp.servers.contains_key("b"));
     assert_says(
         &said,
-        &["`NOPE` is not set", "MCP server `a` will not start without it", "openclaw.json:1:31"],
+        &["`NOPE` is not set", "MCP server `a` cannot start without it", "openclaw.json:1:31"],
     );
     assert_eq!(loaded.report.count(Severity::Warning), 1, "a disabled server misses nothing");
 }
@@ -384,20 +384,20 @@ fn contradictions_between_fields_are_found() {
     );
     assert_says(&said, &["`apiKey` sets the `Authorization` header, too"]);
     let said = bad_server("{ url: 'https://x', headers: { 'X-A': '$TOKEN', 'x-a': '$TOKEN' } }");
-    assert_says(&said, &["one and the same"]);
+    assert_says(&said, &["are the same"]);
     assert_says(
         &bad_server("{ url: 'https://x', headers: { 'a b': '' } }"),
-        &["not the name of an HTTP header"],
+        &["invalid HTTP header name"],
     );
     assert_says(
         &bad_server("{ url: 'https://x', headers: { a: 'b\\nc' } }"),
-        &["a header has only one line"],
+        &["a header must be a single line"],
     );
-    assert_says(&bad_server("{ command: 'a', env: { 'A=B': '' } }"), &["has no `=`"]);
     assert_says(
-        &bad_server("{ command: 'a', inheritEnv: ['$HOME'] }"),
-        &["not the name of a variable"],
+        &bad_server("{ command: 'a', env: { 'A=B': '' } }"),
+        &["must not be empty or contain `=`"],
     );
+    assert_says(&bad_server("{ command: 'a', inheritEnv: ['$HOME'] }"), &["invalid variable name"]);
     assert_says(
         &bad_server("{ url: 'https://x', auth: { clientSecret: 'secret://env/A' } }"),
         &["needs a client id"],
@@ -410,22 +410,22 @@ fn contradictions_between_fields_are_found() {
         &bad_server("{ url: 'https://x', auth: 'basic' }"),
         &["expected the OAuth settings"],
     );
-    assert_says(
-        &bad_server("{ url: 'https://x', proxy: 'nonsense' }"),
-        &["not the address of a proxy"],
-    );
-    assert_says(&bad_server("{ command: 'a', toolPrefix: 'a b' }"), &["a prefix is made of"]);
+    assert_says(&bad_server("{ url: 'https://x', proxy: 'nonsense' }"), &["invalid proxy URL"]);
+    assert_says(&bad_server("{ command: 'a', toolPrefix: 'a b' }"), &["a prefix may only contain"]);
     assert_says(
         &bad_server("{ command: 'a', tools: { deny: ['[a'] } }"),
-        &["this is not a pattern", "tools.deny[0]"],
+        &["invalid pattern", "tools.deny[0]"],
     );
-    assert_says(&bad("{ gateway: { tools: { allow: ['a{b'] } } }"), &["this is not a pattern"]);
-    assert_says(&bad("{ mcp: { toolNaming: '{server}' } }"), &["a naming template holds `{tool}`"]);
+    assert_says(&bad("{ gateway: { tools: { allow: ['a{b'] } } }"), &["invalid pattern"]);
+    assert_says(
+        &bad("{ mcp: { toolNaming: '{server}' } }"),
+        &["a naming template must contain `{tool}`"],
+    );
     let said = doubtful("{ mcp: { servers: { x: { command: 'a', headers: {} } } } }");
     assert_says(&said, &["`headers` has no effect on a local process"]);
     let said =
         doubtful("{ mcp: { servers: { x: { url: 'https://x', tls: { verify: false } } } } }");
-    assert_says(&said, &["certificates of this server are not checked"]);
+    assert_says(&said, &["certificate verification is off for this server"]);
 }
 
 #[test]

@@ -71,17 +71,16 @@ impl Lent {
         of: &Borrower<'_>,
     ) -> Result<Vec<String>, ErrorShape> {
         if tools.len() > MAX_TOOLS {
-            let words = format!("{} tools; at most {MAX_TOOLS} can be lent", tools.len());
+            let words = format!("{} tools; at most {MAX_TOOLS} are allowed", tools.len());
             return Err(ErrorShape::invalid(words));
         }
         let loans = tools.iter().map(loan).collect::<Result<Vec<Loan>, ErrorShape>>()?;
         for (at, name) in loans.iter().map(|loan| &loan.spec.name).enumerate() {
             if loans[..at].iter().any(|loan| loan.spec.name == *name) {
-                return Err(ErrorShape::invalid(format!("there are two tools `{name}`")));
+                return Err(ErrorShape::invalid(format!("duplicate tool `{name}`")));
             }
             if (of.is_taken)(name.as_str()) {
-                let words =
-                    format!("`{name}` is the name of a tool of the agent; lend it under another");
+                let words = format!("the agent already has a tool `{name}`; use another name");
                 return Err(ErrorShape::invalid(words));
             }
         }
@@ -92,7 +91,7 @@ impl Lent {
             .iter()
             .filter(|(key, lenders)| key.as_str() != session && lenders.contains_key(&lender));
         if !loans.is_empty() && others.count() >= MAX_SESSIONS {
-            let words = format!("tools can be lent to {MAX_SESSIONS} sessions at most");
+            let words = format!("client tools are allowed in at most {MAX_SESSIONS} sessions");
             return Err(ErrorShape::invalid(words));
         }
         let of_session = sets.entry(session.to_owned()).or_default();
@@ -147,7 +146,7 @@ impl Lent {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         match calls.get(&result.id) {
             Some((of, _)) if *of == lender => {}
-            _ => return Err(ErrorShape::invalid("no call of that id waits")),
+            _ => return Err(ErrorShape::invalid("no pending call with this id")),
         }
         if let Some((_, answer)) = calls.remove(&result.id) {
             let _ = answer.send(result);
@@ -165,7 +164,7 @@ fn loan(tool: &ExtraTool) -> Result<Loan, ErrorShape> {
         Some(raw) => serde_json::from_str(raw.get()).unwrap_or_else(|_| empty()),
     };
     let no_object = || {
-        let words = format!("`{name}`: `parameters` must be a JSON Schema of an object");
+        let words = format!("`{name}`: `parameters` must be the JSON Schema of an object");
         ErrorShape::invalid(words)
     };
     let Value::Object(members) = schema else { return Err(no_object()) };

@@ -70,7 +70,7 @@ impl LentTool {
             timeout_ms: u64::try_from(loan.timeout.as_millis()).ok(),
             idempotency_key: Some(id.clone()),
         };
-        const GONE: &str = "The client that lent this tool is gone.";
+        const GONE: &str = "The client that provides this tool has disconnected.";
         if !gateway.callers.tell_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
             return fail(Failure::Unavailable, GONE);
         }
@@ -139,7 +139,9 @@ fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
     let text = match (result.ok, result.payload_json.as_deref().or(payload), error) {
         (true, Some(payload), _) => readable(payload),
         (true, None, _) => String::new(),
-        (false, _, error) => error.unwrap_or("The tool failed and does not say why.").to_owned(),
+        (false, _, error) => {
+            error.unwrap_or("The tool failed without an error message.").to_owned()
+        }
     };
     if text.is_empty() {
         let content = vec![Content::Text(Text::ours("The result is empty."))];

@@ -105,7 +105,7 @@ pub(crate) fn problem_json(problem: &Problem) -> String {
 }
 
 fn tools_of(gateway: &Gateway, id: &AgentId) -> Result<Arc<AgentTools>, Problem> {
-    let gone = || Problem::new(ProblemKind::Invalid, format!("there is no agent `{id}` any more"));
+    let gone = || Problem::new(ProblemKind::Invalid, format!("agent `{id}` no longer exists"));
     gateway.fleet.agent(id.as_str()).ok_or_else(gone)
 }
 
@@ -188,33 +188,32 @@ pub(crate) fn auth(
         AuthAction::Status => Ok(told),
         AuthAction::Login if is_usable => Ok(told),
         AuthAction::Login if status.transport == TransportKind::Stdio => {
-            let message =
-                format!("`{name}` is a program on this machine: nobody logs in to it from here");
+            let message = format!("`{name}` is a local program: it has no login");
             Err(Problem::new(ProblemKind::Invalid, message)
-                .hint("what it needs is set as `env` in its entry"))
+                .hint("set the variables it needs in `env` of its entry"))
         }
         AuthAction::Login => {
             let words = match status.state {
-                ServerState::NeedsAuth => "wants a login",
+                ServerState::NeedsAuth => "requires a login",
                 _ => "is not connected",
             };
             let message =
-                format!("`{name}` {words}; this version logs in with keys, and not in a browser");
+                format!("`{name}` {words}; only API keys are supported, not login in a browser");
             Err(Problem::new(ProblemKind::NoLogins, message).hint(format!(
                 "set `apiKey` or `headers` in its entry (`secret://…` keeps the key out of the file), \
-                 then `/mcp refresh {name}`"
+                 then run `/mcp refresh {name}`"
             )))
         }
         AuthAction::Logout => {
             let message = format!(
-                "there is no login of `{name}` to be forgotten: {}",
+                "cannot log out of `{name}`: {}",
                 match has_key {
-                    true => "its key stands in the configuration",
-                    false => "it has none",
+                    true => "its key is in the configuration",
+                    false => "it has no login",
                 }
             );
             Err(Problem::new(ProblemKind::NoLogins, message)
-                .hint("take `apiKey` or `headers` out of its entry"))
+                .hint("remove `apiKey` or `headers` from its entry"))
         }
     }
 }

@@ -2,14 +2,14 @@
 
 /// The verbs, what follows them, and what they do.
 pub(crate) const VERBS: [(&str, &str, &str); 8] = [
-    ("servers", "", "all servers, and how they are"),
-    ("tools", "[SERVER]", "what can be called"),
-    ("status", "SERVER", "all about one server"),
-    ("refresh", "[SERVER]", "read the lists again; connect to what is not connected"),
-    ("connect", "URL [--name NAME]", "use a service, until this program ends"),
-    ("disconnect", "SERVER", "stop using a server, until this program ends"),
-    ("auth", "SERVER", "how a server is logged in to"),
-    ("help", "", "this list"),
+    ("servers", "", "list the servers and their state"),
+    ("tools", "[SERVER]", "list the tools"),
+    ("status", "SERVER", "show the details of a server"),
+    ("refresh", "[SERVER]", "fetch the lists again, and reconnect"),
+    ("connect", "URL [--name NAME]", "connect to a server until this program exits"),
+    ("disconnect", "SERVER", "disconnect a server until this program exits"),
+    ("auth", "SERVER", "show how to log in to a server"),
+    ("help", "", "show this list"),
 ];
 
 /// What is to be done.
@@ -50,7 +50,7 @@ impl Order {
             verb => {
                 let verb = plain(verb, rest)?;
                 if let Some(flag) = rest.iter().find(|word| word.starts_with("--")) {
-                    return Err(format!("There is no `{flag}` here.\n\n{}", help()));
+                    return Err(format!("Unknown option `{flag}`.\n\n{}", help()));
                 }
                 verb
             }
@@ -63,9 +63,9 @@ fn plain(verb: &str, rest: &[&str]) -> Result<Verb, String> {
     let one = || match rest {
         [] => Ok(None),
         [name] => Ok(Some((*name).to_owned())),
-        _ => Err(format!("`/mcp {verb}` takes one name.\n\n{}", help())),
+        _ => Err(format!("`/mcp {verb}` takes one server name.\n\n{}", help())),
     };
-    let must = || one()?.ok_or_else(|| format!("Which server? Write `/mcp {verb} SERVER`."));
+    let must = || one()?.ok_or_else(|| format!("Missing server name. Use `/mcp {verb} SERVER`."));
     Ok(match verb {
         "servers" | "list" => match one()? {
             None => Verb::Servers,
@@ -82,14 +82,14 @@ fn plain(verb: &str, rest: &[&str]) -> Result<Verb, String> {
             let similar = openclaw_config::nearest(&unknown, &known);
             let similar = similar.map(|it| format!(" Did you mean `/mcp {it}`?"));
             let similar = similar.unwrap_or_default();
-            return Err(format!("There is no `/mcp {unknown}`.{similar}\n\n{}", help()));
+            return Err(format!("Unknown command `/mcp {unknown}`.{similar}\n\n{}", help()));
         }
     })
 }
 
 /// `connect URL [--name NAME]`, or the name of a server that is known.
 fn connect(rest: &[&str]) -> Result<Verb, String> {
-    let usage = || "Write `/mcp connect https://example.com/mcp [--name NAME]`.".to_owned();
+    let usage = || "Use `/mcp connect https://example.com/mcp [--name NAME]`.".to_owned();
     let (mut target, mut name) = (None, None);
     let mut words = rest.iter();
     while let Some(word) = words.next() {
@@ -118,7 +118,7 @@ pub(crate) fn help() -> String {
     let lines =
         VERBS.iter().map(|(verb, what, about)| format!("  {:column$}  {about}", usage(verb, what)));
     let lines: Vec<String> = lines.collect();
-    format!("{}\n\n`--json` gives the answer as JSON.", lines.join("\n"))
+    format!("{}\n\n`--json` prints JSON.", lines.join("\n"))
 }
 
 #[cfg(test)]
@@ -148,13 +148,13 @@ mod tests {
     fn what_makes_no_sense_leads_to_help() {
         for (text, expected) in [
             ("sorvers", "Did you mean `/mcp servers`?"),
-            ("\u{1b}[2J", "There is no"),
-            ("status", "Which server?"),
-            ("tools a b", "takes one name"),
-            ("tools --all", "There is no `--all`"),
-            ("connect", "Write `/mcp connect"),
-            ("connect a b", "Write `/mcp connect"),
-            ("connect https://x.example --name", "Write `/mcp connect"),
+            ("\u{1b}[2J", "Unknown command"),
+            ("status", "Missing server name"),
+            ("tools a b", "takes one server name"),
+            ("tools --all", "Unknown option `--all`"),
+            ("connect", "Use `/mcp connect"),
+            ("connect a b", "Use `/mcp connect"),
+            ("connect https://x.example --name", "Use `/mcp connect"),
             ("help", "/mcp disconnect SERVER"),
         ] {
             let words = Order::read(text).unwrap_err();

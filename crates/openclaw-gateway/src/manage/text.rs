@@ -34,7 +34,7 @@ impl Done {
             Self::Disconnected(status) => {
                 let name = &status.name;
                 format!(
-                    "{name} is disconnected. `/mcp refresh {name}` connects to it again, if it is configured."
+                    "{name} is disconnected. If it is configured, `/mcp refresh {name}` reconnects it."
                 )
             }
             Self::Auth(name, result) => auth(name, result),
@@ -53,7 +53,7 @@ fn column<'a>(names: impl Iterator<Item = &'a str>) -> usize {
 
 fn servers(statuses: &[ServerStatus]) -> String {
     if statuses.is_empty() {
-        return "There are no servers. `/mcp connect URL` connects to one.".to_owned();
+        return "No MCP servers. Use `/mcp connect URL` to connect to one.".to_owned();
     }
     let rule = "─".repeat(RULE);
     let column = column(statuses.iter().map(|status| status.name.as_str()));
@@ -91,17 +91,19 @@ fn tools(result: &ToolsResult) -> String {
     let ToolsResult { tools, left_out, missing } = result;
     let mut lines = Vec::new();
     if tools.is_empty() {
-        lines.push("There are no tools.".to_owned());
+        lines.push("No tools.".to_owned());
     }
     let column = column(tools.iter().map(|tool| tool.name.as_str()));
     lines.extend(tools.iter().take(MOST_TOOLS).map(|it| tool(it, column)));
     if tools.len() > MOST_TOOLS {
         let more = tools.len() - MOST_TOOLS;
-        lines.push(format!("  and {more} more; `/mcp tools SERVER` shows those of one server"));
+        lines.push(format!(
+            "  and {more} more; use `/mcp tools SERVER` to list those of one server"
+        ));
     }
     for it in left_out {
         let (name, reason) = (clean(&it.name, LINE), clean(&it.reason, LINE));
-        lines.push(format!("✗ {} lists `{name}`, which cannot be used: {reason}", it.server));
+        lines.push(format!("✗ skipped `{name}` of {}: {reason}", it.server));
     }
     lines.extend(missing.iter().map(|it| format!("✗ {}", clean(&it.error, LINE))));
     lines.join("\n")
@@ -111,7 +113,7 @@ fn tool(tool: &Tool, column: usize) -> String {
     let described = clean(tool.description.as_deref().unwrap_or("(no description)"), DESCRIPTION);
     let remark = match (&tool.denied_by, &tool.unusable, tool.changed) {
         (Some(by), ..) => format!("[denied by {by}] "),
-        (None, Some(why), _) => format!("[cannot be used: {}] ", clean(why, LINE)),
+        (None, Some(why), _) => format!("[unusable: {}] ", clean(why, LINE)),
         (None, None, true) => "[changed since it was approved] ".to_owned(),
         (None, None, false) => String::new(),
     };
@@ -147,8 +149,8 @@ fn status_table(status: &ServerStatus) -> String {
     ];
     if let Some(trouble) = &status.last_error {
         rows.push(("Last error", clean(&trouble.message, LINE)));
-        rows.extend(trouble.hint.iter().map(|hint| ("What to do", clean(hint, LINE))));
-        rows.extend(trouble.last_lines.iter().map(|line| ("Its stderr", clean(line, LINE))));
+        rows.extend(trouble.hint.iter().map(|hint| ("Hint", clean(hint, LINE))));
+        rows.extend(trouble.last_lines.iter().map(|line| ("Stderr", clean(line, LINE))));
     }
     let lines = rows.into_iter().map(|(key, value)| format!("  {key:13}{value}"));
     lines.collect::<Vec<_>>().join("\n")
@@ -156,7 +158,7 @@ fn status_table(status: &ServerStatus) -> String {
 
 fn refreshed(result: &RefreshResult) -> String {
     if result.servers.is_empty() {
-        return "There are no servers. `/mcp connect URL` connects to one.".to_owned();
+        return "No MCP servers. Use `/mcp connect URL` to connect to one.".to_owned();
     }
     result.servers.iter().map(refreshed_one).collect::<Vec<_>>().join("\n")
 }
@@ -184,7 +186,7 @@ fn refreshed_one(it: &Refreshed) -> String {
         }
     }
     if is_same {
-        text.push_str("\n  nothing has changed");
+        text.push_str("\n  no changes");
     }
     text
 }
@@ -193,13 +195,13 @@ fn connected(status: &ServerStatus) -> String {
     let name = &status.name;
     match status.state {
         ServerState::Ready => format!(
-            "✓ {name} is connected: {} tools. It stays until this program ends; `openclaw mcp connect` \
-             keeps it for good.",
+            "✓ {name} is connected: {} tools. It stays connected until this program exits; to keep \
+             it, run `openclaw mcp connect`.",
             status.tools
         ),
         ServerState::NeedsAuth => {
             let trouble = status.last_error.iter().map(|it| told(it, "  "));
-            format!("{name} wants a login.{}", trouble.collect::<String>())
+            format!("{name} requires a login.{}", trouble.collect::<String>())
         }
         _ => format!("{name}: {}", state(status)),
     }
@@ -207,8 +209,8 @@ fn connected(status: &ServerStatus) -> String {
 
 fn auth(name: &str, result: &AuthResult) -> String {
     match (result.ok, result.state.as_str()) {
-        (true, "authorized") => format!("{name} is logged in to, with the key of its entry."),
-        (true, _) => format!("{name} can be used as it is: it needs no login."),
+        (true, "authorized") => format!("{name} is authorized with the key in its entry."),
+        (true, _) => format!("{name} needs no login."),
         (false, state) => format!("{name}: {state}"),
     }
 }

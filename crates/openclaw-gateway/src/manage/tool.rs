@@ -51,14 +51,14 @@ impl Arguments {
     fn read(arguments: &CallArguments<'_>) -> Result<Self, Problem> {
         let arguments = Value::Object(arguments.members());
         serde_json::from_value(arguments).map_err(|error| {
-            Problem::new(ProblemKind::Invalid, format!("The arguments cannot be read: {error}."))
+            Problem::new(ProblemKind::Invalid, format!("Invalid arguments: {error}."))
         })
     }
 
     fn verb(self) -> Result<Verb, Problem> {
         let Self { action, server, url, name } = self;
         let missing = |what: &str| {
-            Problem::new(ProblemKind::Invalid, format!("`{what}` must be given for this action."))
+            Problem::new(ProblemKind::Invalid, format!("`{what}` is required for this action."))
         };
         let must = |server: Option<String>| server.ok_or_else(|| missing("server"));
         Ok(match action {
@@ -134,11 +134,11 @@ fn spec() -> Option<ToolSpec> {
     Some(ToolSpec {
         name: ToolName::new(NAME).ok()?,
         label: "Manage MCP servers".to_owned(),
-        description: "Looks at MCP servers and manages them: `servers` lists them, `tools` their tools, \
-                      `status` tells all about one, `refresh` reads its lists again or connects anew, \
-                      `auth` tells how it is logged in to. `connect` uses the service at a `url` and \
-                      `disconnect` stops using a server, both only until the program ends, and only when \
-                      the user asks for it."
+        description: "Shows and manages MCP servers: `servers` lists them, `tools` lists their \
+                      tools, `status` shows the details of one, `refresh` fetches its lists again \
+                      or reconnects, `auth` shows how to log in to it. `connect` connects to the \
+                      server at a `url` and `disconnect` disconnects a server, both only until the \
+                      program exits, and only when the user asks for it."
             .to_owned(),
         input_schema: ToolSpec::schema(json!({
             "type": "object",
@@ -148,8 +148,8 @@ fn spec() -> Option<ToolSpec> {
                     "enum": ["servers", "tools", "status", "refresh", "connect", "disconnect", "auth"],
                 },
                 "server": { "type": "string", "description": "The server's name" },
-                "url": { "type": "string", "description": "For `connect`: the address, https" },
-                "name": { "type": "string", "description": "For `connect`: what to call it" },
+                "url": { "type": "string", "description": "For `connect`: the https URL" },
+                "name": { "type": "string", "description": "For `connect`: the name to use" },
             },
             "required": ["action"],
             "additionalProperties": false,
@@ -233,7 +233,9 @@ impl Tool for ManageTool {
 /// What servers say about themselves and their troubles is among it: all of it counts as from outside.
 fn told(text: String, failure: Option<Failure>) -> ToolOutcome {
     let Ok((text, findings)) = label(Untrusted::new(text), Source::other(NAME)) else {
-        return ToolOutcome::failure("The answer cannot be shown: there are no random numbers.");
+        return ToolOutcome::failure(
+            "The answer cannot be shown: no random numbers are available.",
+        );
     };
     let details = Details {
         untrusted: true,

@@ -19,7 +19,7 @@ pub fn fit_texts(
     for (key, text) in texts {
         let value = ExpectedValue::of(key, schema)
             .value(text)
-            .map_err(|kind| format!("`{key}` takes {kind}; `{key}:=…` takes it as JSON"))?;
+            .map_err(|kind| format!("`{key}` expects {kind}; use `{key}:=…` to pass JSON"))?;
         if arguments.insert(key.clone(), value).is_some() {
             return Err(format!("`{key}` is given twice"));
         }

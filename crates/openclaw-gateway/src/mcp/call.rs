@@ -144,7 +144,7 @@ fn with_texts(
     fitted.map_err(|problem| {
         let server = tool.server().name();
         Problem::new(ProblemKind::Invalid, problem)
-            .hint(format!("`openclaw mcp tools {server} --schema` shows what tools take"))
+            .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments"))
     })
 }
 
@@ -220,7 +220,7 @@ fn refusal(problem: &Problem) -> Refusal {
 fn not_yours(what: &str) -> Problem {
     let scope = Scope::Approvals.name().unwrap_or_default();
     Problem::new(ProblemKind::Forbidden, format!("{what} needs the scope `{scope}`"))
-        .hint("tools that only look, and those that were approved for good, need nobody's word")
+        .hint("read-only tools and tools that are always allowed need no approval")
 }
 
 /// How long somebody waits, from the start of a server to its answer.
@@ -244,8 +244,9 @@ impl Time {
         let left = all.saturating_sub(self.started.elapsed());
         timeout(left, work).await.unwrap_or_else(|_| {
             let after = all.as_millis();
-            let message = format!("nothing was called: the server was not ready after {after} ms");
-            Err(Problem::new(ProblemKind::TimedOut, message).hint("give it longer"))
+            let message =
+                format!("the server was not ready after {after} ms; the tool was not called");
+            Err(Problem::new(ProblemKind::TimedOut, message).hint("allow more time"))
         })
     }
 
@@ -288,8 +289,8 @@ pub async fn find(
         Some(tool) => drop(ready(agent, tool.server().name().as_str()).await?),
         None if agent.server(name).is_some() => {
             let hint =
-                format!("`{name}` is a server: `openclaw mcp tools {name}` shows what it has");
-            return Err(Problem::new(ProblemKind::UnknownTool, "which tool?").hint(hint));
+                format!("`{name}` is a server; run `openclaw mcp tools {name}` to list its tools");
+            return Err(Problem::new(ProblemKind::UnknownTool, "missing tool name").hint(hint));
         }
         None => {
             let patience = Patience::AtMost(SEARCH);
@@ -308,9 +309,9 @@ pub async fn find(
     known.extend(statuses.iter().map(|status| status.name.as_str()));
     let hint = match openclaw_config::nearest(name, &known) {
         Some(similar) => format!("did you mean `{similar}`?"),
-        None => "`openclaw mcp tools` shows what there is".to_owned(),
+        None => "run `openclaw mcp tools` to list the tools".to_owned(),
     };
-    let message = format!("there is no server and no tool `{}`", outside(name));
+    let message = format!("unknown server or tool `{}`", outside(name));
     Err(Problem::new(ProblemKind::UnknownTool, message).hint(hint))
 }
 
@@ -323,7 +324,7 @@ fn unknown_tool(agent: &AgentTools, server: &str, name: &str) -> Problem {
     let known: Vec<&str> = of_server.map(|tool| tool.listed().name.as_str()).collect();
     let hint = match openclaw_config::nearest(name, &known) {
         Some(similar) => format!("did you mean `{}`?", outside(similar)),
-        None => format!("`openclaw mcp tools {server}` shows what it has"),
+        None => format!("run `openclaw mcp tools {server}` to list its tools"),
     };
     let message = format!("`{server}` has no tool `{}`", outside(name));
     Problem::new(ProblemKind::UnknownTool, message).hint(hint)
@@ -332,8 +333,8 @@ fn unknown_tool(agent: &AgentTools, server: &str, name: &str) -> Problem {
 /// A tool that its server lists, and that cannot be used.
 fn left_out(server: &str, LeftOut { name, reason, .. }: &LeftOut) -> Problem {
     let name = outside(name);
-    let message = format!("`{name}` of `{server}` cannot be called, and is left out: {reason}");
-    let hint = format!("whoever makes `{server}` must put that right");
+    let message = format!("`{name}` of `{server}` is unusable: {reason}");
+    let hint = format!("report this to the authors of `{server}`");
     Problem::new(ProblemKind::Unusable, message).hint(hint)
 }
 
@@ -341,11 +342,10 @@ fn left_out(server: &str, LeftOut { name, reason, .. }: &LeftOut) -> Problem {
 pub fn changed(tool: &CatalogueTool) -> Problem {
     let (server, name) = (tool.server().name(), outside(&tool.listed().name));
     let message = format!(
-        "`{name}` of `{server}` says something else about itself than when it was approved: its \
-         description or its schema has changed"
+        "the description or schema of `{name}` of `{server}` has changed since it was approved"
     );
     let hint =
-        format!("look at it with `openclaw mcp tools {server} --schema`; `--approve` approves it");
+        format!("review it with `openclaw mcp tools {server} --schema`, then use `--approve`");
     Problem::new(ProblemKind::Changed, message).hint(hint)
 }
 
@@ -403,7 +403,7 @@ pub async fn prompt(
 fn unknown_prompt(server: &str, name: &str, known: &[&str]) -> Problem {
     let hint = match openclaw_config::nearest(name, known) {
         Some(similar) => format!("did you mean `{}`?", outside(similar)),
-        None => format!("`openclaw mcp prompts {server}` shows what it has"),
+        None => format!("run `openclaw mcp prompts {server}` to list its prompts"),
     };
     let message = format!("`{server}` has no prompt `{}`", outside(name));
     Problem::new(ProblemKind::UnknownTool, message).hint(hint)
@@ -445,11 +445,11 @@ fn check_arguments(prompt: &ListedPrompt, args: &BTreeMap<String, String>) -> Re
     };
     let is_known = |key: &str| prompt.arguments.iter().any(|it| it.name == key);
     let message = if let Some(key) = args.keys().find(|key| !is_known(key)) {
-        format!("the prompt `{name}` takes no argument `{}`", outside(key))
+        format!("the prompt `{name}` has no argument `{}`", outside(key))
     } else if let Some(missing) =
         prompt.arguments.iter().find(|it| it.required && !args.contains_key(&it.name))
     {
-        format!("the prompt `{name}` needs the argument `{}`", outside(&missing.name))
+        format!("the prompt `{name}` requires the argument `{}`", outside(&missing.name))
     } else {
         return Ok(());
     };

@@ -52,11 +52,11 @@ pub fn server<'a>(agent: &'a AgentTools, name: &str) -> Result<&'a Arc<Server>, 
     Err(match &resting.last_error {
         Some(trouble) => Problem {
             kind: ProblemKind::Unavailable,
-            message: format!("`{name}` cannot be started: {}", trouble.message),
+            message: format!("cannot start `{name}`: {}", trouble.message),
             hint: trouble.hint.clone(),
             last_lines: trouble.last_lines.clone(),
         },
-        None => Problem::new(ProblemKind::Unavailable, format!("`{name}` is switched off"))
+        None => Problem::new(ProblemKind::Unavailable, format!("`{name}` is disabled"))
             .hint("set `enabled: true` in its entry"),
     })
 }
@@ -70,20 +70,20 @@ pub(crate) fn unknown(name: &str, statuses: &[ServerStatus]) -> Problem {
 /// There is no server of this name, and which one may be meant.
 pub fn unknown_server(name: &str, known: &[&str]) -> Problem {
     let hint = match (&near(name, known)[..], known) {
-        ([], []) => "`openclaw mcp add` adds one".to_owned(),
+        ([], []) => "run `openclaw mcp add` to add one".to_owned(),
         ([], known) if known.len() > MOST_NAMES => {
             let (named, more) = known.split_at(MOST_NAMES);
             format!(
-                "there are: {}, and {} more (`openclaw mcp list`)",
+                "known servers: {}, and {} more (run `openclaw mcp list`)",
                 named.join(", "),
                 more.len()
             )
         }
-        ([], known) => format!("there are: {}", known.join(", ")),
+        ([], known) => format!("known servers: {}", known.join(", ")),
         (near, _) => format!("did you mean `{}`?", near.join("` or `")),
     };
     let name: String = name.chars().take(64).collect();
-    Problem::new(ProblemKind::UnknownServer, format!("there is no server `{name}`")).hint(hint)
+    Problem::new(ProblemKind::UnknownServer, format!("unknown server `{name}`")).hint(hint)
 }
 
 /// The names that are most likely meant, the nearest first.
@@ -158,7 +158,7 @@ pub async fn gather(
     if gathered.servers.is_empty() && !gathered.missing.is_empty() {
         let reasons: Vec<&str> = gathered.missing.iter().map(|it| it.error.as_str()).collect();
         let message = format!("no server is available\n{}", reasons.join("\n"));
-        let hint = "`openclaw mcp doctor` looks closer";
+        let hint = "run `openclaw mcp doctor`";
         return Err(Problem::new(ProblemKind::Unavailable, message).hint(hint));
     }
     Ok(gathered)
@@ -176,7 +176,7 @@ pub fn words(unavailable: &Unavailable) -> String {
 impl From<Unavailable> for Problem {
     fn from(unavailable: Unavailable) -> Self {
         let message = words(&unavailable);
-        let look = format!("`openclaw mcp doctor {}` looks closer", unavailable.server);
+        let look = format!("run `openclaw mcp doctor {}`", unavailable.server);
         let trouble = unavailable.trouble.unwrap_or_default();
         Self {
             kind: ProblemKind::Unavailable,
@@ -199,13 +199,13 @@ mod tests {
 
     #[test]
     fn among_many_servers_only_a_few_are_named() {
-        assert_eq!(hint("other", 2), "there are: server-100, server-101");
+        assert_eq!(hint("other", 2), "known servers: server-100, server-101");
         assert!(hint("other", 10).ends_with("server-109"));
         let many = hint("other", 500);
-        assert!(many.ends_with(", server-109, and 490 more (`openclaw mcp list`)"), "{many}");
+        assert!(many.ends_with(", server-109, and 490 more (run `openclaw mcp list`)"), "{many}");
         let near = hint("sever-107", 500);
         assert!(near.starts_with("did you mean `server-107` or `server-1"), "{near}");
         assert_eq!(near.matches("server-").count(), 3, "{near}");
-        assert_eq!(hint("other", 0), "`openclaw mcp add` adds one");
+        assert_eq!(hint("other", 0), "run `openclaw mcp add` to add one");
     }
 }

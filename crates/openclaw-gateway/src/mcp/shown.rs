@@ -29,21 +29,21 @@ pub fn state(status: &ServerStatus) -> String {
         (ServerState::Ready, Some(pid)) => format!("Running (PID {pid})"),
         (ServerState::Ready, None) => "Connected".to_owned(),
         (ServerState::Disabled, _) => "Disabled".to_owned(),
-        (ServerState::Idle, _) => "Idle (starts when it is used)".to_owned(),
+        (ServerState::Idle, _) => "Idle (starts on first use)".to_owned(),
         (ServerState::Connecting, _) => with_try("Connecting", status.restarts),
-        (ServerState::NeedsAuth, _) => "Needs a login".to_owned(),
+        (ServerState::NeedsAuth, _) => "Login required".to_owned(),
         (ServerState::Restarting, _) => with_try("Restarting", status.restarts),
         (ServerState::Failed, _) => "Failed".to_owned(),
         (ServerState::Closed, _) => "Disconnected".to_owned(),
     }
 }
 
-/// `Restarting (try 2)`: how often it was tried again, if it was.
+/// `Restarting (attempt 2)`: how often it was tried again, if it was.
 #[must_use]
 pub fn with_try(word: &str, restarts: u32) -> String {
     match restarts {
         0 => word.to_owned(),
-        count => format!("{word} (try {count})"),
+        count => format!("{word} (attempt {count})"),
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_try_is_counted_once_there_is_one() {
         assert_eq!(with_try("Restarting", 0), "Restarting");
-        assert_eq!(with_try("Restarting", 2), "Restarting (try 2)");
+        assert_eq!(with_try("Restarting", 2), "Restarting (attempt 2)");
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
             }))
             .unwrap()
         };
-        assert_eq!(state(&status("restarting")), "Restarting (try 3)");
+        assert_eq!(state(&status("restarting")), "Restarting (attempt 3)");
         assert_eq!(state(&status("failed")), "Failed");
     }
 }

@@ -23,11 +23,13 @@ pub(super) fn read(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
             return Err(ErrorShape::invalid("an attachment has no `content`"));
         };
         let data: String = serde_json::from_str(raw.get())
-            .map_err(|_| ErrorShape::invalid("`content` of an attachment is base64 text"))?;
+            .map_err(|_| ErrorShape::invalid("`content` of an attachment must be base64 text"))?;
         total += data.len();
         if total > MAX_BYTES {
             let most = MAX_BYTES / 1024 / 1024;
-            return Err(ErrorShape::invalid(format!("attachments may have {most} MB in all")));
+            return Err(ErrorShape::invalid(format!(
+                "attachments are limited to {most} MB in total"
+            )));
         }
         let part = read_one(file, data)?;
         if let Part::Text(text) = &part {
@@ -35,7 +37,8 @@ pub(super) fn read(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
         }
         if of_text > MAX_TEXT {
             let most = MAX_TEXT / 1024 / 1024;
-            let words = format!("attached texts may have {most} MB in all; put them into a file");
+            let words =
+                format!("attached texts are limited to {most} MB in total; put them into a file");
             return Err(ErrorShape::invalid(words));
         }
         parts.push(part);
@@ -54,8 +57,8 @@ fn read_one(file: &Attachment, data: String) -> Result<Part, ErrorShape> {
     let kind = if is_picture { Some(MediaKind::Image) } else { MediaKind::of(declared) };
     let Some(kind) = kind else {
         return match String::from_utf8(bytes) {
-            Ok(text) => Ok(Part::Text(Text::user(format!("LiveConnection {name}:\n{text}")))),
-            Err(_) => Err(ErrorShape::invalid("an attachment is no picture, sound or text")),
+            Ok(text) => Ok(Part::Text(Text::user(format!("Attached {name}:\n{text}")))),
+            Err(_) => Err(ErrorShape::invalid("an attachment is not an image, audio or text")),
         };
     };
     match check_media(kind, declared, &data, kind.max_bytes()) {
@@ -73,10 +76,8 @@ fn read_one(file: &Attachment, data: String) -> Result<Part, ErrorShape> {
 fn refusal(name: &str, kind: MediaKind, why: NotPassed) -> String {
     let name: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
     let more = match (kind, why) {
-        (MediaKind::Image, NotPassed::OtherType) => ": it is no PNG, JPEG, GIF or WebP",
-        (MediaKind::Audio, NotPassed::OtherType) => {
-            ": it is no WAV, MP3, Ogg, FLAC, AAC, MP4 or AIFF"
-        }
+        (MediaKind::Image, NotPassed::OtherType) => ": not a PNG, JPEG, GIF or WebP",
+        (MediaKind::Audio, NotPassed::OtherType) => ": not a WAV, MP3, Ogg, FLAC, AAC, MP4 or AIFF",
         _ => "",
     };
     format!("the attachment `{name}` cannot be sent as {}: {why}{more}", kind.words())

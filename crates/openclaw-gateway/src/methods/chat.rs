@@ -35,7 +35,7 @@ pub(super) async fn send(
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     let id = params.idempotency_key.as_str();
     if id.is_empty() || id.len() > MAX_ID || id.chars().any(char::is_control) {
-        return Err(ErrorShape::invalid("`idempotencyKey` has 1 to 256 plain characters"));
+        return Err(ErrorShape::invalid("`idempotencyKey` must have 1 to 256 plain characters"));
     }
     if params.message.len() > MAX_MESSAGE {
         return Err(ErrorShape::invalid(MESSAGE_TOO_LONG));
@@ -130,7 +130,7 @@ pub(super) async fn service(
         let service = asked.agent(Some(named))?;
         return match in_key {
             Some(agent) if agent != named => {
-                let words = format!("the session belongs to `{agent}`, and not to `{named}`");
+                let words = format!("the session belongs to agent `{agent}`, not to `{named}`");
                 Err(ErrorShape::invalid(words))
             }
             _ => Ok(service),

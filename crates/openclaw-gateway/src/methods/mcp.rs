@@ -48,7 +48,7 @@ fn of(
 ) -> Result<(AgentId, Arc<AgentTools>), ErrorShape> {
     let id = asked.agent_id(id)?;
     let tools = asked.gateway.fleet.agent(id.as_str());
-    let tools = tools.ok_or_else(|| ErrorShape::unavailable("the agent has just gone"))?;
+    let tools = tools.ok_or_else(|| ErrorShape::unavailable("the agent no longer exists"))?;
     Ok((id, tools))
 }
 
@@ -141,7 +141,7 @@ pub(super) async fn call(
     if let Some(args) = &params.args
         && !args.get().starts_with('{')
     {
-        return Err(ErrorShape::invalid("`args` is an object"));
+        return Err(ErrorShape::invalid("`args` must be an object"));
     }
     if params.progress_token.as_ref().is_some_and(|token| token.len() > MAX_TOKEN) {
         return Err(ErrorShape::invalid("`progressToken` is too long"));
@@ -249,7 +249,7 @@ pub(super) async fn connect(
     let status = match (url, server) {
         (Some(url), name) => asked.gateway.connect(&id, &url, name.as_deref()).await?,
         (None, Some(name)) => manage::connect_again(asked.gateway, &id, &name).await?,
-        (None, None) => return Err(ErrorShape::invalid("`url` or `server` must be given")),
+        (None, None) => return Err(ErrorShape::invalid("`url` or `server` is required")),
     };
     let ok = status.state == ServerState::Ready;
     Ok(ServerResult { ok, server: raw_status(&status)? })
@@ -308,10 +308,10 @@ pub(super) async fn logs(
     let lines = match read {
         Ok(Ok(lines)) => lines,
         Ok(Err(error)) => {
-            let message = format!("the log of `{server}` cannot be read: {error}");
+            let message = format!("cannot read the log of `{server}`: {error}");
             return Err(ErrorShape::unavailable(message));
         }
-        Err(_) => return Err(ErrorShape::unavailable("the log cannot be read")),
+        Err(_) => return Err(ErrorShape::unavailable("cannot read the log")),
     };
     if lines.is_empty() {
         // Of a server that was removed the log may still be there.

@@ -47,12 +47,12 @@ impl RequestContext<'_> {
     /// `main` is short for the main one of the agent of this id, or of the default one.
     fn session(&self, key: &str, agent: Option<&str>) -> Result<SessionKey, ErrorShape> {
         if key.trim().is_empty() {
-            return Err(ErrorShape::invalid("the session key: it is blank"));
+            return Err(ErrorShape::invalid("invalid session key: blank"));
         }
         let active = self.gateway.active.load();
         let agent = agent.unwrap_or_else(|| active.default_agent());
         SessionKey::new(keys::whole(key, agent))
-            .map_err(|error| ErrorShape::invalid(format!("the session key: {error}")))
+            .map_err(|error| ErrorShape::invalid(format!("invalid session key: {error}")))
     }
 }
 
@@ -71,7 +71,7 @@ pub(crate) async fn answer_json(
     let response = dispatch(asked, request).await?;
     response.result().map_err(|error| {
         tracing::error!(name, %error, "an answer cannot be written");
-        ErrorShape::unavailable("the answer cannot be written")
+        ErrorShape::unavailable("cannot serialize the response")
     })
 }
 
@@ -163,5 +163,5 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
 
 fn unknown_agent(id: &str) -> ErrorShape {
     let id: String = id.chars().take(64).collect();
-    ErrorShape::invalid(format!("there is no agent `{id}`")).with_detail(detail::UNKNOWN_AGENT_ID)
+    ErrorShape::invalid(format!("unknown agent `{id}`")).with_detail(detail::UNKNOWN_AGENT_ID)
 }

@@ -151,7 +151,7 @@ pub(super) async fn invoke(
     if refused == Some(Refused::UnknownTool) {
         let name: String = params.name.chars().take(64).collect();
         let near = did_you_mean(&*service.tools, &params.name);
-        return Err(ErrorShape::invalid(format!("there is no tool `{name}`.{near}")));
+        return Err(ErrorShape::invalid(format!("unknown tool `{name}`.{near}")));
     }
     let requires_approval = matches!(refused, Some(Refused::NobodyToAsk | Refused::Changed));
     let text = outcome.text();

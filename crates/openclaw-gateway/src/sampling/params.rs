@@ -208,7 +208,7 @@ impl Room {
         let left = self.media.checked_sub(1);
         self.media = left.ok_or_else(|| format!("more than {MAX_MEDIA} images and recordings"))?;
         let mime_type = check_media(kind, declared, &data, MAX_MEDIA_BYTES)
-            .map_err(|_| "an image or a recording that no model takes".to_owned())?;
+            .map_err(|_| "an image or a recording that no model accepts".to_owned())?;
         Ok(Piece::Media { kind, mime_type, data })
     }
 }

@@ -101,9 +101,10 @@ async fn question(
         run_id: None,
         tool: METHOD.to_owned(),
         server: Some(server.clone()),
-        title: format!("MCP server `{server}` wants an answer from your model"),
+        title: format!("MCP server `{server}` requests an answer from your model"),
         description: Some(
-            "The text is the server's and untrusted; the answer goes to the server.".to_owned(),
+            "The text comes from the server and is untrusted; the answer is sent to the server."
+                .to_owned(),
         ),
         severity: Severity::Warning,
         args: to_raw_value(&shown(applicant, params).await).ok(),
@@ -163,7 +164,7 @@ impl Room {
         for line in text.lines() {
             if self.0 == 0 {
                 let left = text.chars().count();
-                lines.push(format!("… (cut; {left} characters in all)"));
+                lines.push(format!("… (truncated; {left} characters in total)"));
                 break;
             }
             let line = clean_line(Untrusted::new(line), self.0);

@@ -16,7 +16,7 @@ pub(super) enum Refusal {
     #[error("sampling needs a user's approval, and no conversation waits for this server")]
     Unasked,
     /// The rule is to ask, and nobody can be asked, or nobody answered.
-    #[error("sampling needs a user's approval, and nobody answered")]
+    #[error("sampling needs a user's approval, and no user answered")]
     Nobody,
     /// Somebody said no.
     #[error("the user rejected the sampling request")]

@@ -252,7 +252,7 @@ async fn answer(
         return (id, text);
     }
     let (size, most) = (text.len() / 1024, most / 1024);
-    let words = format!("the answer has {size} KB; at most {most} KB can be sent. Ask for less");
+    let words = format!("the response has {size} KB; at most {most} KB can be sent. Ask for less");
     let text = response(&id, &method, Err(&ErrorShape::unavailable(words)));
     (id, text)
 }

@@ -154,9 +154,9 @@ fn check_token(
                 let seconds = options.limits.wrong_tokens_window.as_secs();
                 tracing::warn!(%address, seconds, "too many wrong tokens: callers from there are refused");
             }
-            ("unauthorized: the token is wrong", detail::AUTH_TOKEN_MISMATCH)
+            ("unauthorized: wrong token", detail::AUTH_TOKEN_MISMATCH)
         }
-        None => ("unauthorized: a token is needed", detail::AUTH_TOKEN_MISSING),
+        None => ("unauthorized: token required", detail::AUTH_TOKEN_MISSING),
     };
     Err(No::new(ErrorShape::invalid(message).with_detail(code), "unauthorized"))
 }

@@ -54,7 +54,7 @@ async fn what_cannot_be_called_is_told_with_the_way_out() {
     let gateway = place.start().await;
     let me = anybody(&gateway);
     for (params, expected, hint) in [
-        (json!({ "server": "b", "tool": "x" }), "UNKNOWN_SERVER", "there are: a"),
+        (json!({ "server": "b", "tool": "x" }), "UNKNOWN_SERVER", "known servers: a"),
         (json!({ "server": "a", "tool": "ecko" }), "UNKNOWN_TOOL", "`echo`"),
         (json!({ "tool": "mcp_a_ecko" }), "UNKNOWN_TOOL", "`mcp_a_echo`"),
         (json!({ "tool": "a" }), "UNKNOWN_TOOL", "`a` is a server"),
@@ -286,7 +286,7 @@ async fn arguments_that_are_texts_get_the_types_of_the_schema() {
     assert_eq!(ask(&me, "mcp.call", params).await["structuredContent"], json!({ "sum": 5 }));
     let wrong = json!({ "tool": "mcp_a_add", "args": { "a": 2 }, "texts": { "b": "many" } });
     let (message, _, hint) = refused(&me, "mcp.call", wrong).await;
-    assert!(message.starts_with("`b` takes a number"), "{message}");
+    assert!(message.starts_with("`b` expects a number"), "{message}");
     assert!(hint.contains("openclaw mcp tools a --schema"), "{hint}");
     stop(gateway).await;
 }

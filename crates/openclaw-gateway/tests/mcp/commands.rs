@@ -31,7 +31,7 @@ async fn servers_stand_in_columns_and_hostile_names_command_nothing() {
     assert_eq!(told["servers"][0]["name"], asked["servers"][0]["name"]);
     assert_eq!((&told["ready"], &told["missing"]), (&asked["ready"], &asked["missing"]));
     assert!(say(&me, "/mcp status broken").await.contains("Last error"));
-    assert!(say(&me, "/mcp status nobody").await.contains("there are: a, broken"));
+    assert!(say(&me, "/mcp status nobody").await.contains("known servers: a, broken"));
     assert!(say(&me, "/mcp serfers").await.contains("Did you mean `/mcp servers`?"));
     assert!(say(&me, "/mcp refresh a").await.contains("✓ a: "));
     stop(gateway).await;
@@ -43,13 +43,13 @@ async fn a_service_comes_and_goes_by_command() {
     let place = Place::new(&config(&json!({})));
     let gateway = place.start().await;
     let me = anybody(&gateway);
-    assert!(say(&me, "/mcp").await.contains("There are no servers."));
+    assert!(say(&me, "/mcp").await.contains("No MCP servers."));
     let text = say(&me, &format!("/mcp connect {} --name x", http.url())).await;
     assert!(text.starts_with("✓ x is connected: 15 tools."), "{text}");
     assert!(say(&me, "/mcp tools").await.contains("mcp_x_echo"));
     assert!(say(&me, "/mcp auth x").await.contains("needs no login"));
     assert!(say(&me, "/mcp disconnect x").await.starts_with("x is disconnected."));
-    assert!(say(&me, "/mcp servers").await.contains("There are no servers."));
+    assert!(say(&me, "/mcp servers").await.contains("No MCP servers."));
     stop(gateway).await;
 }
 
@@ -60,7 +60,7 @@ async fn where_the_tool_is_denied_the_command_is_too() {
     let place = Place::new(&config);
     let gateway = place.start().await;
     let me = anybody(&gateway);
-    assert!(say(&me, "/mcp servers").await.contains("not allowed"));
+    assert!(say(&me, "/mcp servers").await.contains("Not allowed: "));
     let commands = ask(&me, "commands.list", json!({})).await;
     let names = commands["commands"].as_array().unwrap().iter().map(|it| &it["name"]);
     assert!(!names.into_iter().any(|name| name == "mcp"));

@@ -16,7 +16,7 @@ async fn a_service_is_used_until_it_is_disconnected_and_a_reload_keeps_it() {
     let told = ask(&me, "mcp.connect", params.clone()).await;
     assert_eq!((&told["ok"], &told["server"]["name"]), (&json!(true), &json!("extra")));
     let (message, ..) = refused(&me, "mcp.connect", params).await;
-    assert_eq!(message, "it is there already, as `extra`");
+    assert_eq!(message, "this URL is already configured, as `extra`");
     let call = json!({ "tool": "mcp_extra_echo", "args": { "text": "hi" } });
     assert_eq!(ask(&me, "mcp.call", call.clone()).await["content"][0]["text"], "hi");
     // The file says nothing of it, and another change of the file does not end it.

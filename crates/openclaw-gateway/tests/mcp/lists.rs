@@ -23,7 +23,7 @@ async fn servers_are_told_with_their_states_and_what_is_missing() {
     let status = ask(&me, "mcp.status", json!({ "server": "a" })).await;
     assert_eq!((&status["state"], &status["tools"]), (&json!("ready"), &json!(15)));
     let (message, code, hint) = refused(&me, "mcp.status", json!({ "server": "b" })).await;
-    assert_eq!((message.as_str(), code.as_str()), ("there is no server `b`", "UNKNOWN_SERVER"));
+    assert_eq!((message.as_str(), code.as_str()), ("unknown server `b`", "UNKNOWN_SERVER"));
     assert!(hint.contains('a') && hint.contains("broken"), "{hint}");
     stop(gateway).await;
 }

@@ -34,7 +34,7 @@ async fn who_may_decide_is_asked_and_the_answer_decides() {
     let mut writer = Someone::with(&gateway, &["read", "write"]);
     writer.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     for (nth, (decision, expected)) in
-        [("deny", "does not allow"), ("allow-once", "5"), ("allow-always", "5")]
+        [("deny", "The user denied this call"), ("allow-once", "5"), ("allow-always", "5")]
             .into_iter()
             .enumerate()
     {
@@ -66,7 +66,7 @@ async fn who_may_decide_is_asked_and_the_answer_decides() {
 
 #[tokio::test]
 async fn where_nobody_may_decide_the_configured_fallback_holds_at_once() {
-    for (fallback, expected) in [("deny", "nobody answered"), ("allow", "5")] {
+    for (fallback, expected) in [("deny", "no user answered"), ("allow", "5")] {
         let place = asking(&json!({ "fallback": fallback }));
         let gateway = place.start().await;
         let mut writer = Someone::with(&gateway, &["read", "write"]);
@@ -105,7 +105,7 @@ async fn when_all_who_could_decide_have_left_the_fallback_decides() {
     }
     drop(people);
     assert_eq!(writer.end_of("r").await["state"], "final");
-    assert!(result(&writer).await.contains("nobody answered"));
+    assert!(result(&writer).await.contains("no user answered"));
     gateway.stop(Duration::ZERO).await;
 }
 
@@ -138,10 +138,10 @@ async fn a_question_that_nobody_answers_in_time_expires() {
     let resolved = person.hear_of("approval.resolved").await;
     assert_eq!(resolved, json!({ "id": asked["id"], "reason": "expired" }));
     assert_eq!(person.end_of("r").await["state"], "final");
-    assert!(result(&person).await.contains("nobody answered"));
+    assert!(result(&person).await.contains("no user answered"));
     let late = json!({ "id": asked["id"], "decision": "allow-once" });
     let error = person.ask("approvals.respond", late).await.unwrap_err();
-    assert!(error.message.contains("nothing of that id waits"), "{error}");
+    assert!(error.message.contains("no pending request with this id"), "{error}");
     gateway.stop(Duration::ZERO).await;
 }
 
@@ -213,13 +213,13 @@ async fn a_tool_that_has_changed_asks_also_where_nobody_is_ever_asked() {
     let answer = json!({ "id": asked["id"], "decision": "deny" });
     person.ask("approvals.respond", answer).await.unwrap();
     assert_eq!(person.end_of("r2").await["state"], "final");
-    assert!(result(&person).await.contains("does not allow"));
+    assert!(result(&person).await.contains("The user denied this call"));
     // Not even the fallback helps, where nobody is there who could decide.
     drop(person);
     let mut writer = Someone::with(&gateway, &["read", "write"]);
     writer.send(KEY, "r3", "/call mcp_x_look {}").await;
     assert_eq!(writer.end_of("r3").await["state"], "final");
-    assert!(result(&writer).await.contains("nobody answered"));
+    assert!(result(&writer).await.contains("no user answered"));
     gateway.stop(Duration::ZERO).await;
 }
 

@@ -92,10 +92,10 @@ async fn an_attachment_is_taken_for_what_its_bytes_are_and_refused_by_name_if_no
     };
     let large = [b"GIF89a".as_slice(), &[0; 6 * 1024 * 1024]].concat();
     for (mime_type, bytes, why) in [
-        ("image/png", b"not a png".as_slice(), "no PNG, JPEG, GIF or WebP"),
+        ("image/png", b"not a png".as_slice(), "not a PNG, JPEG, GIF or WebP"),
         ("image/gif", &large, "larger than 5 MB"),
-        ("audio/midi", b"MThd", "models do not take its type"),
-        ("text/plain", &[b'x'; 5 * 1024 * 1024], "may have 4 MB in all"),
+        ("audio/midi", b"MThd", "models do not accept its type"),
+        ("text/plain", &[b'x'; 5 * 1024 * 1024], "are limited to 4 MB in total"),
     ] {
         let error = someone.ask("chat.send", send("r", mime_type, bytes)).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidRequest);
@@ -141,7 +141,7 @@ async fn only_so_many_messages_wait_in_a_session_and_other_sessions_do_not_mind(
     }
     let params = json!({ "sessionKey": KEY, "message": "hello", "idempotencyKey": "one more" });
     let error = someone.ask("chat.send", params.clone()).await.unwrap_err();
-    assert!(error.message.contains("too many messages wait"), "{error}");
+    assert!(error.message.contains("too many messages are queued"), "{error}");
     someone.send("agent:main:other", "other", "hello").await;
     assert_eq!(someone.end_of("other").await["state"], "final");
     let error = someone.ask("sessions.delete", json!({ "key": KEY })).await.unwrap_err();

@@ -128,7 +128,7 @@ async fn a_session_of_one_agent_is_not_answered_by_another() {
                 "agentId": agent })
     };
     let error = someone.ask("chat.send", params("main")).await.unwrap_err();
-    assert!(error.message.contains("belongs to `anth`"), "{error}");
+    assert!(error.message.contains("belongs to agent `anth`"), "{error}");
     someone.ask("chat.send", params("anth")).await.unwrap();
     assert_eq!(someone.end_of("r").await["state"], "final");
     gateway.stop(std::time::Duration::ZERO).await;
@@ -143,7 +143,7 @@ async fn a_message_that_was_refused_may_be_sent_again_with_the_same_key() {
         "sessionKey": KEY, "message": "hello", "idempotencyKey": "r", "agentId": "nobody"
     });
     let error = someone.ask("chat.send", params.clone()).await.unwrap_err();
-    assert!(error.message.contains("there is no agent `nobody`"), "{error}");
+    assert!(error.message.contains("unknown agent `nobody`"), "{error}");
     params["agentId"] = json!("main");
     assert_eq!(someone.ask("chat.send", params).await.unwrap()["status"], "started");
     assert_eq!(someone.end_of("r").await["state"], "final");

@@ -77,7 +77,10 @@ async fn who_can_answer_is_asked_and_the_server_gets_the_answer() {
             let said = told(&mut person, &run).await;
             assert!(said.contains(expected), "{said}");
             let error = person.ask(RESPOND, params).await.unwrap_err();
-            assert!(error.message.contains("nothing of that id waits"), "once is enough: {error}");
+            assert!(
+                error.message.contains("no pending request with this id"),
+                "once is enough: {error}"
+            );
         }
         stop(&gateway).await;
     }

@@ -41,7 +41,7 @@ async fn two_tools_of_one_name_and_those_that_take_no_object_are_refused_by_name
     let tool =
         |parameters: Value| json!({ "name": "look", "description": "", "parameters": parameters });
     for (tools, expected) in [
-        (vec![tool(json!({})), tool(json!({}))], "two tools `look`"),
+        (vec![tool(json!({})), tool(json!({}))], "duplicate tool `look`"),
         (vec![tool(json!({ "type": "string" }))], "`look`: `parameters`"),
         (vec![tool(json!({ "type": ["string", "null"] }))], "`look`: `parameters`"),
         (vec![tool(json!([]))], "`look`: `parameters`"),
@@ -68,7 +68,7 @@ async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_as_from_outside
                          "payload": "what stands in it" });
     let stranger = Someone::new(&gateway);
     let error = stranger.ask("node.invoke.result", answer.clone()).await.unwrap_err();
-    assert!(error.message.contains("no call of that id"), "{error}");
+    assert!(error.message.contains("no pending call with this id"), "{error}");
     lender.ask("node.invoke.result", answer.clone()).await.unwrap();
     let end = person.end_of("r").await;
     assert!(text(&end).contains("what stands in it"), "{end}");
@@ -92,7 +92,7 @@ async fn wrong_arguments_never_reach_the_lender_and_other_sessions_have_nothing_
     assert_eq!(data["failure"], "invalid-arguments", "{data}");
     person.send("agent:main:other", "r2", CALL).await;
     let data = result(&mut person, "r2").await;
-    assert!(data["text"].as_str().unwrap().contains("There is no tool"), "{data}");
+    assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
     assert!(!lender.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
     gateway.stop(Duration::ZERO).await;
 }
@@ -107,10 +107,12 @@ async fn a_lender_that_goes_in_mid_call_ends_the_call_and_takes_its_tools_along(
     drop(lender);
     let data = result(&mut person, "r1").await;
     assert_eq!(data["failure"], "unavailable");
-    assert!(data["text"].as_str().unwrap().contains("client that lent this tool is gone"));
+    assert!(
+        data["text"].as_str().unwrap().contains("client that provides this tool has disconnected")
+    );
     person.send(KEY, "r2", CALL).await;
     let data = result(&mut person, "r2").await;
-    assert!(data["text"].as_str().unwrap().contains("There is no tool"), "{data}");
+    assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
     gateway.stop(Duration::ZERO).await;
 }
 

@@ -82,13 +82,13 @@ async fn a_file_that_is_gone_or_was_emptied_is_refused_and_its_rules_stay() {
     };
     for nothing in ["", " \n\t", "// { tools: … }\n/* later */"] {
         place.write(nothing);
-        refused("openclaw.json has nothing in it").await;
+        refused("openclaw.json is now empty").await;
     }
     std::fs::remove_file(place.config_file()).unwrap();
-    refused("openclaw.json is gone").await;
+    refused("openclaw.json was deleted").await;
     place.write(&rules.to_string());
     std::fs::write(&more, "").unwrap();
-    refused("more.json has nothing in it").await;
+    refused("more.json is now empty").await;
     // One that never had anything in it takes nothing away.
     std::fs::write(&more, r#"{ acp: { maxServers: 3 }, $include: "later.json" }"#).unwrap();
     std::fs::write(place.path().join("later.json"), "// later").unwrap();
@@ -137,7 +137,7 @@ async fn removing_the_server_in_use_in_mid_call_gives_a_clear_error_and_the_turn
     assert_nothing_left(TAG).await;
     someone.send(KEY, "r2", "/call mcp_a_echo {\"text\":\"hi\"}").await;
     let end = someone.end_of("r2").await;
-    assert!(text(&end).contains("There is no tool"), "{end}");
+    assert!(text(&end).contains("Unknown tool '"), "{end}");
     gateway.stop(Duration::ZERO).await;
 }
 

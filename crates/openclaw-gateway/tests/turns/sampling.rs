@@ -137,8 +137,8 @@ async fn never_is_the_default_and_nobody_to_ask_means_no() {
     for (sampling, expected) in [
         (Value::from("never"), "sampling is not allowed for this server"),
         (Value::from(false), "sampling is not allowed for this server"),
-        (Value::from("ask"), "nobody answered"),
-        (Value::from(true), "nobody answered"),
+        (Value::from("ask"), "no user answered"),
+        (Value::from(true), "no user answered"),
     ] {
         let place = place(&Script::new().legacy(), &sampling);
         let (gateway, audit) = start(&place).await;
@@ -160,7 +160,7 @@ async fn nobody_is_asked_who_does_not_follow_the_conversation_nor_outside_of_one
     let mut elsewhere = Someone::new(&gateway);
     writer.send(KEY, "r", &asking(&hello())).await;
     let said = told(&mut writer, "r").await;
-    assert!(said.contains("nobody answered"), "{said}");
+    assert!(said.contains("no user answered"), "{said}");
     let args = json!({ "method": "sampling/createMessage", "params": hello() });
     let params = json!({ "server": "x", "tool": "ask", "args": args });
     let outcome = elsewhere.ask("mcp.call", params).await.unwrap();

@@ -103,7 +103,7 @@ pub(crate) fn call<'a>(
         // What was checked is the tool of before.
         if usable.was_waited_for && !tool.is_current() {
             let words =
-                "The server was connected to anew, and its tool has changed. Nothing was called.";
+                "The server was reconnected and the tool has changed. The tool was not called.";
             let outcome = results::failure(Failure::Denied, words.to_owned(), Some(origin));
             return Executed::Stale(outcome);
         }
@@ -151,7 +151,7 @@ pub(crate) fn call<'a>(
 pub(crate) async fn usable(member: &Member) -> Result<Usable<'_>, (Failure, String)> {
     let server = &member.server;
     let turn = server.turn(member.limits.cap).await.map_err(|_| {
-        let words = format!("Too many calls wait for MCP server '{}'.", server.name());
+        let words = format!("Too many calls are queued for MCP server '{}'.", server.name());
         (Failure::Unavailable, words)
     })?;
     if let Some(live) = server.connected() {
@@ -210,7 +210,11 @@ pub(crate) async fn elsewhere(
 ) -> ToolOutcome {
     let read = tokio::task::spawn_blocking(reading).await;
     read.unwrap_or_else(|_| {
-        results::failure(Failure::InvalidResponse, "The answer could not be read.".to_owned(), None)
+        results::failure(
+            Failure::InvalidResponse,
+            "The result could not be processed.".to_owned(),
+            None,
+        )
     })
 }
 
@@ -223,10 +227,10 @@ fn ask_again(live: &LiveConnection) {
 pub(crate) fn limited(server: &str, wait: RetryAfter) -> String {
     let seconds = wait.after.as_secs() + u64::from(wait.after.subsec_nanos() > 0);
     let server = match wait.asked_by {
-        AskedBy::Us => format!("There were too many calls to MCP server '{server}'."),
-        AskedBy::Server => format!("MCP server '{server}' wants no calls for now."),
+        AskedBy::Us => format!("Too many calls to MCP server '{server}'."),
+        AskedBy::Server => format!("MCP server '{server}' is rate limiting calls."),
     };
-    format!("{server} Try again in {seconds} s.")
+    format!("{server} Retry in {seconds} s.")
 }
 
 #[derive(serde::Deserialize)]

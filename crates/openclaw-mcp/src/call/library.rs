@@ -176,7 +176,7 @@ impl Request {
                 services: Arc::clone(&self.services),
             })),
             Err(name) => {
-                let words = "There is no such MCP server, or it does not run.";
+                let words = "No such MCP server, or it is not running.";
                 Err(Refusal::new(Failure::Unavailable, words).at(name, &self.what))
             }
         }

@@ -71,7 +71,7 @@ impl AgentTools {
                 "type": "object",
                 "properties": {
                     "server": { "type": "string", "description": "The server's name" },
-                    "uri": { "type": "string", "description": "The address of the resource to read" },
+                    "uri": { "type": "string", "description": "The URI of the resource to read" },
                 },
                 "additionalProperties": false,
             })),
@@ -122,15 +122,12 @@ impl ResourceTool {
             Ok(Arguments { server: Some(server), uri: Some(uri) }) => {
                 match self.members.iter().find(|it| it.server.name().as_str() == server) {
                     Some(member) => library::read(member, &self.services, &uri, call).await,
-                    None => fail(
-                        Failure::Unavailable,
-                        "There is no such MCP server, or it does not run.",
-                    ),
+                    None => fail(Failure::Unavailable, "No such MCP server, or it is not running."),
                 }
             }
-            Ok(Arguments { server: None, uri: Some(_) }) => wrong("`uri` needs `server`, too."),
+            Ok(Arguments { server: None, uri: Some(_) }) => wrong("`uri` requires `server`."),
             Ok(Arguments { server, uri: None }) => self.list_resources(server.as_deref()),
-            Err(_) => wrong("The arguments are `server` and `uri`, both texts."),
+            Err(_) => wrong("Expected arguments: `server` and `uri`, both strings."),
         }
     }
 
@@ -155,19 +152,21 @@ impl ResourceTool {
         let fits = |line: &String| line.chars().count() <= MAX_LINE;
         let all: Vec<String> = listed.chain(families).filter(fits).collect();
         if all.is_empty() {
-            return ours("There are no resources.");
+            return ours("No resources.");
         }
         let shown = all[..all.len().min(MAX_LISTED)].join("\n");
         let Ok((text, findings)) = label(Untrusted::new(shown), Source::other("MCP resources"))
         else {
-            return ToolOutcome::failure("The list cannot be shown: there are no random numbers.");
+            return ToolOutcome::failure(
+                "The list cannot be shown: no random numbers are available.",
+            );
         };
         let details =
             Details { untrusted: true, source: Some("mcp_server"), findings, ..Details::default() };
         let mut content = vec![Content::Text(text)];
         if all.len() > MAX_LISTED {
             let rest = all.len() - MAX_LISTED;
-            let words = format!("{rest} more are not listed; ask for one `server`.");
+            let words = format!("{rest} more are not listed; pass `server` to list one server.");
             content.push(Content::Text(Text::ours(words)));
         }
         ToolOutcome { content, is_error: false, details: Box::new(details) }

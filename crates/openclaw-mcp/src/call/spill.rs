@@ -100,7 +100,7 @@ impl Spill {
     /// Counts a file that is about to be written, and cleans where that is due.
     fn make_room(&self, size: u64) -> io::Result<()> {
         if size > self.limits.max_bytes {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large to be kept"));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large to be stored"));
         }
         let mut usage = self.usage();
         usage.files_since_cleaning += 1;

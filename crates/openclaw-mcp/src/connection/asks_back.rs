@@ -61,7 +61,9 @@ impl Connection {
     /// The last result.
     pub(super) fn complete(&self, result: Json) -> Result<Json, CallError> {
         match self.missing(&result) {
-            Some(_) => Err(CallError::AskedFor("more and more, without an answer".to_owned())),
+            Some(_) => {
+                Err(CallError::AskedFor("more input again and again, without a result".to_owned()))
+            }
             None => Ok(result),
         }
     }

@@ -13,7 +13,7 @@ use crate::connection::era::{self, Era, Greeted};
 use crate::connection::{Connection, FarEnd, Leader, Opened};
 use crate::process::guard::Guard;
 use crate::process::stderr::Stderr;
-use crate::process::{Launch, Process, SpawnError};
+use crate::process::{Launch, Process, SpawnError, exit_words};
 use crate::server::log::ServerLog;
 use crate::wire::http::agreed_version;
 use crate::wire::{self, CallError, Closed, Greeting};
@@ -50,9 +50,9 @@ pub enum ConnectError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The process ended.
-    #[error("it ended with {status} while {step}{words}")]
+    #[error("{status} during {step}{words}")]
     Ended {
-        /// How.
+        /// How: "exited with status 1".
         status: String,
         /// What it was doing.
         step: Step,
@@ -60,7 +60,7 @@ pub enum ConnectError {
         words: Words,
     },
     /// It did not answer in time.
-    #[error("no answer after {} ms while {step}{words}", .after.as_millis())]
+    #[error("timed out after {} ms during {step}{words}", .after.as_millis())]
     TimedOut {
         /// What it was doing.
         step: Step,
@@ -70,7 +70,7 @@ pub enum ConnectError {
         words: Words,
     },
     /// It answered, but not as a server should.
-    #[error("{cause} while {step}{words}")]
+    #[error("{step} failed: {cause}{words}")]
     Refused {
         /// What it was doing.
         step: Step,
@@ -106,7 +106,9 @@ pub struct Words {
 impl std::fmt::Display for Words {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.printed {
-            Some(line) => write!(f, "; it printed on stdout what is no message: “{line}”"),
+            Some(line) => {
+                write!(f, "; it printed a line on stdout that is not an MCP message: “{line}”")
+            }
             None => Ok(()),
         }
     }
@@ -124,8 +126,8 @@ pub enum Step {
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Greeting => "being greeted",
-            Self::Initializing => "initializing",
+            Self::Greeting => "startup",
+            Self::Initializing => "initialization",
         })
     }
 }
@@ -200,7 +202,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
                 // no before it left has told a better reason.
                 if !is_answer {
                     let words = words(&stderr);
-                    return Err(ConnectError::Ended { status: status.to_string(), step, words });
+                    return Err(ConnectError::Ended { status: exit_words(status), step, words });
                 }
             }
             Err(ConnectError::Refused { step, cause, words: words(&stderr) })
@@ -236,7 +238,10 @@ impl NotShaken {
     fn speaks(version: &str, log: &ServerLog) -> Self {
         let known: Vec<_> = ProtocolVersion::KNOWN_VERSIONS.iter().map(|it| it.as_str()).collect();
         let (version, known) = (log.clean(version, 40), known.join(", "));
-        Self { cause: format!("it speaks `{version}` (known are {known})"), is_answer: true }
+        Self {
+            cause: format!("unsupported protocol version `{version}` (supported: {known})"),
+            is_answer: true,
+        }
     }
 
     fn initialized(error: &ClientInitializeError, log: &ServerLog) -> Self {
@@ -249,13 +254,13 @@ impl NotShaken {
 pub(crate) fn rpc_refusal(error: &RawValue, log: &ServerLog) -> String {
     match serde_json::from_str::<ErrorData>(error.get()) {
         Ok(error) => answered(&error, log),
-        Err(_) => "it answered with an error that cannot be read".to_owned(),
+        Err(_) => "the server returned an error that cannot be parsed".to_owned(),
     }
 }
 
 fn answered(error: &ErrorData, log: &ServerLog) -> String {
     let message = log.clean(&error.message, 200);
-    format!("it answered with error {}: {message}", error.code.0)
+    format!("the server returned error {}: {message}", error.code.0)
 }
 
 /// What `rmcp` says about a failed handshake, in words for people. What the server said comes from
@@ -263,10 +268,10 @@ fn answered(error: &ErrorData, log: &ServerLog) -> String {
 pub(crate) fn plain(error: &ClientInitializeError, log: &ServerLog) -> String {
     match error {
         ClientInitializeError::JsonRpcError(error) => answered(error, log),
-        ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
+        ClientInitializeError::ConnectionClosed(_) => "the server closed the connection".to_owned(),
         ClientInitializeError::ExpectedInitResponse(_)
         | ClientInitializeError::ExpectedInitResult(_) => {
-            "it answered with something that is no answer to the handshake".to_owned()
+            "unexpected response to the handshake".to_owned()
         }
         other => log.clean(&other.to_string(), 300),
     }

@@ -96,9 +96,7 @@ impl Found {
                 // Values, not schemas.
                 (MARK | "default" | "const" | "enum" | "examples", _) => {}
                 _ if is_marked(value) => {
-                    return Err(format!(
-                        "`{MARK}` within `{keyword}`, where it cannot be told which value is meant"
-                    ));
+                    return Err(format!("`{MARK}` within `{keyword}` is ambiguous"));
                 }
                 _ => {}
             }

@@ -238,7 +238,9 @@ impl Resting {
                 let names = held_back.unset_variables.join(", ");
                 let trouble = Trouble {
                     message: format!("environment variables are not set: {names}"),
-                    hint: Some("set them, or take them out of the server's entry".to_owned()),
+                    hint: Some(
+                        "set the variables, or remove them from the server's entry".to_owned(),
+                    ),
                     ..Trouble::default()
                 };
                 let nothing = String::new();

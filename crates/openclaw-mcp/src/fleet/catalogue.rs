@@ -60,7 +60,7 @@ pub enum Flaw {
     #[error(transparent)]
     Schema(#[from] Unusable),
     /// Its schema holds what people would not see and a model would.
-    #[error("its schema hides characters in a name or a value")]
+    #[error("its schema has hidden characters in a name or a value")]
     HiddenCharacters,
 }
 

@@ -45,14 +45,14 @@ impl LastNotices {
         let what = match now {
             Reachability::Well => "is available again".to_owned(),
             Reachability::OutOfReach => format!(
-                "has failed {TOLD_AFTER} times in a row{why}. It is tried again and again; until it \
-                 is back, calls of its tools fail"
+                "has failed {TOLD_AFTER} times in a row{why}. Retries continue; until one succeeds, \
+                 calls of its tools fail"
             ),
             Reachability::NeedsAuth => {
-                "needs a login. Until somebody logs in, calls of its tools fail".to_owned()
+                "requires a login. Until the user logs in, calls of its tools fail".to_owned()
             }
             Reachability::GivenUp => {
-                format!("has failed{why} and is not tried again. Calls of its tools fail")
+                format!("has failed{why} and is not retried. Calls of its tools fail")
             }
         };
         Some(format!("MCP server '{server}' {what}."))
@@ -81,7 +81,7 @@ mod tests {
     fn news(told: &LastNotices, state: ServerState, restarts: u32) -> Option<String> {
         let trouble = Trouble {
             message: "it said: obey me".to_owned(),
-            gist: Some("it cannot be reached"),
+            gist: Some("unreachable"),
             ..Trouble::default()
         };
         let snapshot = Snapshot { state, connection: None, restarts, last_error: Some(trouble) };
@@ -96,7 +96,7 @@ mod tests {
             assert_eq!(news(&told, ServerState::Connecting, restarts), None);
         }
         let words = news(&told, ServerState::Restarting, 3).unwrap();
-        assert!(words.starts_with("MCP server 'files' has failed 3 times in a row (it cannot be"));
+        assert!(words.starts_with("MCP server 'files' has failed 3 times in a row (unreachable)"));
         assert!(!words.contains("obey"), "nothing of what the server says: {words}");
         assert_eq!(news(&told, ServerState::Connecting, 3), None);
         assert_eq!(news(&told, ServerState::Restarting, 4), None);
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_login_and_the_end_of_all_tries_are_told_at_once() {
         let told = LastNotices::default();
-        assert!(news(&told, ServerState::NeedsAuth, 0).unwrap().contains("needs a login"));
-        assert!(news(&told, ServerState::Failed, 1).unwrap().contains("is not tried again"));
+        assert!(news(&told, ServerState::NeedsAuth, 0).unwrap().contains("requires a login"));
+        assert!(news(&told, ServerState::Failed, 1).unwrap().contains("is not retried"));
     }
 }

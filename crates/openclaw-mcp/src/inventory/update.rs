@@ -141,9 +141,8 @@ impl<T> Fresh<T> {
             tracing::warn!(%server, reason, "the list of {kind}s may be incomplete");
         }
         let left_out = |name, reason| LeftOut { kind, name, reason };
-        let rest = (more_dropped > 0).then(|| {
-            left_out("(others)".to_owned(), format!("{more_dropped} more cannot be used either"))
-        });
+        let rest = (more_dropped > 0)
+            .then(|| left_out("(others)".to_owned(), format!("{more_dropped} more are unusable")));
         let cut = cut.map(|reason| left_out("(the list)".to_owned(), reason.to_owned()));
         let dropped = dropped.into_iter().map(|dropped| left_out(dropped.name, dropped.reason));
         Self { entries, left_out: dropped.chain(rest).chain(cut).collect() }

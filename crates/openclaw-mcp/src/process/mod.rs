@@ -53,14 +53,24 @@ pub struct Launch {
     pub cwd: Option<PathBuf>,
 }
 
+/// How a process ended, to follow its name: "exited with status 1".
+pub(crate) fn exit_words(status: ExitStatus) -> String {
+    let shown = status.to_string();
+    match (status.code(), shown.strip_prefix("signal: ")) {
+        (Some(code), _) => format!("exited with status {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => format!("exited ({shown})"),
+    }
+}
+
 /// Why a process could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// There is no such program.
-    #[error("there is no program `{0}`; is it installed, and on the PATH?")]
+    #[error("program `{0}` not found; is it installed and on the PATH?")]
     NoProgram(String),
     /// It is a script, and what is to run it is not there.
-    #[error("`{program}` wants the interpreter `{}`, which is not there", .interpreter.escape_debug())]
+    #[error("interpreter `{}` of `{program}` not found", .interpreter.escape_debug())]
     NoInterpreter {
         /// The program.
         program: String,
@@ -68,21 +78,19 @@ pub enum SpawnError {
         interpreter: String,
     },
     /// It is there, and what the system needs to load it is not.
-    #[error(
-        "`{0}` is there, but not what the system needs to load it; is it built for another system?"
-    )]
+    #[error("cannot load `{0}`; is it built for another system?")]
     NoLoader(String),
     /// It is a folder.
-    #[error("`{0}` is a folder, and no program")]
+    #[error("`{0}` is a folder, not a program")]
     IsFolder(String),
     /// There is no such folder to run it in.
-    #[error("there is no folder {0} to run it in")]
+    #[error("working folder {0} not found")]
     NoFolder(String),
     /// This user may not run it.
-    #[error("`{0}` may not be run by this user; is it executable?")]
+    #[error("no permission to run `{0}`; is it executable?")]
     Denied(String),
     /// Anything else.
-    #[error("`{program}` cannot be started: {cause}")]
+    #[error("cannot start `{program}`: {cause}")]
     Other {
         /// The program.
         program: String,

@@ -109,7 +109,7 @@ async fn drain(
         let breaks = memchr::memchr_iter(b'\n', &buffer[..read]).count();
         let left_out = breaks.saturating_sub(LINES_AT_ONCE);
         if left_out > 0 {
-            log.line(&format!("[openclaw] {left_out} lines are left out here"));
+            log.line(&format!("[openclaw] {left_out} lines omitted"));
         }
         for (at, piece) in buffer[..read].split_inclusive(|byte| *byte == b'\n').enumerate() {
             if at < left_out {

@@ -103,8 +103,8 @@ impl Dial for ServerDial {
             Ok(inventory) => self.cache.put(inventory),
             Err(error) => {
                 connection.close(Patience::default()).await;
-                let message = format!("{error} while listing its tools");
-                let gist = Some("it does not list its tools");
+                let message = format!("listing tools failed: {error}");
+                let gist = Some("listing its tools failed");
                 let trouble = Trouble { message, gist, ..Trouble::default() };
                 return Err(DialError::Failed(trouble));
             }
@@ -246,9 +246,9 @@ fn breaks_on_us(error: &ConnectError) -> bool {
 }
 
 fn secret_failed(error: &openclaw_secrets::ResolveError) -> Trouble {
-    let hint = "`openclaw secrets check` tells more".to_owned();
-    let message = format!("{error} while resolving its secrets");
-    let gist = Some("one of its secrets cannot be had");
+    let hint = "run `openclaw secrets check`".to_owned();
+    let message = format!("resolving secrets failed: {error}");
+    let gist = Some("a secret cannot be resolved");
     Trouble { message, hint: Some(hint), gist, ..Trouble::default() }
 }
 
@@ -263,21 +263,21 @@ impl From<RemoteError> for DialError {
 impl From<RemoteError> for Trouble {
     fn from(error: RemoteError) -> Self {
         let gist = match error {
-            RemoteError::Unreachable(_) | RemoteError::Wordless(_) => "it cannot be reached",
-            RemoteError::TimedOut { .. } => "it does not answer in time",
-            RemoteError::NeedsAuth { .. } => "it needs a login",
-            RemoteError::Forbidden { .. } => "it refuses access",
-            RemoteError::RateLimited(_) => "it takes no more requests for now",
-            RemoteError::OutOfService(_) => "it is out of service for now",
-            RemoteError::Redirected { .. } => "it is somewhere else now",
-            RemoteError::Setting { .. } => "a setting of it is wrong",
-            RemoteError::OtherTransport => "it speaks another transport than its entry says",
+            RemoteError::Unreachable(_) | RemoteError::Wordless(_) => "unreachable",
+            RemoteError::TimedOut { .. } => "timed out",
+            RemoteError::NeedsAuth { .. } => "login required",
+            RemoteError::Forbidden { .. } => "access denied",
+            RemoteError::RateLimited(_) => "rate limited",
+            RemoteError::OutOfService(_) => "temporarily out of service",
+            RemoteError::Redirected { .. } => "redirected to another address",
+            RemoteError::Setting { .. } => "invalid setting",
+            RemoteError::OtherTransport => "wrong transport in its entry",
             RemoteError::WebPage { .. }
             | RemoteError::NoJson { .. }
             | RemoteError::Unfit(_)
             | RemoteError::NotMcp { .. }
             | RemoteError::UnknownVersion { .. }
-            | RemoteError::Refused { .. } => "it does not answer as an MCP server should",
+            | RemoteError::Refused { .. } => "invalid response",
         };
         let (message, hint) = (error.to_string(), error.hint());
         Self { message, hint, gist: Some(gist), ..Self::default() }
@@ -292,18 +292,18 @@ impl From<ConnectError> for Trouble {
         let hint = match &error {
             ConnectError::TimedOut { .. } if listening.is_some() => listening.as_deref(),
             _ if words.printed.is_some() => {
-                Some("is this an MCP server? One may print messages on stdout, and nothing else")
+                Some("is this an MCP server? Its stdout must contain MCP messages only")
             }
             ConnectError::TimedOut { .. } => {
-                Some("if it is only slow to start, give it a longer `timeout`")
+                Some("if it is slow to start, set a longer `timeout` in its entry")
             }
             _ => None,
         };
         let gist = match &error {
-            ConnectError::Spawn(_) => "its program cannot be started",
-            ConnectError::Ended { .. } => "its program ended",
-            ConnectError::TimedOut { .. } => "it does not answer in time",
-            ConnectError::Refused { .. } => "it does not answer as an MCP server should",
+            ConnectError::Spawn(_) => "cannot start the program",
+            ConnectError::Ended { .. } => "the program exited",
+            ConnectError::TimedOut { .. } => "timed out",
+            ConnectError::Refused { .. } => "invalid response",
         };
         let (hint, last_lines) = (hint.map(str::to_owned), words.last_lines);
         Self { message, hint, last_lines, gist: Some(gist) }
@@ -329,8 +329,8 @@ fn listening(line: &str) -> Option<String> {
         None => "its address as `url`".to_owned(),
     };
     Some(format!(
-        "this seems to be an HTTP server: start it by itself and write {what} instead of `command`, \
-         or find its option for stdio"
+        "this seems to be an HTTP server: start it separately and set {what} instead of `command`, \
+         or use its option for stdio"
     ))
 }
 

@@ -48,18 +48,18 @@ pub(crate) async fn watch(patient: &impl Patient) -> String {
         match patient.ping().await {
             Ok(()) => missed = 0,
             Err(CallError::TimedOut(_)) if was_asleep => {
-                return "no answer after the machine slept".to_owned();
+                return "no response after system sleep".to_owned();
             }
             Err(CallError::TimedOut(_) | CallError::Http { status: 500.., .. }) => missed += 1,
             // To connect anew tells what exactly is missing.
             Err(CallError::NeedsAuth { .. } | CallError::Forbidden { .. }) => {
-                return "it wants a login".to_owned();
+                return "login required".to_owned();
             }
             // A closed connection is found out elsewhere; all else is for callers to see.
             Err(_) => {}
         }
         if missed >= MISSED {
-            return format!("no sign of life ({missed} pings in a row failed)");
+            return format!("not responding ({missed} pings in a row failed)");
         }
     }
 }
@@ -137,7 +137,7 @@ mod tests {
         ];
         for then in refusals {
             let server = Scripted { then, ..Scripted::new(1) };
-            assert_eq!(watch(&server).await, "it wants a login");
+            assert_eq!(watch(&server).await, "login required");
             assert_eq!(server.pings.load(Ordering::SeqCst), 2);
         }
     }
@@ -145,7 +145,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn after_a_sleep_one_ping_is_enough_even_if_it_was_at_work() {
         let server = Scripted { busy: true, ahead: Duration::from_secs(3600), ..Scripted::new(0) };
-        assert_eq!(watch(&server).await, "no answer after the machine slept");
+        assert_eq!(watch(&server).await, "no response after system sleep");
     }
 
     #[tokio::test(start_paused = true)]
@@ -162,6 +162,6 @@ mod tests {
         assert!(watched.is_err() && server.pings.load(Ordering::SeqCst) == 0);
         let ahead = Duration::from_secs(3600);
         let server = Scripted { heard: Duration::from_secs(1), ahead, ..Scripted::new(0) };
-        assert_eq!(watch(&server).await, "no answer after the machine slept");
+        assert_eq!(watch(&server).await, "no response after system sleep");
     }
 }

@@ -11,7 +11,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// A call is too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too many calls; try again in {} s", whole_seconds(*after))]
+#[error("too many calls; retry in {} s", whole_seconds(*after))]
 pub struct RetryAfter {
     /// How long to wait.
     pub after: Duration,
@@ -127,7 +127,7 @@ mod tests {
         let refusal = refused(&limiter);
         assert_eq!(refusal.after, Duration::from_secs(10));
         assert_eq!(refusal.asked_by, AskedBy::Us);
-        assert_eq!(refusal.to_string(), "too many calls; try again in 10 s");
+        assert_eq!(refusal.to_string(), "too many calls; retry in 10 s");
         tokio::time::advance(refusal.after).await;
         limiter.check(Instant::now()).unwrap();
         assert_eq!(refused(&limiter).after, Duration::from_secs(10));

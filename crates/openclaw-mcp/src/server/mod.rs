@@ -111,14 +111,14 @@ pub struct Unavailable {
 
 fn words(state: ServerState) -> &'static str {
     match state {
-        ServerState::Disabled => "it is disabled",
-        ServerState::Idle => "it has not started yet",
-        ServerState::Connecting => "it is still connecting",
-        ServerState::Ready => "it was lost just now",
-        ServerState::NeedsAuth => "it needs a login",
-        ServerState::Restarting => "it is being restarted",
-        ServerState::Failed => "it failed",
-        ServerState::Closed => "it was closed",
+        ServerState::Disabled => "disabled",
+        ServerState::Idle => "not started yet",
+        ServerState::Connecting => "still connecting",
+        ServerState::Ready => "connection lost",
+        ServerState::NeedsAuth => "login required",
+        ServerState::Restarting => "restarting",
+        ServerState::Failed => "failed",
+        ServerState::Closed => "closed",
     }
 }
 
@@ -351,7 +351,7 @@ impl Server {
         live.list_again(EVERYTHING).await.map_err(|error| Unavailable {
             server: self.name.to_string(),
             state: ServerState::Ready,
-            trouble: Some(Trouble::new(format!("its lists cannot be read: {error}"))),
+            trouble: Some(Trouble::new(format!("listing failed: {error}"))),
         })
     }
 

@@ -10,7 +10,7 @@ use super::Closed;
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The server answered with an error, here as raw JSON.
-    #[error("the server answered with an error")]
+    #[error("the server returned an error")]
     Rpc(Box<RawValue>),
     /// It took too long; the server has been told.
     #[error("timed out after {} ms", .0.as_millis())]
@@ -18,35 +18,35 @@ pub enum CallError {
     /// The connection is closed.
     #[error(transparent)]
     Closed(#[from] Closed),
-    /// Far too many calls wait for this server.
-    #[error("too many calls wait for this server")]
+    /// Far too many calls are queued for this server.
+    #[error("too many calls are queued for this server")]
     Busy,
     /// The server wants to know who is calling (401).
-    #[error("the server wants authorization")]
+    #[error("the server requires authorization")]
     NeedsAuth {
         /// Its `WWW-Authenticate`. From outside.
         challenge: Option<String>,
     },
     /// The server knows who is calling and refuses (403).
-    #[error("the server refuses access")]
+    #[error("the server denied access")]
     Forbidden {
         /// Its `WWW-Authenticate`. From outside.
         challenge: Option<String>,
     },
     /// There were too many calls of late (429).
-    #[error("the server is being called too often{}", again(.retry_after))]
+    #[error("rate limited by the server{}", again(.retry_after))]
     RateLimited {
         /// When to try again.
         retry_after: Option<Duration>,
     },
     /// The server is out of service, and says until when (503).
-    #[error("the server is not available for now (503){}", again(&Some(*.retry_after)))]
+    #[error("the server is temporarily unavailable (HTTP 503){}", again(&Some(*.retry_after)))]
     OutOfService {
         /// When to try again.
         retry_after: Duration,
     },
     /// The server answered with another status that means failure.
-    #[error("the server answered with HTTP status {status}{}", quoted(.body))]
+    #[error("the server returned HTTP {status}{}", quoted(.body))]
     Http {
         /// The status.
         status: u16,
@@ -54,7 +54,7 @@ pub enum CallError {
         body: String,
     },
     /// The server's answer is no JSON.
-    #[error("the server's answer cannot be read, it is not valid JSON{}", quoted(.body))]
+    #[error("the server's response is not valid JSON{}", quoted(.body))]
     Unreadable {
         /// Its beginning, made printable, if that says something. From outside.
         body: String,
@@ -72,7 +72,7 @@ pub enum CallError {
         to: String,
     },
     /// The server wants something first that was not given to it.
-    #[error("the server asked for {0}")]
+    #[error("the server requested {0}")]
     AskedFor(String),
     /// The server cannot be reached.
     #[error(transparent)]
@@ -91,7 +91,7 @@ impl CallError {
 }
 
 fn again(retry_after: &Option<Duration>) -> String {
-    retry_after.map(|after| format!("; try again in {} s", after.as_secs())).unwrap_or_default()
+    retry_after.map(|after| format!("; retry in {} s", after.as_secs())).unwrap_or_default()
 }
 
 fn quoted(body: &str) -> String {
@@ -102,31 +102,31 @@ fn quoted(body: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// Nobody asked for that, and nobody unpacks it.
-    #[error("the server compressed its answer ({encoding}), which it was not asked to")]
+    #[error("the server compressed its response ({encoding}) without being asked to")]
     Compressed {
         /// How. From outside.
         encoding: String,
     },
     /// The answer is too large.
-    #[error("the answer has more than {mib} MiB")]
+    #[error("the response is larger than {mib} MiB")]
     TooLarge {
         /// What is allowed.
         mib: usize,
     },
     /// One event of a stream is too large.
-    #[error("the server sent an event of more than {mib} MiB")]
+    #[error("the server sent an event larger than {mib} MiB")]
     EventTooLarge {
         /// What is allowed.
         mib: usize,
     },
     /// There is no answer among all that came.
-    #[error("the server sends and sends, but no answer")]
+    #[error("the server keeps sending messages, but no response")]
     Endless,
     /// There is nothing in the answer.
-    #[error("the server's answer is empty")]
+    #[error("the server's response is empty")]
     Empty,
     /// The server sends us on and on, within its origin.
-    #[error("the server redirects more than {times} times")]
+    #[error("the server redirected more than {times} times")]
     RedirectedTooOften {
         /// What is allowed.
         times: usize,
@@ -147,36 +147,36 @@ pub struct Unreachable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReachProblem {
     /// The name of the host is not known.
-    #[error("the host name cannot be resolved")]
+    #[error("cannot resolve the host name")]
     Dns,
     /// There is nobody at this address.
-    #[error("no connection")]
+    #[error("cannot connect")]
     Connect,
     /// Nobody answered in time.
-    #[error("no connection in time")]
+    #[error("connecting timed out")]
     ConnectTimedOut,
     /// The certificate comes from an authority that is not trusted here.
     #[error("the certificate's issuer is not trusted")]
     UnknownIssuer,
     /// The certificate has expired or is not valid yet.
-    #[error("the certificate is not valid at this time")]
+    #[error("the certificate has expired or is not valid yet")]
     Expired,
     /// The certificate is for another host.
     #[error("the certificate is for another host")]
     WrongName,
     /// The certificate is that of an authority, which no server may use.
-    #[error("the certificate is that of an authority (CA)")]
+    #[error("the certificate is a CA certificate")]
     CaAsServer,
     /// Something else is wrong with the certificate.
-    #[error("the certificate is not accepted")]
+    #[error("invalid certificate")]
     Certificate,
     /// TLS failed in another way.
-    #[error("no secure connection")]
+    #[error("TLS error")]
     Tls,
     /// The proxy cannot be reached or refuses.
-    #[error("no connection through the proxy")]
+    #[error("cannot connect through the proxy")]
     Proxy,
     /// The connection broke before there was an answer.
-    #[error("the connection broke")]
+    #[error("connection lost")]
     Broken,
 }

@@ -60,22 +60,22 @@ pub enum Closed {
     #[error("the server closed the connection")]
     ByServer,
     /// The server's process has ended.
-    #[error("the server ended with {0}")]
+    #[error("the server {}", crate::process::exit_words(*.0))]
     Ended(ExitStatus),
     /// We closed it.
-    #[error("the connection was shut down")]
+    #[error("the connection was closed")]
     ByUs,
     /// The server takes nothing in, and more waits for it than is kept.
-    #[error("the server does not read what it is sent")]
+    #[error("the server does not read its input")]
     Unread,
     /// The server sent a line without end.
-    #[error("the server sent a line of more than {} MiB", MAX_MESSAGE / 1024 / 1024)]
+    #[error("the server sent a line longer than {} MiB", MAX_MESSAGE / 1024 / 1024)]
     LineTooLong,
     /// The pipe broke.
-    #[error("the connection broke: {0}")]
+    #[error("connection lost: {0}")]
     Broken(std::io::ErrorKind),
     /// A remote server is out of reach, or does not know us any more.
-    #[error("the server was lost: {0}")]
+    #[error("connection lost: {0}")]
     Lost(String),
 }
 

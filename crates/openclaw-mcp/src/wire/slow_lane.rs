@@ -89,7 +89,7 @@ impl SlowLane {
             }
             Verdict::TooMany => {
                 if self.is_stuck || timeout_at(*until, self.queue.asked.room()).await.is_err() {
-                    let words = "too many requests wait for an answer";
+                    let words = "too many pending requests";
                     let error = ErrorData::new(ErrorCode(-32000), words, None);
                     let refusal = JsonRpcMessage::error(error, Some(id.clone()));
                     let _ = push(&self.queue, &refusal);

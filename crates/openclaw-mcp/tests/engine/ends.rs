@@ -64,7 +64,7 @@ async fn a_signal_that_ends_a_server_is_named() {
     let pid = connection.pid().unwrap();
     kill(nix::unistd::Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
     let cause = soon(connection.until_closed()).await;
-    assert!(cause.contains("signal: 9"), "{cause}");
+    assert!(cause.contains("was killed by signal 9"), "{cause}");
     let words = soon(connection.last_words()).await;
     assert!(words.iter().any(|line| line.starts_with("grandchild ")), "{words:?}");
     connection.close(Patience::default()).await;
@@ -82,7 +82,7 @@ async fn an_answer_that_was_given_before_the_end_counts() {
         let answer = soon(connection.call_tool("echo", &arguments, &[], PATIENT)).await;
         assert!(answer.unwrap().get().contains(&text));
         let cause = soon(connection.until_closed()).await;
-        assert!(cause.contains("exit status: 1"), "{cause}");
+        assert!(cause.contains("exited with status 1"), "{cause}");
         connection.close(Patience::default()).await;
     }
     assert_nothing_left("openclaw-tag-last-answer").await;

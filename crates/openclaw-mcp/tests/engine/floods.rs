@@ -125,7 +125,7 @@ async fn a_server_that_asks_on_and_on_and_reads_no_answer_is_given_up() {
     let flooded = Flooded::open(&script, handler.clone()).await;
     let error = flooded.echo().await.unwrap_err();
     assert!(matches!(error, CallError::Closed(Closed::Unread)), "{error:?}");
-    assert_eq!(error.to_string(), "the server does not read what it is sent");
+    assert_eq!(error.to_string(), "the server does not read its input");
     let asked = handler.asked.load(Ordering::SeqCst);
     assert!(asked < 1_000_000, "it was read on and on: {asked}");
     flooded.close().await;

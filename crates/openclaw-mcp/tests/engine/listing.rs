@@ -48,7 +48,7 @@ async fn one_bad_tool_takes_no_other_with_it() {
     }
     let reasons: String = listing.dropped.iter().map(|dropped| dropped.reason.as_str()).collect();
     for reason in
-        ["its input schema is not an object", "it has no input schema", "its entry is no object"]
+        ["the input schema is not an object", "no input schema", "the entry is not an object"]
     {
         assert!(reasons.contains(reason), "{reasons}");
     }

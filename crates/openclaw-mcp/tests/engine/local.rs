@@ -84,7 +84,7 @@ async fn a_server_that_ends_at_once_is_quoted() {
     let ConnectError::Ended { status, words, .. } = &error else { panic!("{error:?}") };
     assert!(status.contains('3'), "{status}");
     assert_eq!(words.last_lines, ["no API key given"]);
-    assert!(error.to_string().starts_with("it ended with exit status: 3 while"), "{error}");
+    assert!(error.to_string().starts_with("exited with status 3 during"), "{error}");
     assert_nothing_left("openclaw-tag-ends").await;
 }
 
@@ -98,7 +98,10 @@ async fn a_version_that_nobody_knows_is_refused() {
         let error = local::open(plan(&script), &Guard::none()).await.unwrap_err();
         assert!(matches!(error, ConnectError::Refused { .. }), "{error:?}");
         let message = error.to_string();
-        assert!(message.contains(&format!("it speaks `{version}` (known are ")), "{message}");
+        assert!(
+            message.contains(&format!("unsupported protocol version `{version}` (supported: ")),
+            "{message}"
+        );
         assert!(message.contains("2024-11-05") && message.contains("2025-11-25"), "{message}");
     }
     assert_nothing_left("openclaw-tag-unknown-version").await;
@@ -143,7 +146,7 @@ async fn what_a_server_said_before_it_fell_silent_is_quoted() {
     let ConnectError::TimedOut { words, .. } = &error else { panic!("{error:?}") };
     assert_eq!(words.last_lines, ["waiting for the database"]);
     let message = error.to_string();
-    assert!(message.contains("printed on stdout what is no message"), "{message}");
+    assert!(message.contains("printed a line on stdout that is not an MCP message"), "{message}");
     assert!(message.contains("Listening on port 80") && !message.contains('\u{1b}'), "{message}");
     assert_nothing_left("openclaw-tag-talks").await;
 }
@@ -192,7 +195,7 @@ async fn an_era_that_is_known_is_not_asked_for_again() {
 async fn a_first_line_without_end_is_what_is_said() {
     let script = Script::new().junk_before(Junk::LineOfMb(200)).name("openclaw-tag-first-line");
     let error = local::open(plan(&script), &Guard::none()).await.unwrap_err();
-    assert!(error.to_string().contains("a line of more than 64 MiB"), "{error}");
+    assert!(error.to_string().contains("a line longer than 64 MiB"), "{error}");
     assert_nothing_left("openclaw-tag-first-line").await;
 }
 

@@ -146,7 +146,7 @@ async fn a_line_without_end_closes_the_connection_and_says_so() {
     let big = format!(r#"{{"bytes":{}}}"#, 65 * 1024 * 1024);
     let error = connection.call("big", &big, LIMITS).await.unwrap_err();
     assert!(matches!(&error, CallError::Closed(Closed::LineTooLong)), "{error:?}");
-    assert!(error.to_string().contains("more than 64 MiB"));
+    assert!(error.to_string().contains("longer than 64 MiB"));
     connection.close().await;
 }
 

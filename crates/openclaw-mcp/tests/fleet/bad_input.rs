@@ -145,9 +145,9 @@ async fn a_tool_that_cannot_be_used_is_not_offered_and_says_why_when_it_is_calle
     assert_eq!(offered, ["mcp_x_good"]);
     assert_eq!(catalogue.all().len(), 4, "people see them");
     for (name, reason) in [
-        ("mcp_x_hidden", "hides characters"),
-        ("mcp_x_endless", "without an end"),
-        ("mcp_x_nonsense", "makes no sense"),
+        ("mcp_x_hidden", "has hidden characters"),
+        ("mcp_x_endless", "endlessly recursive"),
+        ("mcp_x_nonsense", "schema is invalid"),
     ] {
         let flaw = catalogue.get(name).unwrap().flaw().unwrap().to_string();
         assert!(flaw.contains(reason), "{flaw}");

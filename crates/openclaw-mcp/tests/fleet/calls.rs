@@ -87,7 +87,7 @@ async fn too_many_calls_are_told_when_to_try_again() {
     }
     let limited = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
     assert_eq!(limited.details.failure, Some(Failure::RateLimited));
-    assert!(limited.text().contains("Try again in"), "{}", limited.text());
+    assert!(limited.text().contains("Retry in"), "{}", limited.text());
     fleet.stop().await;
 }
 

@@ -45,7 +45,7 @@ async fn a_server_that_fails_harms_no_other() {
     assert_eq!(good.state, ServerState::Ready);
     assert!(good.pid.is_some() && good.tools > 5 && good.calls == 1 && good.p50_ms.is_some());
     let trouble = statuses[0].last_error.clone().unwrap();
-    assert!(trouble.message.contains("exit status: 4"), "{trouble:?}");
+    assert!(trouble.message.contains("exited with status 4"), "{trouble:?}");
     assert_eq!(trouble.last_lines, ["no licence"]);
     let missing = statuses[2].last_error.clone().unwrap();
     assert!(missing.message.contains("openclaw-no-such-program"), "{missing:?}");
@@ -114,7 +114,7 @@ async fn a_server_killed_from_outside_is_noticed_and_restarted() {
     let lost = snapshots.wait_for(|snapshot| snapshot.state == ServerState::Restarting);
     let lost = tokio::time::timeout(Duration::from_secs(25), lost).await.unwrap().unwrap().clone();
     let trouble = lost.last_error.unwrap();
-    assert!(trouble.message.contains("signal: 9"), "{trouble:?}");
+    assert!(trouble.message.contains("was killed by signal 9"), "{trouble:?}");
     assert!(trouble.last_lines.iter().any(|line| line.starts_with("grandchild")), "{trouble:?}");
     snapshots.wait_for(|snapshot| snapshot.state == ServerState::Ready).await.unwrap();
     assert!(processes::in_group(pid).is_empty(), "its children are gone, too");
@@ -260,7 +260,7 @@ async fn of_a_server_that_says_no_and_leaves_its_answer_is_told() {
     let failed =
         tokio::time::timeout(Duration::from_secs(60), failed).await.unwrap().unwrap().clone();
     let trouble = failed.last_error.unwrap();
-    let expected = "it answered with error -32000: no licence found";
+    let expected = "startup failed: the server returned error -32000: no licence found";
     assert!(trouble.message.starts_with(expected), "{trouble:?}");
     fleet.stop().await;
 }

@@ -95,12 +95,12 @@ async fn who_listens_hears_of_every_change_and_the_agent_of_the_third_failure() 
         let event = events.recv().await.unwrap();
         if event.state == ServerState::Restarting {
             failures += 1;
-            assert!(event.reason.unwrap().contains("no connection"));
+            assert!(event.reason.unwrap().contains("cannot connect"));
         }
         notices = tools.take_notices();
     }
     assert!(failures >= 3, "{failures}");
-    let expected = "MCP server 'x' has failed 3 times in a row (it cannot be reached).";
+    let expected = "MCP server 'x' has failed 3 times in a row (unreachable).";
     assert!(notices.len() == 1 && notices[0].starts_with(expected), "{notices:?}");
     assert!(tools.take_notices().is_empty(), "once is enough");
 
@@ -126,9 +126,9 @@ async fn a_server_that_refuses_a_key_says_which_setting_it_came_from() {
         format!("{} / {}", trouble.message, trouble.hint.unwrap())
     };
     let (plain, header, none) = (said("plain"), said("header"), said("none"));
-    assert!(plain.contains("refuses the key") && plain.contains("`apiKey`"), "{plain}");
+    assert!(plain.contains("rejected the configured key") && plain.contains("`apiKey`"), "{plain}");
     assert!(header.contains("`headers.Authorization`"), "{header}");
-    assert!(none.contains("wants authorization") && none.contains("set `apiKey`"), "{none}");
+    assert!(none.contains("requires authorization") && none.contains("set `apiKey`"), "{none}");
     assert!(!format!("{plain}{header}").contains(wrong));
     fleet.stop().await;
 }
@@ -141,7 +141,7 @@ async fn a_server_that_wants_a_login_in_mid_call_is_in_the_state_that_says_so() 
     fleet.tried().await;
     let tools = tools(&fleet);
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
-    assert!(outcome.rendered().contains("wants a login"), "{}", outcome.rendered());
+    assert!(outcome.rendered().contains("requires authorization"), "{}", outcome.rendered());
     let mut snapshots = tools.server("x").unwrap().snapshots();
     let waits = snapshots.wait_for(|snapshot| snapshot.state == ServerState::NeedsAuth);
     tokio::time::timeout(Duration::from_secs(60), waits).await.unwrap().unwrap();
@@ -150,7 +150,7 @@ async fn a_server_that_wants_a_login_in_mid_call_is_in_the_state_that_says_so() 
     let trouble = status.last_error.unwrap();
     assert!(trouble.hint.unwrap().contains("set `apiKey` or `headers`"));
     let again = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
-    assert!(again.text().contains("it needs a login"), "{}", again.text());
+    assert!(again.text().contains("login required"), "{}", again.text());
     fleet.stop().await;
 }
 
@@ -168,7 +168,7 @@ async fn a_key_that_is_kept_elsewhere_is_read_anew_before_somebody_must_log_in()
     let server = tools.server("x").unwrap();
     let first = Arc::clone(server.snapshots().borrow().connection.as_ref().unwrap());
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
-    assert!(outcome.rendered().contains("wants a login"), "{}", outcome.rendered());
+    assert!(outcome.rendered().contains("requires authorization"), "{}", outcome.rendered());
     let mut snapshots = server.snapshots();
     let is_new = |now: &Arc<_>| !Arc::ptr_eq(now, &first);
     let anew = snapshots.wait_for(|snapshot| snapshot.connection.as_ref().is_some_and(is_new));

@@ -39,7 +39,7 @@ async fn a_server_that_prints_its_secret_and_ends_gives_it_away_nowhere() {
     let trouble = status.last_error.clone().unwrap();
     assert_eq!(trouble.last_lines, ["[REDACTED]"], "{trouble:?}");
     let message = &trouble.message;
-    assert!(message.contains("no message: “[REDACTED]”"), "{message}");
+    assert!(message.contains("not an MCP message: “[REDACTED]”"), "{message}");
     let shown = serde_json::to_string(&status).unwrap();
     assert!(!shown.contains(SECRET), "{shown}");
     let log = ServerLog::tail(folder.path(), "x", 1_000).unwrap().join("\n");
@@ -76,7 +76,7 @@ time.sleep(1000)
     fleet.tried().await;
     let message = tools(&fleet).statuses().remove(0).last_error.unwrap().message;
     fleet.stop().await;
-    assert!(message.contains("answered with error 1: yyy"), "{message}");
+    assert!(message.contains("returned error 1: yyy"), "{message}");
     assert!(!message.contains("ses"), "{message}");
 }
 

@@ -17,7 +17,7 @@ async fn bad_entries_are_bounded_like_good_ones() {
     let listing = connection.list_tools(LIMITS).await.unwrap();
     assert_eq!((listing.entries.len(), listing.dropped.len()), (0, 100));
     assert_eq!(listing.more_dropped, 19_900);
-    assert_eq!(listing.cut, Some("there are more entries than can be taken"));
+    assert_eq!(listing.cut, Some("the list has too many entries"));
     connection.close(Patience::default()).await;
 }
 
@@ -30,8 +30,8 @@ async fn bad_entries_of_all_pages_count_together() {
     // A hundred by name, the rest by number, and that the list was cut.
     let [.., rest, cut] = inventory.left_out.as_slice() else { panic!("nothing was left out") };
     assert_eq!(inventory.left_out.len(), 102);
-    assert_eq!(rest.reason, "19900 more cannot be used either");
-    assert_eq!(cut.reason, "there are more entries than can be taken");
+    assert_eq!(rest.reason, "19900 more are unusable");
+    assert_eq!(cut.reason, "the list has too many entries");
     connection.close(Patience::default()).await;
 }
 

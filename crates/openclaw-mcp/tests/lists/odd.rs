@@ -48,7 +48,7 @@ async fn a_later_page_that_is_no_list_cuts_it_short() {
     let connection = connect(answering(answers)).await;
     let listing = connection.list_tools(LIMITS).await.unwrap();
     assert_eq!(listing.entries.len(), 1);
-    assert_eq!(listing.cut, Some("a page of the list is not a list"));
+    assert_eq!(listing.cut, Some("a page is not a list"));
     connection.close(Patience::default()).await;
 }
 
@@ -70,7 +70,7 @@ async fn null_in_a_prompt_means_nothing_and_a_bad_one_is_named() {
     let names: Vec<&str> = listing.dropped.iter().map(|dropped| dropped.name.as_str()).collect();
     assert_eq!(names, ["bad", "(unnamed)"]);
     for dropped in &listing.dropped {
-        assert!(dropped.reason.starts_with("its entry cannot be read: "), "{dropped:?}");
+        assert!(dropped.reason.starts_with("invalid entry: "), "{dropped:?}");
         assert!(dropped.reason.chars().count() <= 200, "{dropped:?}");
         assert!(!dropped.reason.contains(['\u{7}', '\u{202e}']), "{dropped:?}");
     }
@@ -87,7 +87,7 @@ async fn an_entry_that_is_no_object_is_said_to_be_none() {
     assert_eq!(listing.entries.len(), 1);
     assert_eq!(listing.dropped.len(), 4);
     for dropped in &listing.dropped {
-        assert_eq!(dropped.reason, "its entry is no object");
+        assert_eq!(dropped.reason, "the entry is not an object");
     }
     connection.close(Patience::default()).await;
 }

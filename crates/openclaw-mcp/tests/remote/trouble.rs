@@ -60,13 +60,15 @@ async fn an_outage_is_not_taken_for_too_many_calls() {
     let outage = Fault::status(503).header("retry-after", "1");
     let error = refused(&Script::new().legacy().fault(outage)).await;
     let said = error.to_string();
-    assert_eq!(said, "the server is not available for now (503); try again in 1 s");
-    assert!(!error.hint().unwrap_or_default().contains("less often"), "{:?}", error.hint());
+    assert_eq!(said, "the server is temporarily unavailable (HTTP 503); retry in 1 s");
+    assert!(!error.hint().unwrap_or_default().contains("fewer requests"), "{:?}", error.hint());
 }
 
 #[tokio::test]
 async fn the_page_of_a_service_that_is_out_of_order_says_nothing_about_its_address() {
-    for (status, advice) in [(503, "out of order"), (500, "out of order"), (404, "`url`")] {
+    for (status, advice) in
+        [(503, "the service is down"), (500, "the service is down"), (404, "`url`")]
+    {
         let page = Fault::status(status).body("<html><h1>Sorry</h1></html>");
         let error = refused(&Script::new().legacy().fault(page)).await;
         let (said, hint) = (error.to_string(), error.hint().unwrap());
@@ -84,7 +86,10 @@ async fn a_refusal_is_quoted_on_one_clean_line() {
     let error = refused(&Script::new().legacy().fault(Fault::status(400).body(rpc))).await;
     let said = error.to_string();
     assert!(matches!(error, RemoteError::Refused { .. }), "{error:?}");
-    assert!(said.starts_with("it answered with error -32050: go"), "{said}");
+    assert!(
+        said.starts_with("initialization failed: the server returned error -32050: go"),
+        "{said}"
+    );
     assert!(said.chars().count() < 300 && !said.contains("data"), "{said}");
     assert!(!said.contains(char::is_control), "{said}");
 }
@@ -143,7 +148,7 @@ async fn an_answer_that_is_too_large_is_not_read_to_its_end() {
         let connection = Connection::open(script).await;
         let big = format!(r#"{{"bytes":{}}}"#, 66 * 1024 * 1024);
         let error = connection.call("big", &big, LIMITS).await.unwrap_err();
-        assert!(error.to_string().contains("more than 64 MiB"), "{error:?}");
+        assert!(error.to_string().contains("larger than 64 MiB"), "{error:?}");
         let fits = format!(r#"{{"bytes":{}}}"#, 5 * 1024 * 1024);
         let result = connection.call("big", &fits, LIMITS).await.unwrap();
         assert_eq!(result["content"][0]["text"].as_str().unwrap().len(), 5 * 1024 * 1024);
@@ -156,8 +161,8 @@ async fn credentials_follow_no_redirect_to_another_origin() {
     for (target, shown, hint) in [
         ("https://elsewhere.invalid:8443/mcp?key=1", "https://elsewhere.invalid:8443", "set `url`"),
         ("http://127.0.0.1:1/mcp", "http://127.0.0.1:1", "set `url`"),
-        ("http://elsewhere.invalid/mcp", "http://elsewhere.invalid", "its https address"),
-        ("file:///etc/passwd", "a file: address", "no server is reached that way"),
+        ("http://elsewhere.invalid/mcp", "http://elsewhere.invalid", "its https URL"),
+        ("file:///etc/passwd", "a file: address", "check `url`, and whether a proxy"),
     ] {
         let error = refused(&Script::new().redirect(target)).await;
         let RemoteError::Redirected { to } = &error else { panic!("{target}: {error:?}") };
@@ -174,7 +179,7 @@ async fn a_redirect_within_the_origin_is_followed_and_a_circle_ends() {
     connection.close().await;
 
     let error = refused(&Script::new().redirect("/mcp")).await;
-    assert!(error.to_string().contains("redirects more than"), "{error:?}");
+    assert!(error.to_string().contains("redirected more than"), "{error:?}");
     assert!(!error.hint().unwrap().contains("path"), "{:?}", error.hint());
 }
 
@@ -212,14 +217,14 @@ async fn what_is_no_json_is_said_to_be_none_and_its_beginning_is_quoted() {
     };
     let error = answered("{\"jsonrpc\": \"2.0\",\n \u{1b}[31moops").await;
     let said = error.to_string();
-    assert!(said.starts_with(r#"the server's answer is no JSON: {"jsonrpc": "2.0", "#), "{said}");
+    assert!(
+        said.starts_with(r#"the server's response is not valid JSON: {"jsonrpc": "2.0", "#),
+        "{said}"
+    );
     assert!(said.ends_with("oops") && !said.contains(char::is_control), "{said}");
     assert!(!error.hint().unwrap().contains("path"), "{:?}", error.hint());
     let error = answered("").await;
-    assert_eq!(
-        error.to_string(),
-        "this is not how an MCP server answers: the server's answer is empty"
-    );
+    assert_eq!(error.to_string(), "not a valid MCP response: the server's response is empty");
     let packed = Fault::status(200).header("content-encoding", "gzip").body("x");
     let error = refused(&Script::new().fault(packed)).await;
     assert!(error.hint().unwrap().contains("compress"), "{:?}", error.hint());

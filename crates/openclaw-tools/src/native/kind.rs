@@ -79,12 +79,12 @@ impl Native {
     pub(super) const fn description(self) -> &'static str {
         match self {
             Self::Read => {
-                "Reads a file of the workspace, or one that a large result was kept in. Text comes \
-                 in lines, long files in parts (`offset`, `limit`); pictures are shown."
+                "Reads a file of the workspace, or a file that holds a large result. Text is \
+                 returned in lines, long files in parts (`offset`, `limit`); images are shown."
             }
             Self::Write => {
-                "Writes a text file in the workspace, and the folders on the way to it. A file that \
-                 is there already is replaced."
+                "Writes a text file in the workspace, and creates missing folders. An existing file \
+                 is replaced."
             }
             Self::Edit => {
                 "Replaces a piece of text in a file of the workspace. `old` must occur exactly once, \
@@ -93,10 +93,10 @@ impl Native {
             Self::List => "Lists the files and folders in a folder of the workspace.",
             Self::Exec => {
                 "Runs a command with the system's shell in the workspace, without input, and returns \
-                 its output and exit code. What it leaves running is ended with it."
+                 its output and exit code. Processes that it leaves running are killed."
             }
             Self::WebFetch => {
-                "Fetches an https address and returns its text (HTML is made readable) or picture. \
+                "Fetches an https URL and returns its text (HTML is made readable) or image. \
                  Private networks cannot be reached."
             }
         }
@@ -146,7 +146,7 @@ impl Native {
                     "maxLength": MAX_COMMAND,
                     "description": "The command, as typed into a shell.",
                 });
-                let timeout = "How long it may take, in milliseconds.";
+                let timeout = "The timeout, in milliseconds.";
                 let properties = json!({
                     "command": command,
                     "timeout_ms": number(1, 24 * 60 * 60 * 1_000, timeout),
@@ -158,7 +158,7 @@ impl Native {
                     "type": "string",
                     "minLength": 1,
                     "maxLength": MAX_URL,
-                    "description": "The address: `https://…`.",
+                    "description": "The URL: `https://…`.",
                 });
                 let most = "How many characters of text to return at most.";
                 (json!({"url": url, "max_chars": number(1, 10_000_000, most)}), json!(["url"]))

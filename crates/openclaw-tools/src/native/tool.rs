@@ -80,10 +80,10 @@ impl NativeTool {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => {
                 tracing::error!(tool = self.kind.name(), %error, "a tool broke off");
-                Err(Reply::error("The tool broke off by a fault of its own."))
+                Err(Reply::error("The tool failed with an internal error."))
             }
             Err(_) => {
-                let words = "The disk did not answer in time; what was begun may still be done.";
+                let words = "The disk operation timed out; it may still complete.";
                 Err(Reply::failed(Failure::TimedOut, words))
             }
         }
@@ -131,7 +131,7 @@ impl Tool for NativeTool {
 
 fn decoded<A: DeserializeOwned>(arguments: Map<String, Value>) -> Result<A, Reply> {
     serde_json::from_value(Value::Object(arguments)).map_err(|_| {
-        let words = "The arguments do not fit this tool. Nothing was done.";
+        let words = "Invalid arguments; nothing was done.";
         Reply::failed(Failure::InvalidArguments, words)
     })
 }

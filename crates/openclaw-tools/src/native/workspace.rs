@@ -15,7 +15,7 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions, Permissions};
 
 /// The workspace cannot be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("the workspace {} cannot be opened: {cause}", .folder.display())]
+#[error("cannot open the workspace {}: {cause}", .folder.display())]
 pub struct NoWorkspace {
     folder: PathBuf,
     cause: io::Error,
@@ -24,21 +24,21 @@ pub struct NoWorkspace {
 /// Why a file is not touched, to follow its name.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
-    #[error("is no path")]
+    #[error("is not a valid path")]
     NoPath,
-    #[error("is outside of the workspace, or a link on the way to it leads there")]
+    #[error("is outside of the workspace, or reached through a link that leads outside")]
     Outside,
     #[error("does not exist")]
     NotFound,
     #[error("is a folder")]
     Folder,
-    #[error("is not a folder, or a part of its path is none")]
+    #[error("is not a folder, or a part of its path is not")]
     NotAFolder,
-    #[error("is a link that leads nowhere")]
+    #[error("is a broken link")]
     DeadLink,
     #[error("is neither a file nor a folder")]
     Special,
-    #[error("may not be touched by this user")]
+    #[error("is not accessible to this user (permission denied)")]
     Denied,
     #[error("is write-protected")]
     ReadOnly,

@@ -53,46 +53,44 @@ impl Refusal {
     }
 
     pub(super) fn policy(by: &str) -> Self {
-        let words = format!("This call is not allowed: the configuration says so (`{by}`).");
+        let words = format!("The call is denied by the configuration (`{by}`).");
         Self::new(Failure::Denied, words).by(Refused::Policy)
     }
 
     pub(super) fn unusable(flaw: &dyn Display) -> Self {
-        let words = format!("This tool cannot be called: {flaw}.");
+        let words = format!("The tool is unusable: {flaw}.");
         Self::new(Failure::Protocol, words).by(Refused::Unusable)
     }
 
     pub(super) fn changed() -> Self {
-        let words = "This call is not allowed: the tool says something else about itself than when it was \
-                     approved, and somebody must look at it and approve it again.";
+        let words = "The call is denied: the tool's description or schema has changed since it was \
+                     approved. The user must review and approve it again.";
         Self::new(Failure::Denied, words).by(Refused::Changed)
     }
 
     pub(super) fn declined() -> Self {
-        let words = "The user does not allow this call.";
+        let words = "The user denied this call.";
         Self::new(Failure::Denied, words).by(Refused::Declined)
     }
 
     pub(super) fn nobody() -> Self {
-        let words = "This call needs the approval of a person, and nobody answered. It was not made. \
-                     (The setting `approval` of its server, or `approval.fallback` of the agent, decides \
-                     that.)";
+        let words = "The call needs the user's approval, and no user answered. The tool was not \
+                     called. (See `approval` of its server, and `approval.fallback` of the agent.)";
         Self::new(Failure::Denied, words).by(Refused::NobodyToAsk)
     }
 
     pub(super) fn misfit(violations: &dyn Display) -> Self {
-        let words =
-            format!("The arguments do not fit this tool. Nothing was called.\n{violations}");
+        let words = format!("Invalid arguments; the tool was not called.\n{violations}");
         Self::new(Failure::InvalidArguments, words).by(Refused::Schema)
     }
 
     pub(super) fn not_json(error: &dyn Display) -> Self {
-        let words = format!("The arguments are no JSON: {error}. Nothing was called.");
+        let words = format!("The arguments are not valid JSON: {error}. The tool was not called.");
         Self::new(Failure::InvalidArguments, words).by(Refused::Schema)
     }
 
     pub(super) fn no_object() -> Self {
-        let words = "The arguments must be a JSON object. Nothing was called.";
+        let words = "The arguments must be a JSON object. The tool was not called.";
         Self::new(Failure::InvalidArguments, words).by(Refused::Schema)
     }
 

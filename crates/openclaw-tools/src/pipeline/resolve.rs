@@ -35,7 +35,7 @@ impl<S: ToolSource + ?Sized> Resolve for S {
 /// There is no tool of this name; a hint may follow.
 pub fn unknown(name: &str, hint: &str) -> Refusal {
     let name: String = name.chars().take(MAX_NAME).filter(char::is_ascii_graphic).collect();
-    let words = format!("There is no tool '{name}'.{hint}");
+    let words = format!("Unknown tool '{name}'.{hint}");
     Refusal::new(Failure::Denied, words).by(Refused::UnknownTool)
 }
 

@@ -32,15 +32,15 @@ pub enum Unusable {
     #[error("its schema is nested too deeply")]
     TooDeep,
     /// It refers to itself without an end.
-    #[error("its schema refers to itself without an end")]
+    #[error("its schema is endlessly recursive")]
     Circular,
     /// It is not the schema of an object, as arguments are.
-    #[error("its schema is not that of an object")]
+    #[error("its schema does not describe an object")]
     NotAnObject,
     /// Something in it makes no sense.
-    #[error("its schema makes no sense: {0}")]
+    #[error("its schema is invalid: {0}")]
     Invalid(String),
     /// The provider does not take the name of a property that is required.
-    #[error("the model's provider does not take the name of a required property: {0}")]
+    #[error("the model provider does not accept the name of a required property: {0}")]
     PropertyName(String),
 }

@@ -88,7 +88,7 @@ impl Validator {
         for_each_subschema_mut(&mut tidy.root, &mut |schema| {
             names_types &= schema.get("type").is_none_or(names_type);
         });
-        let nonsense = || Unusable::Invalid("`type` is not the name of a type".to_owned());
+        let nonsense = || Unusable::Invalid("`type` is not a known type".to_owned());
         if names_types { Ok(()) } else { Err(nonsense()) }
     }
 

@@ -35,7 +35,7 @@ fn a_violation_says_where_and_what() {
     });
     for (arguments, expected) in [
         (json!({"path": "a", "mode": "read", "limit": 3, "tags": ["x"], "where": {"line": 1}}), ""),
-        (json!({}), "the arguments must have the property \"path\""),
+        (json!({}), "missing argument \"path\""),
         (json!([]), "the arguments must be an object, but is an array of 0"),
         (json!({"path": ""}), "/path must have at least 1 characters"),
         (json!({"path": "a", "file": 1}), "the arguments must not have \"file\""),
@@ -51,7 +51,7 @@ fn a_violation_says_where_and_what() {
         (json!({"path": "a", "tags": ["x", "Y"]}), "/tags/1 must match the pattern \"^[a-z]+$\""),
         (
             json!({"path": "a", "where": {"line": "1"}}),
-            "/where fits none of its 2 allowed forms; for the closest, \
+            "/where matches none of its 2 allowed forms; for the closest, \
              /where/line must be a whole number, but is the string \"1\"",
         ),
     ] {
@@ -95,7 +95,7 @@ fn raw_arguments_are_checked_too() {
     let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
     assert!(validator.check_raw(&raw(r#"{"a": 1}"#)).is_ok());
     let text = validator.check_raw(&raw(r#"{"b": 1}"#)).unwrap_err().to_string();
-    assert_eq!(text, "the arguments must have the property \"a\"");
+    assert_eq!(text, "missing argument \"a\"");
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl fmt::Display for Violations {
 impl Violations {
     pub(super) fn new<'e>(errors: impl IntoIterator<Item = ValidationError<'e>>) -> Self {
         let mut errors = errors.into_iter();
-        let lines = errors.by_ref().take(MAX_LINES).map(|error| line(&error)).collect();
+        let lines = errors.by_ref().take(MAX_LINES).map(|error| argument_line(&error)).collect();
         Self { lines, more: errors.count() }
     }
 
@@ -51,13 +51,24 @@ impl Violations {
     }
 
     pub(super) fn unreadable() -> Self {
-        let line = "the arguments cannot be read: they are nested too deeply, or no JSON";
+        let line = "the arguments are nested too deeply, or not valid JSON";
         Self { lines: vec![line.to_owned()], more: 0 }
     }
 
     /// What is wrong with a schema. It concerns people rather than models, but it is in the same words.
     pub(super) fn of_schema(error: &ValidationError<'_>) -> String {
         line(error)
+    }
+}
+
+/// Like [`line`]; a missing argument is called that.
+fn argument_line(error: &ValidationError<'_>) -> String {
+    match (error.kind(), error.instance_path().as_str()) {
+        (ValidationErrorKind::Required { property }, "") => {
+            let words = format!("missing argument {}", shown(property));
+            clean_line(Untrusted::new(&words), MAX_LINE)
+        }
+        _ => line(error),
     }
 }
 
@@ -105,17 +116,17 @@ fn words(kind: &ValidationErrorKind, value: &Value, may_look_inside: bool) -> St
         Kind::AdditionalItems { limit } => format!("must have at most {limit} items"),
         Kind::MinProperties { limit } => format!("must have at least {limit} properties"),
         Kind::MaxProperties { limit } => format!("must have at most {limit} properties"),
-        Kind::UniqueItems => "must not have an item twice".to_owned(),
-        Kind::Contains => "lacks an item that it must have".to_owned(),
+        Kind::UniqueItems => "must not have duplicate items".to_owned(),
+        Kind::Contains => "lacks a required item".to_owned(),
         Kind::Pattern { pattern } => format!("must match the pattern {}", quoted(pattern)),
         Kind::Format { format } => format!("must have the format {}", quoted(format)),
-        Kind::FalseSchema => "must not be there".to_owned(),
+        Kind::FalseSchema => "is not allowed".to_owned(),
         Kind::PropertyNames { error } if may_look_inside => {
             let inner = words(error.kind(), error.instance(), false);
-            format!("has a property whose name does not fit: it {inner}")
+            format!("has an invalid property name: it {inner}")
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-            let forms = format!("fits none of its {} allowed forms", context.len());
+            let forms = format!("matches none of its {} allowed forms", context.len());
             match closest(context).filter(|_| may_look_inside) {
                 Some(error) => {
                     let place =
@@ -127,10 +138,10 @@ fn words(kind: &ValidationErrorKind, value: &Value, may_look_inside: bool) -> St
             }
         }
         Kind::OneOfMultipleValid { .. } => {
-            "fits more than one of its allowed forms; it must fit just one".to_owned()
+            "matches more than one of its allowed forms; it must match exactly one".to_owned()
         }
         Kind::Not { .. } => "has a form that is not allowed".to_owned(),
-        other => format!("breaks the rule {}", quoted(other.keyword())),
+        other => format!("violates the rule {}", quoted(other.keyword())),
     }
 }
 

@@ -159,7 +159,7 @@ async fn what_is_no_file_is_refused_and_never_waited_for() {
 async fn a_path_that_is_none_is_refused_in_words() {
     let bench = bench();
     for (path, words) in [
-        ("a\0b", "is no path."),
+        ("a\0b", "is not a valid path."),
         ("nothing.txt", "`nothing.txt` does not exist."),
         (&"x".repeat(300), "has too long a path."),
         ("inner", "`inner` is a folder."),

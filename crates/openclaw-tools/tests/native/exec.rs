@@ -51,16 +51,12 @@ async fn output_and_exit_code_are_told() {
     assert!(text.starts_with("This is output of a command.") && text.contains(&expected), "{text}");
     assert!(!outcome.is_error && outcome.details.untrusted);
     let outcome = bench.call("exec", json!({"command": "exit 3"})).await;
-    assert_eq!(outcome.rendered(), "The command ended with exit code 3.\nIt printed nothing.");
+    assert_eq!(outcome.rendered(), "The command exited with status 3.\nNo output.");
     assert!(outcome.is_error && outcome.details.failure.is_none());
     let outcome = bench.call("exec", json!({"command": "kill -9 $$"})).await;
-    assert!(outcome.rendered().starts_with("The command was ended by a signal."));
+    assert!(outcome.rendered().starts_with("The command was killed by a signal."));
     let outcome = bench.call("exec", json!({"command": "echo a\0b"})).await;
-    assert!(
-        outcome.rendered().starts_with("The command cannot be started"),
-        "{}",
-        outcome.rendered()
-    );
+    assert!(outcome.rendered().starts_with("Cannot start the command"), "{}", outcome.rendered());
 }
 
 #[tokio::test]
@@ -85,7 +81,7 @@ async fn a_flood_of_output_is_cut_in_the_middle() {
     let outcome = bench.call("exec", json!({"command": command})).await;
     let text = outcome.rendered();
     assert!(text.contains("[stdout]\nfirst\nxxx") && text.contains("xxx\nlast\n"), "{text}");
-    assert!(text.contains("[stderr]\ne\n") && text.contains("left out"), "{text}");
+    assert!(text.contains("[stderr]\ne\n") && text.contains("omitted"), "{text}");
     assert!(outcome.details.is_cut && outcome.content_chars() < 1_600);
 }
 
@@ -98,7 +94,7 @@ async fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
     let outcome = bench.call("exec", json!({"command": command, "timeout_ms": 10_000})).await;
     assert_eq!(outcome.details.failure, Some(Failure::TimedOut));
     let text = outcome.rendered();
-    assert!(text.starts_with("The command took longer than 10000 ms."), "{text}");
+    assert!(text.starts_with("The command timed out after 10000 ms."), "{text}");
     assert!(text.contains("[stdout]\nbefore\n"), "{text}");
     drop(held);
     in_time(ended).await.unwrap();

@@ -50,7 +50,7 @@ async fn a_file_of_one_endless_line_is_read_in_parts_too() {
     let bench = Bench::with(|setup| Setup { max_chars: 5_000, ..setup });
     bench.write("huge.json", "x".repeat(10_000_000));
     let outcome = bench.call("read", json!({"path": "huge.json"})).await;
-    let words = "These are lines 1 to 1. 9996000 more bytes follow: go on with offset 2.";
+    let words = "These are lines 1 to 1. 9996000 more bytes follow: continue with offset 2.";
     assert!(outcome.rendered().ends_with(words), "{}", outcome.rendered());
     let outcome = bench.call("read", json!({"path": "huge.json", "offset": 2_500})).await;
     assert!(!outcome.is_error && !outcome.details.is_cut && outcome.content_chars() == 4_000);
@@ -65,7 +65,7 @@ async fn a_part_has_as_many_lines_as_asked() {
     let outcome = bench.call("read", json!({"path": "a.txt", "offset": 2, "limit": 2})).await;
     assert!(outcome.rendered().contains("\n---\n2\n3\n"), "{}", outcome.rendered());
     assert!(
-        outcome.rendered().ends_with("lines 2 to 3. 2 more bytes follow: go on with offset 4.")
+        outcome.rendered().ends_with("lines 2 to 3. 2 more bytes follow: continue with offset 4.")
     );
 }
 
@@ -85,7 +85,7 @@ async fn what_is_no_text_is_shown_as_a_picture_or_described() {
     for (path, words) in [
         ("b.bin", "`b.bin` is a binary file of 3 bytes."),
         ("c.txt", "`c.txt` is empty."),
-        ("d.png", "It is a picture of more than 5 MB, which cannot be shown."),
+        ("d.png", "It is an image larger than 5 MB, which cannot be shown."),
     ] {
         assert_eq!(bench.call("read", json!({"path": path})).await.rendered(), words);
     }

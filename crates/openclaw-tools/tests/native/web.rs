@@ -137,9 +137,9 @@ async fn other_kinds_are_shown_or_described() {
         ("/latin", "\ncafé\n"),
         (
             "/binary",
-            "neither text nor a picture that can be shown: 100 bytes, with the type `application/zip`",
+            "neither text nor a supported image: 100 bytes, with the type `application/zip`",
         ),
-        ("/empty", "The answer is empty."),
+        ("/empty", "The response is empty."),
     ] {
         let outcome = fetch(&bench, &site.url(path)).await;
         assert!(!outcome.is_error && outcome.rendered().contains(words), "{}", outcome.rendered());
@@ -148,9 +148,7 @@ async fn other_kinds_are_shown_or_described() {
     let Some(Content::Image { mime_type, .. }) = outcome.content.last() else { panic!() };
     assert_eq!(mime_type, "image/gif");
     let outcome = fetch(&bench, &site.url("/missing")).await;
-    assert!(
-        outcome.is_error && outcome.rendered().starts_with("The server answered with status 404.")
-    );
+    assert!(outcome.is_error && outcome.rendered().starts_with("The server returned HTTP 404."));
     assert!(outcome.rendered().contains("\ngone\n"));
 }
 
@@ -171,7 +169,7 @@ async fn this_machine_cannot_be_reached_unless_that_is_configured() {
     let closed = bench(&[]);
     for host in ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0x7f.0.0.1"] {
         let plain = fetch(&closed, &format!("http://{host}:{port}/page")).await;
-        assert_refused(&plain, Failure::Denied, "only https addresses are allowed");
+        assert_refused(&plain, Failure::Denied, "only https URLs are allowed");
         let secure = fetch(&closed, &format!("https://{host}:{port}/page")).await;
         assert_refused(&secure, Failure::Denied, "not on the public internet");
     }
@@ -179,7 +177,7 @@ async fn this_machine_cannot_be_reached_unless_that_is_configured() {
     let outcome = fetch(&open, &format!("http://localhost:{port}/json")).await;
     assert!(!outcome.is_error, "{}", outcome.rendered());
     let outcome = fetch(&open, &site.url("/json")).await;
-    assert_refused(&outcome, Failure::Denied, "only https addresses are allowed");
+    assert_refused(&outcome, Failure::Denied, "only https URLs are allowed");
 }
 
 /// Says that every name is one address.
@@ -208,20 +206,24 @@ async fn a_public_name_that_leads_to_a_private_address_is_refused() {
     let bench =
         bench_with(&["public.example"], |web| WebSettings { resolver: Some(resolver), ..web });
     let url = format!("https://public.example:{}/", site.address.port());
-    assert_refused(&fetch(&bench, &url).await, Failure::Unavailable, "cannot be reached");
+    assert_refused(
+        &fetch(&bench, &url).await,
+        Failure::Unavailable,
+        "cannot connect to the server",
+    );
 }
 
 #[tokio::test]
 async fn every_redirect_is_checked() {
     let (site, bench) = (Site::start().await, bench(&["127.0.0.1"]));
     for (path, failure, words) in [
-        ("/metadata", Failure::Denied, "only https addresses are allowed"),
-        ("/file", Failure::Denied, "another kind of address"),
-        ("/secure", Failure::Denied, "another kind of address"),
+        ("/metadata", Failure::Denied, "only https URLs are allowed"),
+        ("/file", Failure::Denied, "another kind of URL"),
+        ("/secure", Failure::Denied, "another kind of URL"),
         ("/user", Failure::Denied, "a user name or password"),
-        ("/loop", Failure::InvalidResponse, "too often"),
-        ("/nonsense", Failure::InvalidResponse, "no address"),
-        ("/packed", Failure::InvalidResponse, "packed"),
+        ("/loop", Failure::InvalidResponse, "too many redirects"),
+        ("/nonsense", Failure::InvalidResponse, "an invalid URL"),
+        ("/packed", Failure::InvalidResponse, "is compressed"),
     ] {
         assert_refused(&fetch(&bench, &site.url(path)).await, failure, words);
     }
@@ -239,7 +241,7 @@ async fn a_body_without_end_is_cut_and_a_silent_server_is_left() {
     let timeout = Duration::from_millis(300);
     let hasty = bench_with(&["127.0.0.1"], |web| WebSettings { timeout, ..web });
     let outcome = fetch(&hasty, &site.url("/silent")).await;
-    assert_refused(&outcome, Failure::TimedOut, "took longer");
+    assert_refused(&outcome, Failure::TimedOut, "timed out");
 }
 
 #[tokio::test]
@@ -252,6 +254,6 @@ async fn what_is_no_address_is_told_so() {
         ("ftp://example.org/", Failure::Denied),
         ("https://me@example.org/", Failure::Denied),
     ] {
-        assert_refused(&fetch(&bench, url).await, failure, "Nothing was fetched");
+        assert_refused(&fetch(&bench, url).await, failure, "Fetch failed");
     }
 }

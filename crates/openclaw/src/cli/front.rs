@@ -12,16 +12,16 @@ use openclaw_config::Bind;
   openclaw chat --session agent:main:holidays
   echo 'what time is it' | openclaw chat
 
-Without a model or a key, a stand-in answers that needs no network and really uses tools: try `what time \
-is it`, or `add 2 and 3`.
+Without a model or an API key, a built-in offline model answers. It needs no network and calls real \
+tools: try `what time is it`, or `add 2 and 3`.
 
-Keys: Tab completes, Ctrl-R searches what was typed before, Alt-Enter begins a new line, Ctrl-C ends the \
-turn, Ctrl-D exits. Without a terminal each line of stdin is a message.
+Keys: Tab completes, Ctrl-R searches the history, Alt-Enter inserts a new line, Ctrl-C cancels the \
+turn, Ctrl-D exits. Without a terminal, each line of stdin is a message.
 
-Exit codes: 0 left, 1 a turn failed (without a terminal), 2 wrong usage, 3 no gateway, or a required \
+Exit codes: 0 exited, 1 a turn failed (without a terminal), 2 wrong usage, 3 no gateway, or a required \
 server is not ready, 78 the configuration has errors, 130 interrupted.")]
 pub(crate) struct ChatArgs {
-    /// The conversation to go on with [default: the agent's main one]
+    /// The conversation to continue [default: the agent's main one]
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
     /// The agent to talk to [default: the first]
@@ -36,25 +36,25 @@ pub(crate) struct ChatArgs {
   openclaw agent --message 'and times four?' --session agent:main:sums
   openclaw agent --message 'what time is it' --json | jq -r .text
 
-The answer goes to stdout; tool calls and all else to stderr. A call that needs somebody's approval is \
-asked for at the terminal; where there is none, what is configured holds.
+The answer goes to stdout, everything else to stderr. Calls that need approval are confirmed at the \
+terminal; without a terminal, the configured fallback applies.
 
-Exit codes: 0 ok, 1 the turn failed, 2 wrong usage, 3 no gateway, or a required server is not ready, \
+Exit codes: 0 success, 1 the turn failed, 2 wrong usage, 3 no gateway, or a required server is not ready, \
 5 timed out, 78 the configuration has errors, 130 interrupted.")]
 pub(crate) struct TurnArgs {
-    /// What to say; `-` reads it from stdin
+    /// The message; `-` reads it from stdin
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) message: String,
-    /// The conversation to go on with [default: a new one]
+    /// The conversation to continue [default: a new one]
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
     /// The agent to ask [default: the first]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    /// How long the turn may take, in milliseconds
+    /// The timeout of the turn, in milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<NonZeroU64>,
-    /// Show tool calls also where stderr is no terminal
+    /// Show tool calls even if stderr is not a terminal
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
@@ -67,26 +67,26 @@ pub(crate) enum SessionsCommand {
   openclaw sessions list --agent research --limit 5
   openclaw sessions list --json | jq -r '.sessions[].key'")]
     List {
-        /// Only those of this agent
+        /// Only conversations of this agent
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
-        /// Only those in which this occurs
+        /// Only conversations that contain this text
         #[arg(long, value_name = "TEXT")]
         search: Option<String>,
-        /// How many
+        /// The maximum number to list
         #[arg(long, value_name = "N", default_value = "50")]
         limit: NonZeroU64,
     },
-    /// Show what was said
+    /// Show a conversation
     #[command(after_help = "Examples:
   openclaw sessions show agent:main:main
   openclaw sessions show agent:main:main --json
 
-Exit codes: 0 shown, 1 there is no such conversation.")]
+Exit codes: 0 shown, 1 no such conversation.")]
     Show {
         /// The conversation's key
         key: String,
-        /// Only the last so many messages
+        /// Only the last N messages
         #[arg(long, value_name = "N")]
         last: Option<NonZeroU64>,
     },
@@ -94,11 +94,11 @@ Exit codes: 0 shown, 1 there is no such conversation.")]
     #[command(after_help = "Example:
   openclaw sessions delete agent:main:main --yes
 
-Exit codes: 0 deleted, 1 there is no such conversation, or not deleted, 2 no terminal to confirm on.")]
+Exit codes: 0 deleted, 1 no such conversation, or not deleted, 2 no terminal to confirm on.")]
     Delete {
         /// The conversation's key
         key: String,
-        /// Do not ask
+        /// Delete without confirmation
         #[arg(long, short)]
         yes: bool,
     },
@@ -109,7 +109,7 @@ Exit codes: 0 deleted, 1 there is no such conversation, or not deleted, 2 no ter
     Export {
         /// The conversation's key
         key: String,
-        /// As what
+        /// The output format
         #[arg(long, value_name = "FORMAT", default_value = "json")]
         format: ExportFormat,
     },
@@ -117,9 +117,9 @@ Exit codes: 0 deleted, 1 there is no such conversation, or not deleted, 2 no ter
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// Everything, for programs
+    /// Everything, as JSON
     Json,
-    /// Markdown, for people
+    /// The text, as Markdown
     Md,
 }
 
@@ -132,10 +132,10 @@ pub(crate) enum ExportFormat {
   openclaw gateway status
   openclaw gateway stop
 
-It runs until it gets SIGTERM or Ctrl-C; then turns under way have a moment to end. A second signal ends \
-it at once. SIGHUP reads the configuration again.
+It runs until SIGTERM or Ctrl-C; running turns then get a short time to finish. A second signal \
+stops it at once. SIGHUP reloads the configuration.
 
-Exit codes of `run`: 0 stopped, 1 it could not start, 3 a gateway is already running, the port is in use, or a \
+Exit codes of `run`: 0 stopped, 1 failed to start, 3 a gateway is already running, the port is in use, or a \
 required server is not ready, 78 the configuration has errors."
 )]
 pub(crate) struct GatewayArgs {
@@ -147,33 +147,33 @@ pub(crate) struct GatewayArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GatewayCommand {
-    /// Run the gateway here
+    /// Run the gateway in the foreground
     #[command(after_help = "Examples:
   openclaw gateway run
   openclaw gateway run --port 0
   openclaw gateway run --bind 0.0.0.0
 
-Clients on this machine find it by themselves. From other machines it can be reached only if `--bind` (or \
-`gateway.bind`) says so, and then with the token that lies in the state folder.")]
+Clients on this machine find it automatically. Other machines can reach it only if `--bind` (or \
+`gateway.bind`) allows it, with the token in the state folder.")]
     Run(RunArgs),
-    /// Tell whether a gateway runs, and how it is
+    /// Show whether the gateway is running, and its state
     #[command(after_help = "Examples:
   openclaw gateway status
   openclaw gateway status --json | jq -r .url
 
-Exit codes: 0 it runs, 1 it does not answer, 3 it does not run.")]
+Exit codes: 0 running, 1 not responding, 3 not running.")]
     Status,
     /// Stop the gateway
     #[command(after_help = "Example:
   openclaw gateway stop
 
-Turns under way have a moment to end. Exit codes: 0 it has stopped, or none ran; 1 it has not.")]
+Running turns get a short time to finish. Exit codes: 0 stopped, or was not running; 1 still running.")]
     Stop,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The port to listen on; 0 for any [default: `gateway.port`]
+    /// The port to listen on; 0 for any free port [default: `gateway.port`]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
     /// The address to listen on, or `loopback`, `lan`, `all` [default: `gateway.bind`]

@@ -9,31 +9,31 @@ use super::servers::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Start all servers, and show how they are
+    /// Start all servers and show their state
     Servers(ServersArgs),
-    /// Show the tools of servers
+    /// List the tools of servers
     Tools(ToolsArgs),
     /// Call a tool
     Call(CallArgs),
-    /// Show the resources of servers
+    /// List the resources of servers
     Resources(ResourcesArgs),
     /// Read a resource
     Read(ReadArgs),
-    /// Show the prompts of servers
+    /// List the prompts of servers
     Prompts(PromptsArgs),
     /// Get a prompt, with its arguments filled in
     Prompt(PromptArgs),
-    /// Find out why a server does not work
+    /// Diagnose why a server does not work
     Doctor(DoctorArgs),
-    /// Show all that is to be known about a server
+    /// Show the details of a server
     Status(StatusArgs),
     /// Show what a server wrote to stderr
     Logs(LogsArgs),
-    /// List what servers have anew, and show what has changed
+    /// Fetch the lists of servers again and show what has changed
     Refresh(RefreshArgs),
-    /// Have the running gateway read its configuration again
+    /// Make the running gateway reload its configuration
     Reload(ReloadArgs),
-    /// Show which servers are configured
+    /// List the configured servers
     List(ListArgs),
     /// Add a server to the configuration file
     #[command(after_help = "Examples:
@@ -42,51 +42,51 @@ pub(crate) enum McpCommand {
     --header 'Authorization: Bearer secret://env/GITHUB_TOKEN'
   openclaw mcp add mail --env PASSWORD=secret://keychain/mail -- mail-mcp -v
 
-Comments, order and formatting of the file stay as they are. Nothing is written if the result would \
-have errors. Once it is written, the server is tried; the entry stays, however that goes.
+Comments, order and formatting of the file are kept. Nothing is written if the result would have \
+errors. Then the connection is tested; the entry is kept even if the test fails.
 
-Exit codes: 0 added, 1 there is one of that name, 2 wrong usage, 78 the configuration has errors.")]
+Exit codes: 0 added, 1 the name is taken, 2 wrong usage, 78 the configuration has errors.")]
     Add(AddArgs),
     /// Remove a server from the configuration file
     #[command(after_help = "Example:
   openclaw mcp remove files
 
-It is removed from every place in the file that has it.
+All entries of that name in the file are removed.
 
-Exit codes: 0 removed, 1 there is none of that name, 78 the configuration has errors.")]
+Exit codes: 0 removed, 1 no such server, 78 the configuration has errors.")]
     Remove {
         /// The server's name
         name: String,
     },
-    /// Add the service at an address; its name follows from the address
+    /// Add a remote server by its URL; its name is derived from the URL
     #[command(after_help = "Examples:
   openclaw mcp connect https://mcp.example.com/mcp
   openclaw mcp connect https://mcp.example.com/mcp --name search
 
-The server is tried; the entry stays, however that goes.
+The connection is tested; the entry is kept even if the test fails.
 
-Exit codes: 0 added, 1 it is there already, 2 wrong usage, 78 the configuration has errors.")]
+Exit codes: 0 added, 1 already configured, 2 wrong usage, 78 the configuration has errors.")]
     Connect {
-        /// The address: https, or http on this machine
+        /// The URL: https, or http on this machine
         url: String,
-        /// What to call it
+        /// The server's name
         #[arg(long)]
         name: Option<String>,
-        /// Do not try to connect
+        /// Do not test the connection
         #[arg(long)]
         no_check: bool,
     },
-    /// Add servers that other programs on this machine use
+    /// Import servers from other programs on this machine
     #[command(after_help = "Examples:
-  openclaw mcp import                      What is there? Which to add?
-  openclaw mcp import --from cursor --all  All that Cursor has
-  openclaw mcp import github files         These two
-  openclaw mcp import --dry-run --json     For programs
+  openclaw mcp import                      List them, and ask which to add
+  openclaw mcp import --from cursor --all  Import all servers of Cursor
+  openclaw mcp import github files         Import these two
+  openclaw mcp import --dry-run --json     Show what would be added, as JSON
 
-Their files are only read. Looked at are the files of the user and those in the current folder.
+The files of other programs are never changed. Both the user's files and those in the current folder are read.
 
-Exit codes: 0 all went well, 1 a server that was picked cannot be added, 2 wrong usage, 78 the \
-configuration has errors. `--all` leaves out what cannot be added, and says so.")]
+Exit codes: 0 success, 1 a chosen server cannot be added, 2 wrong usage, 78 the configuration has \
+errors. `--all` skips servers that cannot be added, and reports them.")]
     Import(ImportArgs),
 }
 
@@ -95,37 +95,37 @@ configuration has errors. `--all` leaves out what cannot be added, and says so."
 pub(crate) struct AddArgs {
     /// The server's name: letters, digits, `.`, `_` and `-`
     pub(crate) name: String,
-    /// The address of a service
+    /// The URL of a remote server
     #[arg(long)]
     pub(crate) url: Option<String>,
     /// The program to run, and its arguments, after `--`
     #[arg(last = true)]
     pub(crate) command: Vec<String>,
-    /// An environment variable of the program; the value may be a secret:// reference
+    /// An environment variable for the program; the value may be a secret:// reference
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// A header of every request; the value may hold secret:// references
+    /// An HTTP header to send with every request; the value may contain secret:// references
     #[arg(long, value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
-    /// How to talk to it, where that does not follow from the rest
+    /// The transport [default: derived from the other options]
     #[arg(long, value_name = "KIND")]
     pub(crate) transport: Option<TransportArg>,
-    /// The folder that the program runs in
+    /// The folder to run the program in
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cwd: Option<String>,
     /// Connect only when a tool is first used
     #[arg(long)]
     pub(crate) lazy: bool,
-    /// Add it switched off
+    /// Add it as disabled
     #[arg(long)]
     pub(crate) disabled: bool,
-    /// Takes the place of the server's name in the names of its tools
+    /// Use this prefix instead of the server's name in tool names
     #[arg(long, value_name = "PREFIX")]
     pub(crate) tool_prefix: Option<String>,
     /// Replace a server of the same name
     #[arg(long)]
     pub(crate) force: bool,
-    /// Do not try to connect
+    /// Do not test the connection
     #[arg(long)]
     pub(crate) no_check: bool,
 }
@@ -135,10 +135,10 @@ pub(crate) struct ImportArgs {
     /// The servers to add, by name
     #[arg(value_name = "NAME", conflicts_with = "all")]
     pub(crate) names: Vec<String>,
-    /// Only those of this program
+    /// Import only from this program
     #[arg(long, value_name = "APP")]
     pub(crate) from: Option<AppArg>,
-    /// Add all that are new
+    /// Add all new servers
     #[arg(long)]
     pub(crate) all: bool,
     /// Only show what would be added

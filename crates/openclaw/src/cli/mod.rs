@@ -32,18 +32,18 @@ const STYLES: Styles = Styles::styled()
   openclaw chat                       Talk to an agent that uses MCP tools
   openclaw agent --message 'add 2 and 3'
   openclaw gateway                    Keep agents and servers running
-  openclaw status                     How everything is
-  openclaw mcp servers                Start all MCP servers; how are they?
+  openclaw status                     Show the state of everything
+  openclaw mcp servers                Start all MCP servers, show their state
   openclaw mcp call demo add a=5 b=7  Call a tool
-  openclaw mcp import                 Add the servers that other programs use
+  openclaw mcp import                 Import servers from other programs
   openclaw mcp add time -- uvx mcp-server-time
   openclaw config validate            Check the configuration
-  openclaw config show                What is in force, and why
-  openclaw secrets check              Does every secret:// reference resolve?
+  openclaw config show                Show effective settings and their sources
+  openclaw secrets check              Check that secret:// references resolve
   openclaw completions bash           Print completions for the shell
 
-Exit codes: 0 all went well, 1 it did not, 2 wrong usage, 78 the configuration has errors. Those of \
-commands that talk to servers: `openclaw mcp --help`.")]
+Exit codes: 0 success, 1 failure, 2 wrong usage, 78 the configuration has errors. For commands that \
+talk to servers, see `openclaw mcp --help`.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -76,7 +76,7 @@ pub(crate) struct GlobalArgs {
     /// The configuration file [default: ~/.openclaw/openclaw.json, or $OPENCLAW_CONFIG_PATH]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) config: Option<PathBuf>,
-    /// What to log: a level (error, warn, info, debug, trace, off), also per module
+    /// The log level (error, warn, info, debug, trace, off), also per module
     #[arg(
         long,
         global = true,
@@ -86,7 +86,7 @@ pub(crate) struct GlobalArgs {
         help_heading = "Global options"
     )]
     pub(crate) log_level: Option<String>,
-    /// How to log
+    /// The format of log lines
     #[arg(
         long,
         global = true,
@@ -95,16 +95,16 @@ pub(crate) struct GlobalArgs {
         help_heading = "Global options"
     )]
     pub(crate) log_format: LogFormat,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines for people
+    /// Human-readable lines
     Human,
-    /// A JSON object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -112,9 +112,9 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Talk to an agent
     Chat(ChatArgs),
-    /// Say one thing to an agent, and print what it answers
+    /// Send one message to an agent and print the answer
     Agent(TurnArgs),
-    /// Conversations: list, show, delete, export them
+    /// List, show, delete and export conversations
     #[command(
         subcommand,
         after_help = "Examples:
@@ -122,23 +122,23 @@ pub(crate) enum Command {
   openclaw sessions show agent:main:main"
     )]
     Sessions(SessionsCommand),
-    /// Keep agents and servers running, for all front ends
+    /// Run the gateway, which keeps agents and servers running for all clients
     Gateway(GatewayArgs),
-    /// Tell how everything is: configuration, gateway, model, servers, secrets
+    /// Show the state of the configuration, gateway, model, servers and secrets
     #[command(after_help = "Examples:
   openclaw status
   openclaw status --json | jq '.problems'
 
-Nothing is started. Exit codes: 0 all is well, 1 something is not.")]
+Nothing is started. Exit codes: 0 no problems, 1 problems found.")]
     Status,
-    /// Look closer: also start every server, read the database, look at who may read files
+    /// Check everything: also start every server, read the database, check file permissions
     #[command(after_help = "Examples:
   openclaw doctor
   openclaw doctor --json
 
-Exit codes: 0 all is well, 1 something is not.")]
+Exit codes: 0 no problems, 1 problems found.")]
     Doctor,
-    /// MCP servers: add and remove them, look at them, call their tools
+    /// Manage MCP servers and call their tools
     #[command(
         subcommand,
         after_help = "Examples:
@@ -148,30 +148,30 @@ Exit codes: 0 all is well, 1 something is not.")]
   openclaw mcp doctor
   openclaw mcp add time -- uvx mcp-server-time
 
-Exit codes: 0 ok, 1 it failed, 2 wrong usage, 3 a server is not available, 4 not allowed, 5 timed out, \
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a server is not available, 4 not allowed, 5 timed out, \
 78 the configuration has errors, 130 interrupted."
     )]
     Mcp(McpCommand),
-    /// Look at the configuration
+    /// Check and show the configuration
     #[command(
         subcommand,
         after_help = "Example:
   openclaw config validate"
     )]
     Config(ConfigCommand),
-    /// Look at the secrets that the configuration refers to
+    /// Check the secrets that the configuration refers to
     #[command(
         subcommand,
         after_help = "Example:
   openclaw secrets check"
     )]
     Secrets(SecretsCommand),
-    /// Run an MCP server to try clients with, on stdin and stdout
+    /// Run a demo MCP server on stdin and stdout, for testing clients
     #[command(after_help = "Example:
   openclaw mcp add demo -- openclaw demo-server
 
-Its tools: echo, add, now, count. It also has a resource and a prompt, needs no network and changes \
-nothing. Without a configuration file it is the server that there is. It ends when stdin closes.")]
+Tools: echo, add, now, count. It also has a resource and a prompt, needs no network and changes \
+nothing. It is the default server if there is no configuration file. It exits when stdin closes.")]
     DemoServer,
     /// Print completions for a shell
     #[command(after_help = "Examples:
@@ -192,7 +192,7 @@ pub(crate) enum ConfigCommand {
   openclaw config validate ./openclaw.json --strict
   openclaw config validate --json | jq '.diagnostics[].message'
 
-Exit codes: 0 it can be used (there may be warnings), 78 it has errors.")]
+Exit codes: 0 valid (there may be warnings), 78 the configuration has errors.")]
     Validate {
         /// The file to check instead of the configuration
         file: Option<PathBuf>,
@@ -200,7 +200,7 @@ Exit codes: 0 it can be used (there may be warnings), 78 it has errors.")]
         #[arg(long)]
         strict: bool,
     },
-    /// Show what is in force, and where each value comes from; credentials are redacted
+    /// Show the effective settings and where each value comes from; credentials are redacted
     #[command(after_help = "Examples:
   openclaw config show
   openclaw config show --agent research
@@ -222,14 +222,14 @@ Exit codes: 0 it can be used (there may be warnings), 78 it has errors.")]
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretsCommand {
-    /// Try to resolve secrets; values are never shown
+    /// Check that secrets resolve; values are never shown
     #[command(after_help = "Examples:
   openclaw secrets check
   openclaw secrets check secret://env/TOKEN secret://vault/kv/github#token
 
 Exit codes: 0 all resolve, 1 some do not, 78 the configuration has errors.")]
     Check {
-        /// The references to try instead of those in the configuration
+        /// The references to check instead of those in the configuration
         #[arg(value_name = "REF")]
         references: Vec<String>,
     },

@@ -8,7 +8,7 @@ use clap::Args;
 /// Whose servers.
 #[derive(Debug, Default, Args)]
 pub(crate) struct AgentArgs {
-    /// The agent whose servers and rules count [default: the first]
+    /// The agent whose servers and rules to use [default: the first]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct AgentArgs {
 /// Who does the work.
 #[derive(Debug, Default, Args)]
 pub(crate) struct BesideArgs {
-    /// Start what is needed in this process, even if a gateway runs
+    /// Start servers in this process, even if a gateway is running
     #[arg(long)]
     pub(crate) no_gateway: bool,
 }
@@ -26,7 +26,7 @@ pub(crate) struct BesideArgs {
   openclaw mcp list
   openclaw mcp list --json | jq -r '.servers[].name'
 
-Nothing is started. `openclaw mcp servers` starts them, and tells how they are.")]
+Nothing is started. `openclaw mcp servers` starts the servers and shows their state.")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
@@ -37,9 +37,9 @@ pub(crate) struct ListArgs {
   openclaw mcp servers
   openclaw mcp servers --json | jq '.servers[] | {name, state, tools}'
 
-Lazy servers are left alone, and shown as idle.
+Lazy servers are not started, and are shown as idle.
 
-Exit codes: 0 shown, 3 a server that is `required` is not ready, 78 the configuration has errors.")]
+Exit codes: 0 shown, 3 a `required` server is not ready, 78 the configuration has errors.")]
 pub(crate) struct ServersArgs {
     #[command(flatten)]
     pub(crate) whose: AgentArgs,
@@ -52,15 +52,15 @@ pub(crate) struct ServersArgs {
   openclaw mcp tools
   openclaw mcp tools demo --schema
 
-Exit codes: 0 listed, 2 there is no such server, 3 no server is available, 78 the configuration has \
+Exit codes: 0 listed, 2 no such server, 3 no server is available, 78 the configuration has \
 errors.")]
 pub(crate) struct ToolsArgs {
     /// Only the tools of this server
     pub(crate) server: Option<String>,
-    /// Show what arguments each tool takes, as a JSON Schema
+    /// Show the JSON Schema of each tool's arguments
     #[arg(long)]
     pub(crate) schema: bool,
-    /// In JSON, show all that servers say about their tools, however much it is
+    /// With --json, show everything that servers say about their tools, without a limit
     #[arg(long, requires = "json")]
     pub(crate) raw: bool,
     #[command(flatten)]
@@ -80,24 +80,24 @@ pub(crate) struct ToolsArgs {
   openclaw mcp call mcp_demo_echo text=@letter.txt
   openclaw mcp call files write path=a.json content:='\"[1, 2]\"'
 
-Arguments are key=value, with the type that the tool's schema asks for; key:=JSON is taken as JSON, \
-key=@FILE is the text of a file. Or all of them are one JSON object, on the command line or, for `-`, \
-on stdin.
+Arguments are key=value pairs, converted to the types in the tool's schema; key:=JSON passes JSON, \
+key=@FILE passes the text of a file. Or pass all arguments as one JSON object, on the command line \
+or, with `-`, on stdin.
 
-The tool's text goes to stdout. It comes from outside; `--raw` shows it as a model would see it. All of \
-`--json` is untrusted, too; its `structuredContent` is as the server sent it.
+The tool's text goes to stdout and is untrusted; `--raw` shows it as a model would see it. All of \
+`--json` is untrusted, too; `structuredContent` is exactly what the server sent.
 
-Exit codes: 0 ok, 1 the tool failed, 2 wrong usage, 3 the server is not available, 4 not allowed, \
+Exit codes: 0 success, 1 the tool failed, 2 wrong usage, 3 the server is not available, 4 not allowed, \
 5 timed out, 78 the configuration has errors."
 )]
 pub(crate) struct CallArgs {
-    /// The server; or the tool's whole name, as an agent knows it
+    /// The server; or the full name of the tool, as agents see it
     #[arg(value_name = "SERVER")]
     pub(crate) target: String,
-    /// The tool, as its server calls it, and its arguments
+    /// The tool's name on its server, and its arguments
     #[arg(value_name = "TOOL|ARGUMENT")]
     pub(crate) rest: Vec<String>,
-    /// Approve a tool that says something else about itself than before
+    /// Approve a tool whose description or schema has changed
     #[arg(long)]
     pub(crate) approve: bool,
     #[command(flatten)]
@@ -113,7 +113,7 @@ pub(crate) struct CallArgs {
 /// How long an answer may take.
 #[derive(Debug, Args)]
 pub(crate) struct TimeArgs {
-    /// How long all of it may take: the start of the server, and its answer
+    /// The timeout in milliseconds, including the start of the server
     #[arg(long, value_name = "MS")]
     timeout: Option<NonZeroU64>,
 }
@@ -130,10 +130,10 @@ pub(crate) struct ShowArgs {
     /// Show exactly what a model would see
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Write pictures, sounds and other files of the answer into this folder
+    /// Write images, audio and other files of the result to this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) save: Option<PathBuf>,
-    /// Write the only picture, sound or other file of the answer to this file; or else its text
+    /// Write the only image, audio or other file of the result, or else its text, to this file
     #[arg(short = 'o', long, value_name = "FILE", conflicts_with = "save")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -143,7 +143,7 @@ pub(crate) struct ShowArgs {
   openclaw mcp resources
   openclaw mcp resources demo --json
 
-Exit codes: 0 listed, 2 there is no such server, 3 no server is available.")]
+Exit codes: 0 listed, 2 no such server, 3 no server is available.")]
 pub(crate) struct ResourcesArgs {
     /// Only the resources of this server
     pub(crate) server: Option<String>,
@@ -158,11 +158,11 @@ pub(crate) struct ResourcesArgs {
   openclaw mcp read demo demo://notes
   openclaw mcp read photos photo://today -o today.jpg
 
-Exit codes: 0 ok, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out.")]
+Exit codes: 0 success, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out.")]
 pub(crate) struct ReadArgs {
     /// The server
     pub(crate) server: String,
-    /// The resource's address, as `openclaw mcp resources` shows it
+    /// The resource's URI, as `openclaw mcp resources` shows it
     pub(crate) uri: String,
     #[command(flatten)]
     pub(crate) time: TimeArgs,
@@ -179,7 +179,7 @@ pub(crate) struct ReadArgs {
   openclaw mcp prompts
   openclaw mcp prompts demo
 
-Exit codes: 0 listed, 2 there is no such server, 3 no server is available.")]
+Exit codes: 0 listed, 2 no such server, 3 no server is available.")]
 pub(crate) struct PromptsArgs {
     /// Only the prompts of this server
     pub(crate) server: Option<String>,
@@ -195,7 +195,7 @@ pub(crate) struct PromptsArgs {
   openclaw mcp prompt demo summarise-notes language=French
   openclaw mcp prompt demo summarise-notes '{\"language\": \"French\"}'
 
-Exit codes: 0 ok, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out.")]
+Exit codes: 0 success, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out.")]
 pub(crate) struct PromptArgs {
     /// The server
     pub(crate) server: String,
@@ -218,9 +218,9 @@ pub(crate) struct PromptArgs {
 #[command(after_help = "Example:
   openclaw mcp status demo
 
-It is started, a lazy one, too. The counts of calls are those of this run.
+The server is started, even if it is lazy. Call counts are those of this run.
 
-Exit codes: 0 it is ready, 2 there is no such server, 3 it is not available.")]
+Exit codes: 0 ready, 2 no such server, 3 not available.")]
 pub(crate) struct StatusArgs {
     /// The server
     pub(crate) name: String,
@@ -235,9 +235,9 @@ pub(crate) struct StatusArgs {
   openclaw mcp refresh
   openclaw mcp refresh demo
 
-What a server had when it was last seen is remembered; this tells what has changed since.
+The lists of each server are remembered; this command shows what has changed since.
 
-Exit codes: 0 done, 2 there is no such server, 3 a server is not available.")]
+Exit codes: 0 done, 2 no such server, 3 a server is not available.")]
 pub(crate) struct RefreshArgs {
     /// Only this server
     pub(crate) name: Option<String>,
@@ -253,16 +253,16 @@ pub(crate) struct RefreshArgs {
   openclaw mcp logs demo -n 200
   openclaw mcp logs demo -f
 
-What the server wrote to stderr, and what became of it. Nothing is started.
+Shows the server's stderr and its state changes. Nothing is started.
 
-Exit codes: 0 shown (there may be nothing), 1 it cannot be read, 2 there is no such server.")]
+Exit codes: 0 shown (there may be nothing), 1 the log cannot be read, 2 no such server.")]
 pub(crate) struct LogsArgs {
     /// The server
     pub(crate) name: String,
-    /// How many lines
+    /// The number of lines to show
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     pub(crate) lines: usize,
-    /// Go on with what is added, until Ctrl-C; with --json, a value a line
+    /// Follow the log until Ctrl-C; with --json, print one value per line
     #[arg(short, long)]
     pub(crate) follow: bool,
     #[command(flatten)]
@@ -274,7 +274,7 @@ pub(crate) struct LogsArgs {
   openclaw mcp doctor
   openclaw mcp doctor github
 
-Exit codes: 0 all is well, 1 something is not, 2 there is no such server, 78 the configuration has \
+Exit codes: 0 no problems, 1 problems found, 2 no such server, 78 the configuration has \
 errors.")]
 pub(crate) struct DoctorArgs {
     /// Only this server
@@ -287,9 +287,9 @@ pub(crate) struct DoctorArgs {
 #[command(after_help = "Example:
   openclaw mcp reload
 
-A gateway notices by itself when its file is saved. This tells what came of it.
+The gateway reloads by itself when its file changes. This command reloads it now and reports the result.
 
-Exit codes: 0 done, 3 no gateway runs, 78 the configuration has errors.")]
+Exit codes: 0 done, 3 the gateway is not running, 78 the configuration has errors.")]
 pub(crate) struct ReloadArgs {
     #[command(flatten)]
     pub(crate) whose: AgentArgs,

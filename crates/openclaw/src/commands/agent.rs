@@ -138,7 +138,8 @@ impl Once<'_> {
                     Step::Returned(call) => self.tell_call(&call, output),
                     Step::Notice(text) => output.note(&text),
                     Step::Asked(approval) => self.decide(&approval, turn, signals, output).await,
-                    Step::EndingServer(reason) => output.warning(&format!("the gateway ends: {reason}")),
+                    Step::EndingServer(reason) => output.warning(&format!("the gateway is stopping: \
+                        {reason}")),
                     // Nobody here was asked by a server: that it could be answered was not said.
                     Step::Text(_) | Step::Replaced(_) | Step::Thought => {}
                     Step::Elicited(_) | Step::Decided(_) => {}
@@ -197,7 +198,7 @@ impl Once<'_> {
             _ = signals.next() => None,
             () = until(approval.expires_at_ms) => return,
             () = withdrawn(held, turn, is_settled) => {
-                output.aside("  it is no longer asked");
+                output.aside("  the question was withdrawn");
                 return;
             }
         };
@@ -238,10 +239,10 @@ impl Once<'_> {
             output.answer(&answer.text);
         }
         if answer.is_empty() {
-            output.note("the model answered nothing");
+            output.note("the model returned an empty answer");
         }
         if args.session.is_none() && self.shows_calls {
-            output.note(&format!("`--session {session}` goes on with this conversation"));
+            output.note(&format!("use `--session {session}` to continue this conversation"));
         }
     }
 }

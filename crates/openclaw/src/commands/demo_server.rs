@@ -8,8 +8,7 @@ use crate::exit::Exit;
 pub(crate) fn run() -> CommandResult {
     block_on(async {
         openclaw_mcp_server::demo::serve_stdio().await.map_err(|error| {
-            CommandError::failed(error.to_string())
-                .hint("start it from an MCP client, which speaks first")
+            CommandError::failed(error.to_string()).hint("start it from an MCP client")
         })
     })?;
     Ok(Exit::Ok)

@@ -104,7 +104,7 @@ fn unknown_agent(id: &str, known: &[&str]) -> CommandError {
     CommandError::usage(format!("unknown agent `{id}`")).hint(
         match openclaw_config::nearest(id, known) {
             Some(similar) => format!("did you mean `{similar}`?"),
-            None => format!("the agents are: {}", known.join(", ")),
+            None => format!("known agents: {}", known.join(", ")),
         },
     )
 }

@@ -67,7 +67,7 @@ fn report(
     }
     if checked.is_empty() {
         let disabled = disabled_servers(config);
-        let remark = if disabled > 0 { " (disabled servers do not count)" } else { "" };
+        let remark = if disabled > 0 { " (disabled servers are not checked)" } else { "" };
         output.line(format_args!("The configuration refers to no secrets{remark}."));
         return exit;
     }

@@ -38,7 +38,7 @@ pub(crate) fn show(
     let file = config.file.as_ref().map(|file| file.display().to_string());
     output.line(format_args!(
         "{STRONG}{}{STRONG:#}",
-        file.as_deref().unwrap_or("built-in default (there is no file)")
+        file.as_deref().unwrap_or("built-in default (no file)")
     ));
     section(&config.origins, file.as_deref(), output);
     for agent in agents {
@@ -53,13 +53,13 @@ fn show_agent(config: &Config, agent: &AgentConfig, file: Option<&str>, output: 
     output.line(format_args!("\n{STRONG}agent {}{STRONG:#}{remark}", agent.id));
     if !agent.mcp.enabled {
         section(&agent.origins, file, output);
-        output.line("   MCP is switched off");
+        output.line("   MCP is disabled");
         return;
     }
     section(&[&agent.origins[..], &agent.mcp.origins.settings].concat(), file, output);
     for (name, settings) in &agent.mcp.origins.servers {
         let remark = match held_back(agent, name) {
-            Some(why) => format!("  {BAD}will not start: {why}{BAD:#}"),
+            Some(why) => format!("  {BAD}cannot start: {why}{BAD:#}"),
             None => String::new(),
         };
         output.line(format_args!("\n  {STRONG}server {name}{STRONG:#}{remark}"));
@@ -104,7 +104,7 @@ fn section(settings: &[Setting], file: Option<&str>, output: &mut Output) {
 fn origin(origin: &Origin, key: &str, file: Option<&str>) -> String {
     let (location, path) = match origin {
         Origin::Default => return "default".to_owned(),
-        Origin::Inferred { from } => return format!("follows from {from}"),
+        Origin::Inferred { from } => return format!("derived from {from}"),
         Origin::File { location, path } => (location, path),
     };
     let place = path.find("mcp.servers").map(|at| &path[..at + "mcp".len()]);

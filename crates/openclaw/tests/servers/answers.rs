@@ -154,7 +154,10 @@ fn stdout_holds_what_the_server_said_and_nothing_of_ours() {
     let place = place();
     let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "archive"]);
     assert_eq!((exit, stdout.as_str()), (0, ""), "{stderr}");
-    assert!(stderr.contains("test://a.zip") && stderr.contains("is not shown"), "{stderr}");
+    assert!(
+        stderr.contains("test://a.zip") && stderr.contains("not shown; use `-o FILE`"),
+        "{stderr}"
+    );
     for target in [["-o", "it"], ["--save", "out"]] {
         let args = [&["mcp", "call", "test", "archive"], &target[..]].concat();
         let (exit, stdout, stderr) = place.said(&args);
@@ -237,8 +240,8 @@ fn what_servers_say_about_their_tools_is_bounded() {
 fn a_prompt_gets_what_it_needs_and_nothing_else() {
     let place = Place::new(&[("test", &Script::new())]);
     for (words, said) in [
-        (&[][..], "needs the argument `name`"),
-        (&["name=Ada", "bad=1"], "takes no argument `bad`"),
+        (&[][..], "requires the argument `name`"),
+        (&["name=Ada", "bad=1"], "has no argument `bad`"),
     ] {
         let args = [&["mcp", "prompt", "test", "greet"], words].concat();
         let (exit, _, stderr) = place.said(&args);

@@ -17,7 +17,7 @@ fn exit_codes_say_how_a_call_went() {
         (&["mcp", "call", "test", "echo", "text=hi"][..], 0, ""),
         (&["mcp", "call", "test", "fail", "text=no way"], 1, "test/fail failed: no way"),
         (&["mcp", "call", "test", "ecko", "text=hi"], 2, "did you mean `echo`?"),
-        (&["mcp", "call", "test", "echo"], 2, "must have the property \"text\""),
+        (&["mcp", "call", "test", "echo"], 2, "missing argument \"text\""),
         (&["mcp", "call", "failing", "echo", "text=hi"], 3, "no licence found"),
         (&["mcp", "call", "test", "sleep", "ms=600000", "--timeout", "15000"], 5, "timed out"),
     ] {
@@ -172,7 +172,10 @@ fn an_approval_that_cannot_be_saved_is_told_to_who_asked_for_it() {
     let (exit, stdout, stderr) =
         place.said(&["mcp", "call", "--approve", "test", "echo", "text=hi"]);
     assert_eq!((exit, stdout.trim()), (0, "hi"), "{stderr}");
-    assert!(stderr.contains(told) && stderr.contains("pins.json cannot be written"), "{stderr}");
+    assert!(
+        stderr.contains(told) && stderr.contains("cannot write ") && stderr.contains("pins.json: "),
+        "{stderr}"
+    );
 }
 
 /// A first call, or a first server that is added, leaves nothing that other users can read (N3).
@@ -232,13 +235,13 @@ fn a_tool_that_may_not_or_cannot_be_called_says_why() {
     for args in [vec!["test", &name], vec![&*format!("mcp_test_{name}")]] {
         let (exit, _, stderr) = place.said(&[&["mcp", "call"], &args[..]].concat());
         assert_eq!(exit, 1, "{args:?}: {stderr}");
-        assert!(stderr.contains("is left out: "), "{args:?}: {stderr}");
+        assert!(stderr.contains("is unusable: "), "{args:?}: {stderr}");
     }
     let config = fs::read_to_string(place.path("openclaw.json")).unwrap();
     let mut config: Value = serde_json::from_str(&config).unwrap();
     config["tools"] = json!({ "deny": ["mcp_test_fine"] });
     fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
-    for args in [&["test", "fine", "not an argument"][..], &["mcp_test_fine"]] {
+    for args in [&["test", "fine", "invalid argument"][..], &["mcp_test_fine"]] {
         let (exit, _, stderr) = place.said(&[&["mcp", "call"], args].concat());
         assert_eq!(exit, 4, "{args:?}: {stderr}");
         assert!(stderr.contains("`tools.deny`"), "{args:?}: {stderr}");

@@ -43,7 +43,7 @@ fn a_question_of_a_server_is_answered_in_the_middle_of_a_turn() {
             let shown = shown(&place, &[("  name: ", typed)]);
             assert!(shown.contains("asks: What is your name?"), "{shown}");
             assert!(shown.contains(told), "{told}: {shown}");
-            let place = if is_beside { "through the running gateway" } else { "in this process" };
+            let place = if is_beside { "using the running gateway" } else { "in this process" };
             assert!(shown.contains(place), "{shown}");
         }
         drop(running);

@@ -25,15 +25,15 @@ fn examined(place: &Place) -> String {
 fn a_script_whose_interpreter_is_missing_is_not_said_to_be_missing_itself() {
     for (first_line, advice) in [
         ("#!/nonexistent/python -u\n", "install the interpreter"),
-        ("#!/bin/sh\r\n", "its lines end as they do on Windows"),
+        ("#!/bin/sh\r\n", "the script has Windows line endings"),
     ] {
         let place = place(&json!({ "x": { "command": "./tool" } }));
         let tool = place.path("tool");
         fs::write(&tool, first_line).unwrap();
         fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
         let shown = examined(&place);
-        assert!(shown.contains("wants the interpreter `/"), "{shown}");
-        assert!(shown.contains(advice) && !shown.contains("✓ its program"), "{shown}");
+        assert!(shown.contains("interpreter `/") && shown.contains("/tool not found"), "{shown}");
+        assert!(shown.contains(advice) && !shown.contains("✓ program:"), "{shown}");
     }
 }
 
@@ -94,8 +94,11 @@ fn whoever_adds_a_command_with_a_variable_that_is_not_set_learns_to_write_a_doll
         |name, script| place.said(&["mcp", "add", name, "--no-check", "--", "sh", "-c", script]);
     let (code, shown, _) = add("a", "echo $OPENCLAW_TEST_UNSET");
     assert_eq!(code, 0);
-    assert!(shown.contains("`$$` stands for one dollar sign"), "{shown}");
-    assert!(shown.contains("with `$$OPENCLAW_TEST_UNSET` the program"), "{shown}");
+    assert!(shown.contains("write `$$` for a dollar sign"), "{shown}");
+    assert!(
+        shown.contains("`$$OPENCLAW_TEST_UNSET` passes `$OPENCLAW_TEST_UNSET` to the program"),
+        "{shown}"
+    );
     let (_, shown, _) = add("b", "echo $$OPENCLAW_TEST_UNSET");
-    assert!(!shown.contains("stands for"), "{shown}");
+    assert!(!shown.contains("for a dollar sign"), "{shown}");
 }

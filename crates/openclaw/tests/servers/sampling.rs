@@ -45,7 +45,7 @@ fn in_a_chat_the_request_is_shown_and_the_answer_decides() {
     let (exit, shown) = conversation(&place, &steps, &["chat"]);
     assert_eq!(exit, 0, "{shown}");
     assert!(shown.contains("Let the MCP server x use offline, for at most 16 tokens?"), "{shown}");
-    assert!(shown.contains("untrusted text of the server"), "{shown}");
+    assert!(shown.contains("Untrusted text from the server"), "{shown}");
     assert!(shown.contains("user=\"Say hello\""), "{shown}");
     assert_eq!(audited(&place), ["denied", "ok", "ok"]);
     place.assert_nothing_left();
@@ -54,7 +54,7 @@ fn in_a_chat_the_request_is_shown_and_the_answer_decides() {
 #[test]
 fn without_a_terminal_only_a_server_that_always_may_gets_an_answer() {
     for (rule, expected, outcome) in [
-        ("ask", "nobody answered", "denied"),
+        ("ask", "no user answered", "denied"),
         ("never", "sampling is not allowed for this server", "denied"),
         ("always", "offline stand-in of OpenClaw", "ok"),
     ] {

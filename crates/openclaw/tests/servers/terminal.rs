@@ -64,7 +64,7 @@ fn a_changed_tool_is_asked_about_at_the_terminal() {
     place.configure(&[("test", &tool("Answers, and more."))]);
     let (exit, shown) = at_a_terminal(&place, "[y/N] ", "n", &CALL);
     assert_eq!(exit, 4, "{shown}");
-    assert!(shown.contains("it now says: Answers, and more."), "{shown}");
+    assert!(shown.contains("new description: Answers, and more."), "{shown}");
     assert_eq!(at_a_terminal(&place, "[y/N] ", "y", &CALL).0, 0);
     assert_eq!(place.said(&CALL).0, 0, "it is approved as it is now");
 }
@@ -115,7 +115,10 @@ fn asking() -> Place {
 fn keys_pressed_while_the_model_thinks_allow_nothing() {
     let place = asking();
     let (_, shown) = typed_ahead(&place, "a\na\n", "[n] no ", "n", &TURN);
-    assert!(shown.contains("does not allow") && !shown.contains("it is kept"), "{shown}");
+    assert!(
+        shown.contains("The user denied this call") && !shown.contains("it is kept"),
+        "{shown}"
+    );
     let (_, shown) = at_a_terminal(&place, "[n] no ", "y", &TURN);
     assert!(shown.contains("it is kept"), "{shown}");
 }

@@ -44,10 +44,11 @@ fn calls_reach_the_servers_of_the_gateway_unless_somebody_wants_others() {
     assert_eq!((code, alone), (0, 2), "{stderr}{without}");
     let (_, _, there) = place.said(&["mcp", "call", "a", "ecko", "text=x"]);
     let (note, without) = without.split_once('\n').unwrap();
-    assert!(note.ends_with("is not used: `--no-gateway` is set"), "{note}");
+    assert!(note.contains("not using the gateway (process "), "{note}");
+    assert!(note.ends_with("): `--no-gateway` is set"), "{note}");
     assert_eq!(there, without, "the same words");
     let (code, stdout, _) = place.said(&["mcp", "reload"]);
-    assert_eq!((code, stdout.trim()), (0, "no server has changed"));
+    assert_eq!((code, stdout.trim()), (0, "no changes to servers"));
     drop(running);
     let (code, stdout, stderr) = place.said(&["mcp", "call", "a", "count"]);
     assert_eq!((code, stdout.trim()), (0, "1"), "a killed gateway is not believed: {stderr}");
@@ -78,7 +79,7 @@ fn a_configuration_that_is_gone_changes_nothing_and_that_is_told() {
     std::fs::remove_file(place.path("openclaw.json")).unwrap();
     let (code, _, stderr) = place.said(&["mcp", "reload"]);
     assert_eq!(code, 78, "{stderr}");
-    assert!(stderr.contains("openclaw.json is gone") && !stderr.contains(": :"), "{stderr}");
+    assert!(stderr.contains("openclaw.json was deleted") && !stderr.contains(": :"), "{stderr}");
     let (code, _, stderr) = place.said(&["mcp", "call", "a", "count"]);
     assert_eq!(code, 0, "{stderr}");
 }
@@ -148,9 +149,9 @@ fn with_another_configuration_every_front_end_works_alone_and_says_so() {
         let args = [&["--config", other], verb].concat();
         let (code, stdout, stderr) = place.said(&args);
         assert_eq!(code, 0, "{verb:?}: {stdout}{stderr}");
-        assert!(stderr.contains("is not used: it uses the configuration "), "{verb:?}: {stderr}");
+        assert!(stderr.contains("): it uses the configuration "), "{verb:?}: {stderr}");
         let (_, _, stderr) = place.said(verb);
-        assert!(!stderr.contains("is not used"), "{verb:?}: {stderr}");
+        assert!(!stderr.contains("not using the gateway"), "{verb:?}: {stderr}");
     }
     let (_, stdout, _) = place.said(&["mcp", "call", "a", "count"]);
     assert_eq!(stdout.trim(), "2", "servers of the gateway: {stdout}");

@@ -69,7 +69,7 @@ pub fn failure_with(
         outcome.details.findings = findings;
         outcome.content.push(Content::Text(text));
         if end.is_some() {
-            let words = "The error says more; the rest is left out.";
+            let words = "The rest of the error is not shown.";
             outcome.content.push(Content::Text(Text::ours(words)));
         }
     }
@@ -84,8 +84,8 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
         CallError::TimedOut(after) => (
             Failure::TimedOut,
             format!(
-                "The call timed out after {} ms. {server} was told to stop; whether it has done \
-                 something before is not known.",
+                "The call timed out after {} ms. A cancellation was sent to {server}; the call may \
+                 still have had effects.",
                 after.as_millis()
             ),
         ),
@@ -97,30 +97,29 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
             (Failure::Unavailable, format!("{server} is not available: {closed}."))
         }
         CallError::Busy => {
-            (Failure::Unavailable, format!("Too many calls wait for {server}. Try again later."))
+            (Failure::Unavailable, format!("Too many calls are queued for {server}. Retry later."))
         }
         CallError::NeedsAuth { .. } => (
             Failure::Unavailable,
             format!(
-                "{server} wants a login, or another key than it is given. Somebody must set `apiKey` or \
-                 `headers` in its entry."
+                "{server} requires authorization, or rejected its key. The user must set `apiKey` \
+                 or `headers` in its entry."
             ),
         ),
-        CallError::Forbidden { .. } => (
-            Failure::Unavailable,
-            format!("{server} refuses access with the key that it was given."),
-        ),
+        CallError::Forbidden { .. } => {
+            (Failure::Unavailable, format!("{server} denied access with the configured key."))
+        }
         CallError::RateLimited { retry_after } => {
             let again =
                 retry_after.map_or("later".to_owned(), |after| format!("in {}", seconds(after)));
-            (Failure::RateLimited, format!("{server} wants fewer calls. Try again {again}."))
+            (Failure::RateLimited, format!("{server} is rate limiting calls. Retry {again}."))
         }
         CallError::OutOfService { retry_after } => {
-            let words = "is not available for now (HTTP status 503). Try again in";
+            let words = "is temporarily unavailable (HTTP 503). Retry in";
             (Failure::Unavailable, format!("{server} {words} {}.", seconds(retry_after)))
         }
         CallError::Http { status, body } => {
-            let words = format!("{server} answered with HTTP status {status}.");
+            let words = format!("{server} returned HTTP {status}.");
             return failure_with(Failure::Protocol, words, Untrusted::new(&body), origin);
         }
         CallError::Unreadable { body } => {
@@ -142,10 +141,10 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
             return failure_with(Failure::InvalidResponse, words, Untrusted::new(&how), origin);
         }
         CallError::Redirected { .. } => {
-            let words = "redirects to another place, where its credentials must not go";
+            let words = "redirects to another origin, to which its credentials must not be sent";
             (Failure::Unavailable, format!("{server} {words}."))
         }
-        CallError::AskedFor(what) => (Failure::Protocol, format!("{server} asked for {what}.")),
+        CallError::AskedFor(what) => (Failure::Protocol, format!("{server} requested {what}.")),
         CallError::Unreachable(unreachable) => {
             (Failure::Unavailable, format!("{server} is not available: {}.", unreachable.problem))
         }
@@ -198,8 +197,8 @@ fn rpc_failed(error: &RawValue, origin: Origin<'_>) -> ToolOutcome {
             None => text.push_str(&without_needless_escapes(data.get())),
         }
     }
-    let says = if text.trim().is_empty() { ", and says nothing about it" } else { "" };
-    let words = format!("{server} answered with an error{code}{says}.");
+    let says = if text.trim().is_empty() { " without a message" } else { "" };
+    let words = format!("{server} returned an error{code}{says}.");
     failure_with(Failure::Protocol, words, Untrusted::new(&text), origin)
 }
 
@@ -219,8 +218,8 @@ fn visits(data: &RawValue) -> Option<Vec<Visit>> {
 /// The server wants a person to visit some addresses first (2025-11-25).
 fn visits_first(visits: &[Visit], message: Option<Token<'_>>, origin: Origin<'_>) -> ToolOutcome {
     let words = format!(
-        "{} wants a person to visit an address before it does this. Whoever trusts it opens the \
-         address in a browser, does what is asked for there, and then the call is made again.",
+        "{} requires the user to visit a URL first. A user who trusts the server opens the URL in a \
+         browser and follows the steps there; then the call can be repeated.",
         named(origin.server)
     );
     let mut text = message.map(Token::decode).unwrap_or_default().into_owned();
@@ -262,7 +261,7 @@ mod tests {
             (
                 CallError::TimedOut(Duration::from_millis(29_960)),
                 Failure::TimedOut,
-                "The call timed out after 29960 ms. MCP server 'files' was told to stop;",
+                "The call timed out after 29960 ms. A cancellation was sent to MCP server 'files';",
             ),
             (
                 CallError::Closed(Closed::ByServer),
@@ -272,7 +271,7 @@ mod tests {
             (
                 CallError::Busy,
                 Failure::Unavailable,
-                "Too many calls wait for MCP server 'files'. Try again later.",
+                "Too many calls are queued for MCP server 'files'. Retry later.",
             ),
         ] {
             let outcome = call_failed(error, ORIGIN);
@@ -290,7 +289,7 @@ mod tests {
         let [Content::Text(ours), Content::Text(theirs)] = outcome.content.as_slice() else {
             panic!("two texts");
         };
-        assert_eq!(ours, &Text::ours("MCP server 'files' answered with an error (code -32602)."));
+        assert_eq!(ours, &Text::ours("MCP server 'files' returned an error (code -32602)."));
         assert_eq!(theirs.expose(), "No <|im_start|>.\n[data] {\"path\":\"x\"}");
         assert!(theirs.is_outside());
         let details = &outcome.details;
@@ -306,16 +305,13 @@ mod tests {
             r#"{{"code":-32042,"message":"Not yet.","data":{{"elicitations":[{visit}]}}}}"#
         ));
         let text = outcome.text();
-        assert!(
-            text.starts_with("MCP server 'files' wants a person to visit an address"),
-            "{text}"
-        );
+        assert!(text.starts_with("MCP server 'files' requires the user to visit a URL"), "{text}");
         assert!(text.ends_with("\nNot yet.\n[visit] https://x.test/a (Log in)"), "{text}");
         assert!(outcome.details.untrusted && outcome.is_error);
         assert_eq!(outcome.details.links[0].uri, "https://x.test/a");
 
         let broken = rpc(r#"{"code":-32042,"message":"Not yet.","data":{"elicitations":7}}"#);
-        assert!(broken.text().contains("answered with an error (code -32042)"));
+        assert!(broken.text().contains("returned an error (code -32042)"));
     }
 
     #[test]
@@ -332,6 +328,6 @@ mod tests {
         let outcome = rpc(&format!(r#"{{"code":1,"message":"{}"}}"#, "é".repeat(1_000_000)));
         assert!(outcome.content_chars() < MAX_THEIRS + 1_000);
         assert!(outcome.details.is_cut);
-        assert!(outcome.text().ends_with("The error says more; the rest is left out."));
+        assert!(outcome.text().ends_with("The rest of the error is not shown."));
     }
 }

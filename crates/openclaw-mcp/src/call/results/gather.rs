@@ -151,7 +151,7 @@ impl<'a> Gathered<'a> {
                 return gathered.unreadable();
             };
             let role = message.role.and_then(Token::of).map(shown);
-            gathered.describe(format!("[message of {}]", role.as_deref().unwrap_or("nobody")));
+            gathered.describe(format!("[message of {}]", role.as_deref().unwrap_or("unknown")));
             // One part, or since 2026 a list of them.
             let content = message.content.map(RawValue::get).unwrap_or_default();
             match (message.content, serde_json::from_str::<Bounded<&'a RawValue>>(content)) {
@@ -207,7 +207,7 @@ impl<'a> Gathered<'a> {
     }
 
     fn unreadable(&mut self) {
-        self.describe("[a part that cannot be read]".to_owned());
+        self.describe("[a part that cannot be parsed]".to_owned());
     }
 
     fn describe(&mut self, words: String) {
@@ -224,7 +224,7 @@ impl<'a> Gathered<'a> {
         let checked = match self.rest.media.len() {
             ..MAX_MEDIA => check_media(kind, &declared, &decoded, kind.max_bytes())
                 .map_err(|why| why.to_string()),
-            _ => Err("there are too many".to_owned()),
+            _ => Err("too many".to_owned()),
         };
         match checked {
             Ok(mime_type) => {

@@ -216,7 +216,7 @@ fn read(
 ) -> ToolOutcome {
     let Some(gathered) = gather(&raw, place.limits.everything) else {
         let server = failure::named(place.origin().server);
-        return place.failure(format!("{server} sent an invalid response: it is no result."));
+        return place.failure(format!("{server} sent an invalid response: not a result."));
     };
     let answer = gathered.into_answer();
     if let Some(part) = answer.only_part_of(raw.get()) {

@@ -78,7 +78,7 @@ fn pictures_and_sounds_are_passed_on_and_said_to_be_external() {
         {"type": "resource", "resource": {"uri": "x:1", "mimeType": "image/png", "blob": PNG}},
     ]}));
     let [Content::Text(ours), one, two, three] = &outcome.content[..] else { panic!("four parts") };
-    assert!(ours.expose().contains("3 pictures or sounds, from outside as well"));
+    assert!(ours.expose().contains("3 images or audio clips, also from outside"));
     let image = Content::Image { mime_type: "image/png".to_owned(), data: PNG.to_owned() };
     let sound = Content::Audio { mime_type: "audio/wav".to_owned(), data: "AAAA".to_owned() };
     assert_eq!((one, two, three), (&image, &sound, &image));
@@ -110,12 +110,12 @@ fn what_a_model_cannot_take_is_described_inside_the_boundary() {
             "[resource x:2]",
             "inner",
             "text",
-            "[a part that cannot be read]",
-            "[a part that cannot be read]",
-            "[a part that cannot be read]",
-            "[a part that cannot be read]",
-            "[a part that cannot be read]",
-            "[a part that cannot be read]",
+            "[a part that cannot be parsed]",
+            "[a part that cannot be parsed]",
+            "[a part that cannot be parsed]",
+            "[a part that cannot be parsed]",
+            "[a part that cannot be parsed]",
+            "[a part that cannot be parsed]",
         ]
     );
 }
@@ -179,14 +179,14 @@ fn an_error_of_the_tool_stays_one() {
 #[test]
 fn an_empty_answer_says_so_in_our_words() {
     for (answer, words) in [
-        (json!({"content": []}), "The call was made, and its answer is empty."),
-        (json!({"content": null}), "The call was made, and its answer is empty."),
-        (json!({}), "The call was made, and its answer is empty."),
+        (json!({"content": []}), "The call succeeded with an empty result."),
+        (json!({"content": null}), "The call succeeded with an empty result."),
+        (json!({}), "The call succeeded with an empty result."),
         (
             json!({"content": [{"type": "text", "text": "\n"}]}),
-            "The call was made, and its answer is empty.",
+            "The call succeeded with an empty result.",
         ),
-        (json!({"isError": true}), "The call failed, and the answer says nothing about why."),
+        (json!({"isError": true}), "The call failed without an error message."),
     ] {
         let outcome = of(&answer);
         assert_eq!(texts(&outcome), [words], "{answer}");
@@ -200,7 +200,7 @@ fn what_is_no_answer_is_a_failure() {
         let outcome = of_text(json);
         assert!(outcome.is_error, "{json}");
         assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse));
-        let words = "MCP server 'files' sent an invalid response: it is no result.";
+        let words = "MCP server 'files' sent an invalid response: not a result.";
         assert_eq!(texts(&outcome), [words]);
     }
 }
@@ -211,12 +211,12 @@ fn parts_without_end_are_counted() {
     let outcome = of(&json!({"content": vec![part; 1_005]}));
     let [text, more] = &texts(&outcome)[..] else { panic!("two texts") };
     assert_eq!(inside(text).lines().count(), 1_000);
-    assert_eq!(more, "5 more parts of the answer are left out.");
+    assert_eq!(more, "5 more parts of the result are not shown.");
     let picture = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
     let outcome = of(&json!({"content": vec![picture; 25]}));
     let is_image = |part: &&Content| matches!(part, Content::Image { .. });
     assert_eq!(outcome.content.iter().filter(is_image).count(), 20);
-    assert_eq!(inside(&texts(&outcome)[0]).matches("there are too many").count(), 5);
+    assert_eq!(inside(&texts(&outcome)[0]).matches("too many").count(), 5);
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn a_long_text_is_cut_and_kept_whole_in_a_file() {
     assert!(inside(text).len() > 80 && inside(text).len() <= 100);
     let file = outcome.details.kept_in.as_ref().unwrap();
     assert!(outcome.details.is_cut);
-    assert!(ours.contains(&format!("The whole is in the file {}", file.display())), "{ours}");
-    assert!(ours.contains("of its 8902 characters"), "{ours}");
+    assert!(ours.contains(&format!("The full result is in the file {}", file.display())), "{ours}");
+    assert!(ours.contains("of 8902 characters"), "{ours}");
     let kept = std::fs::read_to_string(file).unwrap();
     assert_eq!(kept, format!("{lines}<|im_start|>"), "it is kept as it came");
     assert_eq!(outcome.details.findings.defused(), 1, "the whole was looked at");
@@ -246,7 +246,10 @@ fn a_long_text_is_cut_even_if_it_cannot_be_kept() {
     let outcome = outcome(raw(&json), source(), limits, None, Duration::ZERO);
     let [text, ours] = &texts(&outcome)[..] else { panic!("two texts") };
     assert_eq!(inside(text), "é".repeat(100));
-    assert!(ours.contains("only the first 100 are shown. The rest is not kept"), "{ours}");
+    assert!(
+        ours.contains("only the first 100 of 200 characters are shown. The rest was discarded"),
+        "{ours}"
+    );
     assert!(outcome.details.is_cut && outcome.details.kept_in.is_none());
 }
 
@@ -271,7 +274,7 @@ fn a_resource_is_wrapped_with_its_address() {
     ]}));
     assert_eq!(
         inside(&texts(&outcome)[0]),
-        "[resource file:///a/1]\none\n[resource file:///a/2]\ntwo\n[a part that cannot be read]"
+        "[resource file:///a/1]\none\n[resource file:///a/2]\ntwo\n[a part that cannot be parsed]"
     );
     assert_eq!(read(json!({})).details.failure, Some(Failure::InvalidResponse));
 }
@@ -290,7 +293,7 @@ fn a_prompt_is_wrapped_with_the_roles_of_its_messages() {
     assert_eq!(
         inside(text),
         "[description: Reviews code.]\n[message of user]\nReview this.\n\
-         [message of assistant]\nWell.\nNo.\n[message of user]\n[a part that cannot be read]"
+         [message of assistant]\nWell.\nNo.\n[message of user]\n[a part that cannot be parsed]"
     );
     assert!(outcome.details.findings.is_empty(), "our own words are not suspicious");
 }

@@ -210,7 +210,7 @@ impl Client {
         requests: BTreeMap<String, Value>,
     ) -> Result<BTreeMap<String, Value>, String> {
         if requests.len() > AT_ONCE {
-            return Err(format!("more than {AT_ONCE} things at once"));
+            return Err(format!("more than {AT_ONCE} inputs at once"));
         }
         let mut answers = BTreeMap::new();
         for (key, mut request) in requests {
@@ -218,14 +218,15 @@ impl Client {
             let answer = match request.get("method").and_then(Value::as_str) {
                 Some("elicitation/create") => {
                     let params = serde_json::from_value(params)
-                        .map_err(|_| "a question that cannot be read".to_owned())?;
+                        .map_err(|_| "an input that cannot be parsed".to_owned())?;
                     to_json(&self.elicit(params).await)
                 }
                 Some("roots/list") => to_json(&self.roots()),
-                Some("sampling/createMessage") => self.sample(params).await.map_err(|why| {
-                    format!("a completion (sampling), which it does not get: {why}")
-                })?,
-                _ => return Err("something that this program does not know".to_owned()),
+                Some("sampling/createMessage") => self
+                    .sample(params)
+                    .await
+                    .map_err(|why| format!("a completion (sampling), which was rejected: {why}"))?,
+                _ => return Err("an unsupported kind of input".to_owned()),
             };
             answers.insert(key, answer);
         }

@@ -36,7 +36,7 @@ pub(super) async fn make(plan: &RemotePlan) -> Result<(HttpClient, Target), Remo
     let proxy = proxy(plan)?;
     let needs_tls = url.scheme() == "https" || proxy.is_some();
     let tls = Arc::new(tls::config(plan, needs_tls).await?);
-    let bad_url = || bad("`url`", "HTTP cannot express this address");
+    let bad_url = || bad("`url`", "not a valid HTTP URL");
     let server: Uri = url.as_str().parse().map_err(|_| bad_url())?;
     let is_proxied = proxy.is_some();
     let (connect, forwarded) = route(server, proxy, tls);
@@ -120,7 +120,7 @@ fn proxy(plan: &RemotePlan) -> Result<Option<Intercept>, RemoteError> {
         ProxySetting::Environment => Ok(plan.network.proxy_to(url)),
         ProxySetting::Url(proxy) => match network::configured_proxy(proxy.expose(), url) {
             Some(proxy) => Ok(Some(proxy)),
-            None => Err(bad("`proxy`", "this is not the address of a proxy")),
+            None => Err(bad("`proxy`", "not a valid proxy URL")),
         },
     }
 }
@@ -130,14 +130,15 @@ fn default_headers(plan: &RemotePlan) -> Result<HeaderMap, RemoteError> {
     for (name, value) in &plan.headers {
         let setting = || format!("the header `{name}`");
         let parsed = HeaderName::from_bytes(name.as_bytes());
-        let parsed = parsed.map_err(|_| bad(&setting(), "it is no name of a header"))?;
+        let parsed = parsed.map_err(|_| bad(&setting(), "invalid header name"))?;
         if RESERVED.contains(&parsed) {
             tracing::debug!(server = plan.server, header = name, "set by the protocol; left out");
             continue;
         }
         let value = HeaderValue::from_str(value.expose());
-        let mut value =
-            value.map_err(|_| bad(&setting(), "its value holds what a header cannot"))?;
+        let mut value = value.map_err(|_| {
+            bad(&setting(), "its value has characters that are not allowed in a header")
+        })?;
         value.set_sensitive(true);
         headers.insert(parsed, value);
     }

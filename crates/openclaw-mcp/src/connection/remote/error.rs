@@ -25,9 +25,9 @@ pub enum Step {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Discovering => "finding out which protocol it speaks",
-            Self::Initializing => "initializing",
-            Self::OpeningStream => "opening its stream of events",
+            Self::Discovering => "protocol discovery",
+            Self::Initializing => "initialization",
+            Self::OpeningStream => "event stream setup",
         })
     }
 }
@@ -36,7 +36,7 @@ impl fmt::Display for Step {
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// A setting cannot be used.
-    #[error("{setting} cannot be used: {cause}")]
+    #[error("cannot use {setting}: {cause}")]
     Setting {
         /// Which.
         setting: String,
@@ -50,7 +50,7 @@ pub enum RemoteError {
     #[error(transparent)]
     Wordless(Unreachable),
     /// It did not answer in time.
-    #[error("no answer after {} ms while {step}", .after.as_millis())]
+    #[error("timed out after {} ms during {step}", .after.as_millis())]
     TimedOut {
         /// What it was doing.
         step: Step,
@@ -59,8 +59,8 @@ pub enum RemoteError {
     },
     /// The server wants to know who is calling (401).
     #[error("{}", match .key {
-        Some(_) => "the server refuses the key that it is given (401)",
-        None => "the server wants authorization",
+        Some(_) => "the server rejected the configured key (401)",
+        None => "the server requires authorization",
     })]
     NeedsAuth {
         /// The server's name.
@@ -72,7 +72,7 @@ pub enum RemoteError {
         key: Option<String>,
     },
     /// The server knows who is calling and refuses (403).
-    #[error("the server refuses access")]
+    #[error("the server denied access")]
     Forbidden {
         /// Its `WWW-Authenticate`. From outside.
         challenge: Option<String>,
@@ -90,16 +90,16 @@ pub enum RemoteError {
         to: String,
     },
     /// The server speaks, but over another transport than its entry says.
-    #[error("the server does not speak the transport of 2024-11-05 (`sse`), but Streamable HTTP")]
+    #[error("the server uses Streamable HTTP, not the transport of 2024-11-05 (`sse`)")]
     OtherTransport,
     /// A web page is there, and no MCP server.
-    #[error("a web page answers there, and no MCP server (HTTP status {status})")]
+    #[error("not an MCP server: the URL returns a web page (HTTP {status})")]
     WebPage {
         /// With which status.
         status: u16,
     },
     /// The answer is no JSON.
-    #[error("the server's answer is no JSON{}", match .body.as_str() {
+    #[error("the server's response is not valid JSON{}", match .body.as_str() {
         "" => String::new(),
         body => format!(": {body}"),
     })]
@@ -108,22 +108,22 @@ pub enum RemoteError {
         body: String,
     },
     /// The answer cannot be used, whatever is in it.
-    #[error("this is not how an MCP server answers: {}", clean(&.0.to_string()))]
+    #[error("not a valid MCP response: {}", clean(&.0.to_string()))]
     Unfit(Unfit),
     /// Whoever answers is no MCP server.
-    #[error("this is not how an MCP server answers: {cause}")]
+    #[error("not a valid MCP response: {cause}")]
     NotMcp {
         /// What was wrong.
         cause: String,
     },
     /// The server insists on a version that nobody knows.
-    #[error("the server speaks a version of the protocol that is not known: {version}")]
+    #[error("unsupported protocol version: {version}")]
     UnknownVersion {
         /// Which. From outside.
         version: String,
     },
     /// The server answered, but with a refusal.
-    #[error("{cause} while {step}")]
+    #[error("{step} failed: {cause}")]
     Refused {
         /// What it was doing.
         step: Step,
@@ -181,77 +181,75 @@ impl RemoteError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NeedsAuth { key: Some(key), .. } => {
-                return Some(format!("its key comes from {key}: is it right, and still valid?"));
+                return Some(format!("check that the key from {key} is correct and still valid"));
             }
             Self::NeedsAuth { key: None, .. } => {
-                "set `apiKey` or `headers` of this server (logging in comes in a later version)"
+                "set `apiKey` or `headers` in its entry (interactive login is not supported yet)"
             }
             Self::Redirected { to } => match Target::of(to) {
                 Target::Usable => {
                     return Some(format!(
-                        "if you trust it, set `url` of this server to one at {to}"
+                        "if you trust that address, set `url` of this server to one at {to}"
                     ));
                 }
                 Target::Plain => {
-                    "that is plain http, where keys could be read on the way, and is not followed: \
-                     ask whoever runs the server for its https address"
+                    "redirects to plain http are not followed, since keys could be intercepted: ask \
+                     the operator of the server for its https URL"
                 }
                 Target::Senseless => {
-                    "no server is reached that way: check `url`, and whether a proxy or a login page \
-                     answers in the server's place"
+                    "check `url`, and whether a proxy or a login page answers in place of the server"
                 }
             },
             Self::Unreachable(unreachable) => match unreachable.problem {
                 ReachProblem::Dns => "check the host name in `url`, and the network",
                 ReachProblem::Connect | ReachProblem::Broken => {
-                    "check host and port in `url`, and whether the server runs"
+                    "check host and port in `url`, and whether the server is running"
                 }
                 ReachProblem::ConnectTimedOut => {
                     "check the network; behind a firewall, a `proxy` may be needed"
                 }
                 ReachProblem::UnknownIssuer => {
-                    "if the server has a certificate of your own authority, set `tls.caFile`"
+                    "if the server's certificate is signed by your own authority, set `tls.caFile`"
                 }
                 ReachProblem::Expired => {
                     "check the clock of this machine; otherwise the server needs a new certificate"
                 }
                 ReachProblem::WrongName => "check the host name in `url`",
                 ReachProblem::CaAsServer => {
-                    "give the server one with `basicConstraints=CA:FALSE` (`openssl req -x509 … -addext \
+                    "give the server a certificate with `basicConstraints=CA:FALSE` (`openssl req \
+                     -x509 … -addext \
                      basicConstraints=CA:FALSE`), and set `tls.caFile` to it"
                 }
                 ReachProblem::Certificate => "the server needs another certificate",
                 ReachProblem::Tls => {
-                    "check whether the port in `url` is one for https, and `tls.clientCert`"
+                    "check that the port in `url` is an https port, and check `tls.clientCert`"
                 }
                 ReachProblem::Proxy => {
-                    "check `proxy` of this server, or `HTTPS_PROXY` and `NO_PROXY` of the environment, \
-                     and whether the proxy runs"
+                    "check `proxy` of this server, or `HTTPS_PROXY` and `NO_PROXY` in the \
+                     environment, and whether the proxy is running"
                 }
             },
             Self::Wordless(_) => {
-                "check host and port in `url`, and whether the server runs; if it wants https, write `https://`"
+                "check host and port in `url`, and whether the server is running; if it expects \
+                 https, use `https://`"
             }
-            Self::TimedOut { .. } => {
-                "check whether the server is well; a longer `timeout` allows it more time"
-            }
-            Self::Forbidden { .. } => "check what the key or token of this server may do",
-            Self::RateLimited(_) => "wait, or call less often",
-            Self::OutOfService(_) => {
-                "the service is out of order: if it lasts, ask whoever runs the server"
-            }
+            Self::TimedOut { .. } => "check the server, or set a longer `timeout`",
+            Self::Forbidden { .. } => "check the permissions of the server's key or token",
+            Self::RateLimited(_) => "wait, or send fewer requests",
+            Self::OutOfService(_) => "the service is down: if that lasts, ask its operator",
             Self::OtherTransport => {
-                "leave `transport` out of its entry, or write `transport: \"http\"`"
+                "remove `transport` from its entry, or set `transport: \"http\"`"
             }
             Self::NoJson { .. } => {
-                "look at the log of the server, and whether something else answers in its place"
+                "check the log of the server, and whether something else answers in its place"
             }
             Self::Unfit(unfit) => match unfit {
                 Unfit::Compressed { .. } => {
-                    "the server, or a proxy in front of it, must not compress its answers unasked"
+                    "the server, or a proxy in front of it, must not compress responses without \
+                     being asked to"
                 }
                 Unfit::RedirectedTooOften { .. } => {
-                    "check whether a proxy or a login page answers in the server's place"
+                    "check whether a proxy or a login page answers in place of the server"
                 }
                 Unfit::Empty => "check the path in `url`, and the log of the server",
                 Unfit::TooLarge { .. } | Unfit::EventTooLarge { .. } | Unfit::Endless => {
@@ -259,9 +257,9 @@ impl RemoteError {
                 }
             },
             Self::NotMcp { .. } | Self::WebPage { .. } => {
-                "check the path in `url`: many servers want `/mcp` or `/sse`"
+                "check the path in `url`: many servers use `/mcp` or `/sse`"
             }
-            Self::UnknownVersion { .. } => "a newer version of this program may know it",
+            Self::UnknownVersion { .. } => "a newer version of this program may support it",
             Self::Refused { .. } => "check the path in `url`, and the log of the server",
             Self::Setting { setting, .. } => return Some(format!("correct {setting}")),
         };
@@ -283,8 +281,8 @@ fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
     let Unreachable { problem, cause } = &unreachable;
     let what = match problem {
         ReachProblem::Dns => "cannot be resolved",
-        ReachProblem::ConnectTimedOut => "does not answer in time",
-        ReachProblem::Proxy => "makes no connection",
+        ReachProblem::ConnectTimedOut => "timed out",
+        ReachProblem::Proxy => "does not connect",
         _ => return unreachable,
     };
     let Some(proxy) = proxy else { return unreachable };

@@ -200,7 +200,7 @@ fn checked(way: Way, greeting: Option<Greeting>) -> Result<Met, RemoteError> {
                 return Err(RemoteError::UnknownVersion { version });
             }
             None => {
-                let cause = "its answer to `initialize` names no version".to_owned();
+                let cause = "the response to `initialize` has no protocol version".to_owned();
                 return Err(RemoteError::NotMcp { cause });
             }
         }
@@ -235,7 +235,9 @@ async fn discover(
             Ok(found) if is_modern(&found.versions) => {
                 Ok(Some(Greeting { method: "server/discover", result }))
             }
-            _ => Err(CallError::Protocol("the server knows no version that is known here".into())),
+            _ => Err(CallError::Protocol(
+                "the server supports none of the known protocol versions".into(),
+            )),
         },
         Err(CallError::Rpc(error)) => {
             let code = era::code(&error).unwrap_or_default();

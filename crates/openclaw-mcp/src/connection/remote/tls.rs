@@ -117,7 +117,7 @@ fn certificates_in(pem: &[u8], setting: &str, file: &Path) -> Result<Certificate
     let certificates =
         certificates.map_err(|error| bad(setting, format!("{}: {error}", file.display())))?;
     if certificates.is_empty() {
-        return Err(bad(setting, format!("there is no certificate in {}", file.display())));
+        return Err(bad(setting, format!("no certificate in {}", file.display())));
     }
     Ok(certificates)
 }
@@ -137,7 +137,7 @@ async fn identity(settings: &TlsSettings) -> Result<Option<Identity>, RemoteErro
     match PrivateKeyDer::from_pem_slice(&pem) {
         Ok(key) => Ok(Some((certificates, key))),
         Err(pem::Error::NoItemsFound) => {
-            Err(bad(setting, format!("there is no private key in {}", file.display())))
+            Err(bad(setting, format!("no private key in {}", file.display())))
         }
         Err(error) => Err(bad(setting, format!("{}: {error}", file.display()))),
     }

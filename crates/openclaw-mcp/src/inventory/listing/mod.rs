@@ -107,7 +107,7 @@ impl Dropped {
         }
         let named = serde_json::from_str(entry.get());
         let name = named.map_or_else(|_| UNNAMED.to_owned(), |named: Named| named.name);
-        Self::new(&name, format!("its entry cannot be read: {error}"))
+        Self::new(&name, format!("invalid entry: {error}"))
     }
 }
 
@@ -136,14 +136,14 @@ async fn pages<T>(
         let answer = lane.request(list.method, &params(cursor.as_deref(), meta), limits).await?;
         bytes += answer.get().len();
         if bytes > MAX_BYTES {
-            listing.cut = Some("the list is larger than can be taken");
+            listing.cut = Some("the list is too large");
             return Ok(listing);
         }
         let page = match Page::read(answer.get(), list.key, MAX_ENTRIES - looked_at) {
             Ok(page) => page,
             Err(error) if number == 0 => return Err(no_list(&list, &error)),
             Err(_) => {
-                listing.cut = Some("a page of the list is not a list");
+                listing.cut = Some("a page is not a list");
                 return Ok(listing);
             }
         };
@@ -155,8 +155,8 @@ async fn pages<T>(
             let refuse = |reason| Err(Dropped::new(UNNAMED, reason));
             let entry = match (is_small, is_object) {
                 (true, true) => read(entry),
-                (true, false) => refuse("its entry is no object"),
-                (false, _) => refuse("its entry is far too large"),
+                (true, false) => refuse("the entry is not an object"),
+                (false, _) => refuse("the entry is too large"),
             };
             match entry {
                 Ok(entry) => listing.entries.push(entry),
@@ -164,12 +164,12 @@ async fn pages<T>(
             }
         }
         if page.overflows {
-            listing.cut = Some("there are more entries than can be taken");
+            listing.cut = Some("the list has too many entries");
             return Ok(listing);
         }
         let Some(next) = page.next else { return Ok(listing) };
         if next.len() > MAX_CURSOR {
-            listing.cut = Some("the mark of its next page is far too long");
+            listing.cut = Some("the cursor of the next page is too long");
             return Ok(listing);
         }
         // A server that names a page twice would have us go round in circles.
@@ -179,7 +179,7 @@ async fn pages<T>(
         }
         cursor = Some(next);
     }
-    listing.cut = Some("the list has no end");
+    listing.cut = Some("the list has too many pages");
     Ok(listing)
 }
 
@@ -187,7 +187,7 @@ async fn pages<T>(
 fn no_list(list: &List, error: &serde_json::Error) -> CallError {
     let error = error.to_string();
     let error = clean_line(Untrusted::new(&error), REASON_CHARS);
-    CallError::Protocol(format!("the answer to {} is not a list: {error}", list.method))
+    CallError::Protocol(format!("the response to {} is not a list: {error}", list.method))
 }
 
 fn params(cursor: Option<&str>, meta: Option<&Map<String, Value>>) -> Box<RawValue> {

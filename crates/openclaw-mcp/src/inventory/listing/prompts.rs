@@ -58,7 +58,7 @@ pub async fn prompts(
         if is_name(&entry.name) {
             Ok(entry)
         } else {
-            Err(Dropped::new(&entry.name, "its name is empty or far too long"))
+            Err(Dropped::new(&entry.name, "the name is empty or too long"))
         }
     })
     .await

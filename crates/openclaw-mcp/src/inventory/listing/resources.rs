@@ -61,7 +61,7 @@ pub async fn resources(
         if fits {
             Ok(entry)
         } else {
-            Err(Dropped::new(&entry.name, "its name or address is empty or far too long"))
+            Err(Dropped::new(&entry.name, "the name or URI is empty or too long"))
         }
     })
     .await
@@ -81,7 +81,7 @@ pub async fn templates(
         let entry: ListedTemplate =
             serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
         let fits = is_name(&entry.name) && entry.uri_template.len() <= MAX_URI;
-        if fits { Ok(entry) } else { Err(Dropped::new(&entry.name, "it is far too long")) }
+        if fits { Ok(entry) } else { Err(Dropped::new(&entry.name, "too long")) }
     })
     .await
 }

@@ -75,7 +75,7 @@ pub async fn tools(
         listing.keep(|tool| {
             let counts = last.get(&tool.name) == Some(&index);
             index += 1;
-            let reason = "the server lists another tool of this name after it";
+            let reason = "the server lists another tool of this name later";
             if counts { Ok(()) } else { Err(Dropped::new(&tool.name, reason)) }
         });
     }
@@ -96,13 +96,13 @@ fn read_closely(raw: &RawValue) -> Result<ListedTool, Dropped> {
         serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
     let refuse = |reason: &str| Dropped::new(&tool.name, reason);
     if !is_name(&tool.name) {
-        return Err(refuse("its name is empty or far too long"));
+        return Err(refuse("the name is empty or too long"));
     }
-    let Some(schema) = tool.input_schema else { return Err(refuse("it has no input schema")) };
+    let Some(schema) = tool.input_schema else { return Err(refuse("no input schema")) };
     let input_schema = serde_json::from_str::<Value>(schema.get())
-        .map_err(|_| refuse("its input schema is nested too deeply"))?;
+        .map_err(|_| refuse("the input schema is nested too deeply"))?;
     let Value::Object(input_schema) = input_schema else {
-        return Err(refuse("its input schema is not an object"));
+        return Err(refuse("the input schema is not an object"));
     };
     Ok(ListedTool {
         name: tool.name,

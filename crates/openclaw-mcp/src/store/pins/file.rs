@@ -62,7 +62,7 @@ pub(super) fn take_turn(path: &Path, patience: Duration) -> io::Result<std::fs::
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if started.elapsed() >= patience => {
-                let message = format!("another program holds {}", lock.display());
+                let message = format!("another process has locked {}", lock.display());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, message));
             }
             Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
@@ -99,7 +99,7 @@ pub(super) fn read(path: &Path) -> io::Result<Found> {
     match serde_json::from_slice::<Version>(&text) {
         Ok(Version { version }) if version > VERSION => Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "the approvals of tools were written by a newer version of this program",
+            "the tool approvals were written by a newer version of this program",
         )),
         _ => Ok(serde_json::from_slice::<File>(&text)
             .map_or(Found::Nonsense, |file| Found::Approvals(file.servers))),

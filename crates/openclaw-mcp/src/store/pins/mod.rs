@@ -108,7 +108,7 @@ pub struct Pins {
 
 /// Approvals that are good for as long as the program runs, at best.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be written: {cause}", file.display())]
+#[error("cannot write {}: {cause}", file.display())]
 pub struct Unsaved {
     /// Where they belong.
     pub file: PathBuf,

@@ -295,7 +295,7 @@ async fn an_approval_that_cannot_be_saved_is_told_to_whoever_asks() {
     std::fs::create_dir(path.with_extension("lock")).unwrap();
     pins.keep("files", "read", fingerprint("Reads."), Approval::Once);
     let unsaved = pins.saved().await.unwrap_err().to_string();
-    let expected = format!("{} cannot be written: ", path.display());
+    let expected = format!("cannot write {}: ", path.display());
     assert!(unsaved.starts_with(&expected), "{unsaved}");
     assert!(pins.saved().await.is_ok(), "it was told");
 }

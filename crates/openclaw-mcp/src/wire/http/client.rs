@@ -39,11 +39,11 @@ impl<T: Read + Write + Send + Unpin> Stream for T {}
 /// Why there is no response, or no more of it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
-    #[error("no connection")]
+    #[error("cannot connect")]
     Connect(#[source] ConnectError),
     #[error("timed out after {} ms", .0.as_millis())]
     ConnectTimedOut(Duration),
-    #[error("the connection broke")]
+    #[error("connection lost")]
     Broken(#[source] hyper::Error),
 }
 

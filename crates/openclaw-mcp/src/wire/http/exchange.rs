@@ -59,7 +59,7 @@ impl HttpWire {
             Ok(response) => Ok((route, response)),
             Err(Refusal::Failed(error)) => Err(error),
             Err(Refusal::SessionLost) => {
-                Err(CallError::Protocol("the server forgets its sessions at once".to_owned()))
+                Err(CallError::Protocol("the server drops its sessions at once".to_owned()))
             }
         }
     }
@@ -109,7 +109,9 @@ impl HttpWire {
             }
             Form::Other(kind) => {
                 let kind = if kind.is_empty() { "something".to_owned() } else { kind };
-                Err(CallError::Protocol(format!("the server answered with {kind}, not with JSON")))
+                Err(CallError::Protocol(format!(
+                    "the server responded with {kind} instead of JSON"
+                )))
             }
         }
     }
@@ -121,9 +123,7 @@ impl HttpWire {
         }
         let shown = shown(body, self.redactor());
         match serde_json::from_slice::<&RawValue>(body) {
-            Ok(_) => {
-                CallError::Protocol(format!("the server gave no answer to the question: {shown}"))
-            }
+            Ok(_) => CallError::Protocol(format!("the server did not answer the request: {shown}")),
             Err(_) => CallError::Unreadable { body: shown },
         }
     }
@@ -177,7 +177,7 @@ impl HttpWire {
             }
             Err(CallError::Unreachable(_)) => Ok(()),
             Err(error) => Err(CallError::Protocol(format!(
-                "the stream broke before the server answered, and cannot be resumed: {error}"
+                "the stream was interrupted before the response, and cannot be resumed: {error}"
             ))),
         }
     }

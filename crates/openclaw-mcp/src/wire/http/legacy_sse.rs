@@ -18,7 +18,7 @@ impl HttpWire {
         let endpoint = loop {
             let event = events.next().await.map_err(|_| {
                 CallError::Protocol(
-                    "the server closed the stream before it named its endpoint".into(),
+                    "the server closed the stream before it sent its endpoint".into(),
                 )
             })?;
             if event.name == "endpoint" {
@@ -43,16 +43,16 @@ impl HttpWire {
         let named =
             std::str::from_utf8(data).ok().and_then(|text| self.target.url.join(text.trim()).ok());
         let endpoint = named.ok_or_else(|| {
-            CallError::Protocol("the server names an endpoint that is no address".to_owned())
+            CallError::Protocol("the server sent an invalid endpoint URL".to_owned())
         })?;
         if endpoint.origin() != self.target.url.origin() {
             return Err(CallError::Protocol(format!(
-                "the server names an endpoint at another origin: {}",
+                "the server sent an endpoint at another origin: {}",
                 endpoint.origin().ascii_serialization()
             )));
         }
         self.client.target(endpoint).ok_or_else(|| {
-            CallError::Protocol("the server names an endpoint that is no address".to_owned())
+            CallError::Protocol("the server sent an invalid endpoint URL".to_owned())
         })
     }
 }

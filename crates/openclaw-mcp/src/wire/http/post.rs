@@ -114,12 +114,12 @@ impl HttpWire {
         refuse_compressed(&response)?;
         match body::form(&response) {
             body::Form::Events => Ok(response),
-            body::Form::Json => {
-                Err(CallError::Protocol("the server gave JSON instead of a stream".to_owned()))
-            }
-            body::Form::Other(kind) => {
-                Err(CallError::Protocol(format!("the server gave {kind:?} instead of a stream")))
-            }
+            body::Form::Json => Err(CallError::Protocol(
+                "the server sent JSON instead of an event stream".to_owned(),
+            )),
+            body::Form::Other(kind) => Err(CallError::Protocol(format!(
+                "the server sent {kind:?} instead of an event stream"
+            ))),
         }
     }
 
@@ -218,7 +218,7 @@ impl HttpWire {
 }
 
 fn no_address() -> CallError {
-    CallError::Protocol("the server redirects to what is no address".to_owned())
+    CallError::Protocol("the server redirected to an invalid URL".to_owned())
 }
 
 /// RFC 9110, section 10.2.3: seconds, or a date.

@@ -92,7 +92,9 @@ impl HttpWire {
         match self.answer(id.number(), &outside, response).await? {
             Some(Ok(result)) => Ok((result, begun)),
             Some(Err(fault)) => Err(fault.into()),
-            None => Err(CallError::Protocol("the server took note and did not answer".to_owned())),
+            None => Err(CallError::Protocol(
+                "the server accepted the request without a response".to_owned(),
+            )),
         }
     }
 
@@ -110,10 +112,11 @@ impl HttpWire {
         let cause = match renewed {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(error)) => clean_line(Untrusted::new(&error.to_string()), 300),
-            Err(_) => format!("no answer after {} s", RENEWAL.as_secs()),
+            Err(_) => format!("timed out after {} s", RENEWAL.as_secs()),
         };
         // For all that wait: none of them would fare better.
-        let reason = Closed::Lost(format!("it forgot the session, and a new one failed: {cause}"));
+        let reason =
+            Closed::Lost(format!("the session expired, and opening a new one failed: {cause}"));
         self.close(reason.clone());
         Err(reason.into())
     }
@@ -121,7 +124,7 @@ impl HttpWire {
     async fn begin_session(self: &Arc<Self>) -> Result<(), CallError> {
         let params = self.introduction.get().and_then(|params| serde_json::from_slice(params).ok());
         let params: Box<RawValue> = params.ok_or_else(|| {
-            CallError::Protocol("the server lost a session before it began".to_owned())
+            CallError::Protocol("the server lost the session before it started".to_owned())
         })?;
         let (result, begun) = self.introduce(&params).await?;
         let version = agreed_version(&result).unwrap_or_default();
@@ -139,7 +142,7 @@ impl HttpWire {
             }
             Err(Refusal::Failed(error)) => Err(error),
             Err(Refusal::SessionLost) => {
-                Err(CallError::Protocol("the server forgets its sessions at once".to_owned()))
+                Err(CallError::Protocol("the server drops its sessions at once".to_owned()))
             }
         }
     }

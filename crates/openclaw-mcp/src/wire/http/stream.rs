@@ -80,8 +80,10 @@ impl From<End> for CallError {
     fn from(end: End) -> Self {
         let protocol = |how: &str| Self::Protocol(how.to_owned());
         match end {
-            End::Over(None) => protocol("the server closed the stream before it answered"),
-            End::Over(Some(_)) => protocol("the stream broke before the server answered"),
+            End::Over(None) => protocol("the server closed the stream before it responded"),
+            End::Over(Some(_)) => {
+                protocol("the stream was interrupted before the server responded")
+            }
             End::TooLong => Unfit::EventTooLarge { mib: MAX_MESSAGE / 1024 / 1024 }.into(),
         }
     }

@@ -36,20 +36,18 @@ pub(crate) fn words(error: &Error) -> String {
     let words = match error {
         Error::InvalidCertificate(problem) => return of_certificate(problem),
         Error::AlertReceived(alert) => return of_alert(*alert),
-        Error::InvalidMessage(_) => "what answers there does not speak TLS",
-        Error::NoCertificatesPresented => "the server has no certificate",
-        Error::PeerIncompatible(_) => {
-            "the server knows no version of TLS, or no way to encrypt, that is known here"
-        }
+        Error::InvalidMessage(_) => "the other side does not speak TLS",
+        Error::NoCertificatesPresented => "the server sent no certificate",
+        Error::PeerIncompatible(_) => "no TLS version or cipher suite in common with the server",
         Error::InappropriateMessage { .. }
         | Error::InappropriateHandshakeMessage { .. }
         | Error::PeerMisbehaved(_)
-        | Error::PeerSentOversizedRecord => "the server does not keep to the rules of TLS",
-        Error::DecryptError => "what the server sends cannot be decrypted",
-        Error::InconsistentKeys(_) => "the key and the certificate do not belong together",
-        Error::InvalidCertRevocationList(_) => "a list of revoked certificates cannot be used",
-        Error::FailedToGetCurrentTime => "this machine does not know the time",
-        Error::FailedToGetRandomBytes => "this machine has no random numbers",
+        | Error::PeerSentOversizedRecord => "the server violates the TLS protocol",
+        Error::DecryptError => "cannot decrypt data from the server",
+        Error::InconsistentKeys(_) => "the key does not match the certificate",
+        Error::InvalidCertRevocationList(_) => "invalid certificate revocation list",
+        Error::FailedToGetCurrentTime => "the system time is not available",
+        Error::FailedToGetRandomBytes => "no random numbers are available",
         Error::General(words) => return words.clone(),
         Error::Other(other) => return of_other(other),
         _ => "TLS failed",
@@ -59,38 +57,36 @@ pub(crate) fn words(error: &Error) -> String {
 
 fn of_certificate(problem: &CertificateError) -> String {
     let words = match problem {
-        CertificateError::UnknownIssuer => "no authority that is trusted here has signed it",
-        CertificateError::Expired => "it has expired",
+        CertificateError::UnknownIssuer => "not signed by a trusted authority",
+        CertificateError::Expired => "expired",
         CertificateError::ExpiredContext { not_after, .. } => {
-            return format!("it expired on {}", date(*not_after));
+            return format!("expired on {}", date(*not_after));
         }
-        CertificateError::NotValidYet => "it is not valid yet",
+        CertificateError::NotValidYet => "not valid yet",
         CertificateError::NotValidYetContext { not_before, .. } => {
-            return format!("it is valid from {} on", date(*not_before));
+            return format!("not valid before {}", date(*not_before));
         }
-        CertificateError::NotValidForName => "it does not name this host",
+        CertificateError::NotValidForName => "not valid for this host",
         CertificateError::NotValidForNameContext { expected, presented } => {
             return names(&expected.to_str(), presented);
         }
-        CertificateError::BadEncoding => "it cannot be read",
-        CertificateError::Revoked => "it was revoked",
-        CertificateError::BadSignature => "its signature is wrong",
-        CertificateError::UnhandledCriticalExtension => {
-            "it demands something that is not known here"
-        }
+        CertificateError::BadEncoding => "bad encoding",
+        CertificateError::Revoked => "revoked",
+        CertificateError::BadSignature => "bad signature",
+        CertificateError::UnhandledCriticalExtension => "unknown critical extension",
         CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "it is signed in a way that is not supported"
+            "unsupported signature algorithm"
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "it is not meant for servers"
+            "not issued for servers"
         }
         CertificateError::UnknownRevocationStatus
         | CertificateError::ExpiredRevocationList
         | CertificateError::ExpiredRevocationListContext { .. }
-        | CertificateError::InvalidOcspResponse => "it is not known whether it was revoked",
+        | CertificateError::InvalidOcspResponse => "unknown revocation status",
         CertificateError::Other(other) => return of_other(other),
-        _ => "it cannot be verified",
+        _ => "cannot be verified",
     };
     words.to_owned()
 }
@@ -102,12 +98,14 @@ fn of_chain(other: &OtherError) -> Option<&webpki::Error> {
 
 fn of_other(other: &OtherError) -> String {
     let words = match of_chain(other) {
-        Some(webpki::Error::CaUsedAsEndEntity) => "a server cannot use that for itself",
-        Some(webpki::Error::EndEntityUsedAsCa) => {
-            "it is signed with a certificate that is none of an authority (CA)"
+        Some(webpki::Error::CaUsedAsEndEntity) => {
+            "a CA certificate cannot be used as a server certificate"
         }
-        Some(webpki::Error::UnsupportedCertVersion) => "it is not of version 3 of X.509",
-        Some(_) => "it cannot be verified",
+        Some(webpki::Error::EndEntityUsedAsCa) => {
+            "signed with a certificate that is not a CA certificate"
+        }
+        Some(webpki::Error::UnsupportedCertVersion) => "not an X.509 version 3 certificate",
+        Some(_) => "cannot be verified",
         // Of the system: in its words.
         None => return other.to_string(),
     };
@@ -118,13 +116,13 @@ fn of_other(other: &OtherError) -> String {
 fn of_alert(alert: AlertDescription) -> String {
     let words = match alert {
         AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => {
-            "the server accepts none of the ways to encrypt that are known here"
+            "the server accepts none of the supported cipher suites"
         }
         AlertDescription::ProtocolVersion => {
-            "the server accepts no version of TLS that is known here"
+            "the server accepts none of the supported TLS versions"
         }
         AlertDescription::CertificateRequired | AlertDescription::NoCertificate => {
-            "the server wants a certificate of ours"
+            "the server requires a client certificate"
         }
         AlertDescription::BadCertificate
         | AlertDescription::UnsupportedCertificate
@@ -132,9 +130,9 @@ fn of_alert(alert: AlertDescription) -> String {
         | AlertDescription::CertificateExpired
         | AlertDescription::CertificateUnknown
         | AlertDescription::UnknownCA
-        | AlertDescription::AccessDenied => "the server refuses our certificate",
+        | AlertDescription::AccessDenied => "the server rejected the client certificate",
         AlertDescription::UnrecognisedName => "the server does not know this host name",
-        _ => "the server broke it off",
+        _ => "the server aborted the handshake",
     };
     format!("{words} (alert {})", u8::from(alert))
 }
@@ -155,10 +153,10 @@ fn names(expected: &str, presented: &[String]) -> String {
         known.push("others".to_owned());
     }
     match known.split_last() {
-        None => format!("it names no host, and so not {expected}"),
-        Some((one, [])) => format!("it is for {one}, and not for {expected}"),
+        None => format!("names no host, expected {expected}"),
+        Some((one, [])) => format!("valid for {one}, not for {expected}"),
         Some((last, rest)) => {
-            format!("it is for {} and {last}, and not for {expected}", rest.join(", "))
+            format!("valid for {} and {last}, not for {expected}", rest.join(", "))
         }
     }
 }
@@ -181,22 +179,35 @@ mod tests {
     fn whatever_is_wrong_is_told_in_words() {
         let time = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
         for (error, expected) in [
-            (CertificateError::UnknownIssuer.into(), "no authority that is trusted here"),
+            (CertificateError::UnknownIssuer.into(), "not signed by a trusted authority"),
             (
                 CertificateError::ExpiredContext { time: time(99_999), not_after: time(90_000) }
                     .into(),
-                "it expired on 1970-01-02",
+                "expired on 1970-01-02",
             ),
-            (CertificateError::ApplicationVerificationFailure.into(), "it cannot be verified"),
-            (chain(webpki::Error::CaUsedAsEndEntity), "a server cannot use that for itself"),
-            (chain(webpki::Error::MaximumPathDepthExceeded), "it cannot be verified"),
-            (chain(webpki::Error::UnsupportedCertVersion), "it is not of version 3 of X.509"),
-            (Error::AlertReceived(AlertDescription::HandshakeFailure), "none of the ways"),
-            (Error::AlertReceived(AlertDescription::Unknown(99)), "broke it off (alert 99)"),
+            (CertificateError::ApplicationVerificationFailure.into(), "cannot be verified"),
+            (
+                chain(webpki::Error::CaUsedAsEndEntity),
+                "a CA certificate cannot be used as a server \
+                certificate",
+            ),
+            (chain(webpki::Error::MaximumPathDepthExceeded), "cannot be verified"),
+            (chain(webpki::Error::UnsupportedCertVersion), "not an X.509 version 3 certificate"),
+            (
+                Error::AlertReceived(AlertDescription::HandshakeFailure),
+                "none of the supported cipher suites",
+            ),
+            (
+                Error::AlertReceived(AlertDescription::Unknown(99)),
+                "aborted the handshake (alert 99)",
+            ),
             (Error::InvalidMessage(InvalidMessage::InvalidContentType), "does not speak TLS"),
-            (PeerIncompatible::NoCipherSuitesInCommon.into(), "known here"),
-            (PeerMisbehaved::TooManyEmptyFragments.into(), "the rules of TLS"),
-            (Error::InconsistentKeys(InconsistentKeys::KeyMismatch), "do not belong together"),
+            (PeerIncompatible::NoCipherSuitesInCommon.into(), "cipher suite in common"),
+            (PeerMisbehaved::TooManyEmptyFragments.into(), "violates the TLS protocol"),
+            (
+                Error::InconsistentKeys(InconsistentKeys::KeyMismatch),
+                "does not match the certificate",
+            ),
             (Error::BadMaxFragmentSize, "TLS failed"),
         ] {
             let said = words(&error);
@@ -215,10 +226,10 @@ mod tests {
             let presented = presented.iter().map(|name| (*name).to_owned()).collect();
             words(&CertificateError::NotValidForNameContext { expected, presented }.into())
         };
-        assert_eq!(wrong(&[]), "it names no host, and so not a.example");
+        assert_eq!(wrong(&[]), "names no host, expected a.example");
         let one = wrong(&[r#"DnsName("b.example")"#]);
-        assert_eq!(one, "it is for b.example, and not for a.example");
+        assert_eq!(one, "valid for b.example, not for a.example");
         let two = wrong(&[r#"DnsName("b.example")"#, "IpAddress(127.0.0.1)"]);
-        assert_eq!(two, "it is for b.example and 127.0.0.1, and not for a.example");
+        assert_eq!(two, "valid for b.example and 127.0.0.1, not for a.example");
     }
 }

@@ -87,7 +87,7 @@ impl Exec {
         let (mut process, pipes) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
-                return Reply::error(format!("The command cannot be started: {}.", error.kind()));
+                return Reply::error(format!("Cannot start the command: {}.", error.kind()));
             }
         };
         let _watched = settings.watch.as_ref().map(|watch| watch(process.group()));
@@ -99,10 +99,10 @@ impl Exec {
         let reply = match &ended {
             Ok(Ok(status)) if status.success() => Reply::default(),
             Ok(Ok(status)) => Reply::default().marked_as_error(None).say(words_for(*status)),
-            Ok(Err(_)) => Reply::error("The system cannot say how the command ended."),
+            Ok(Err(_)) => Reply::error("The exit status of the command is not available."),
             Err(_) => {
                 let words = format!(
-                    "The command took longer than {} ms. It was ended, with all that it had started.",
+                    "The command timed out after {} ms. It was killed, with all its child processes.",
                     limit.as_millis()
                 );
                 Reply::failed(Failure::TimedOut, words)
@@ -134,14 +134,14 @@ async fn follow(
 
 fn words_for(status: ExitStatus) -> String {
     match status.code() {
-        Some(code) => format!("The command ended with exit code {code}."),
-        None => "The command was ended by a signal.".to_owned(),
+        Some(code) => format!("The command exited with status {code}."),
+        None => "The command was killed by a signal.".to_owned(),
     }
 }
 
 fn show(reply: Reply, out: &Output, err: &Output, max_chars: usize) -> Reply {
     if out.is_empty() && err.is_empty() {
-        return reply.say("It printed nothing.");
+        return reply.say("No output.");
     }
     // Each gets half of the room, and what the other does not need.
     let half = max_chars / 2;
@@ -155,5 +155,5 @@ fn show(reply: Reply, out: &Output, err: &Output, max_chars: usize) -> Reply {
     if !is_cut {
         return reply;
     }
-    reply.cut().say("The output is too long: the middle of it is left out. Ask for less of it.")
+    reply.cut().say("The output is too long: its middle part is omitted. Ask for less output.")
 }

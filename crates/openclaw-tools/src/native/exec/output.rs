@@ -63,7 +63,7 @@ impl Output {
             let end = max_chars.min(chars) / 2;
             let begin = if self.left_out == 0 { end } else { end.min(head_chars) };
             text.extend(whole.chars().take(begin));
-            text.push_str("\n[… left out …]\n");
+            text.push_str("\n[… omitted …]\n");
             text.extend(whole.chars().skip(chars - end));
         }
         if !text.ends_with('\n') {
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn of_what_does_not_fit_the_beginning_and_the_end_are_shown() {
         let (text, is_cut) = shown(b"0123456789", 4);
-        assert_eq!(text, "[stdout]\n01\n[\u{2026} left out \u{2026}]\n89\n");
+        assert_eq!(text, "[stdout]\n01\n[\u{2026} omitted \u{2026}]\n89\n");
         assert!(is_cut);
         let mut flood = b"begin".to_vec();
         flood.resize(5_000_000, b'.');

@@ -45,21 +45,21 @@ pub(in super::super) fn edit(workspace: &Workspace, asked: &EditArguments, _: us
         Err(reply) => return reply,
     };
     if old == new {
-        return Reply::error("`old` and `new` are the same. Nothing was changed.");
+        return Reply::error("`old` and `new` are the same. The file was not changed.");
     }
     let count = text.matches(old).count();
     // Places that overlap are several, too.
     let is_one = text.find(old) == text.rfind(old);
     let name = named(path);
     if count == 0 {
-        let words = format!("`old` does not occur in {name}. Nothing was changed.");
+        let words = format!("`old` does not occur in {name}. The file was not changed.");
         return Reply::error(words);
     }
     if !is_one && !all {
         let times = if count == 1 { "more than once".to_owned() } else { format!("{count} times") };
         return Reply::error(format!(
-            "`old` occurs {times} in {name}. Nothing was changed: add text around it until it is the \
-             only one, or set `all`."
+            "`old` occurs {times} in {name}. The file was not changed: include more surrounding \
+             text to make it unique, or set `all`."
         ));
     }
     match workspace.replace(&turn, path, text.replace(old, new).as_bytes()) {

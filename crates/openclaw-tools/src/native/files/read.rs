@@ -72,7 +72,7 @@ fn show(file: File, size: u64, asked: &Arguments, max_chars: usize) -> io::Resul
     Ok(match left {
         0 => reply,
         _ => reply.cut().say(format!(
-            "These are lines {first} to {}. {left} more bytes follow: go on with offset {next}.",
+            "These are lines {first} to {}. {left} more bytes follow: continue with offset {next}.",
             next - 1
         )),
     })

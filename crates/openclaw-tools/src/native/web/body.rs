@@ -36,11 +36,11 @@ impl Body {
     pub(super) fn show(&self, reply: Reply, declared: &str, url: &str, max_chars: usize) -> Reply {
         let Self { bytes, has_more } = self;
         if bytes.is_empty() {
-            return reply.say("The answer is empty.");
+            return reply.say("The response is empty.");
         }
         if let Some(mime_type) = image_type(bytes) {
             return if *has_more {
-                reply.say("The answer is a picture that is too large to be shown.")
+                reply.say("The response is an image that is too large to be shown.")
             } else {
                 reply.picture(mime_type, bytes)
             };
@@ -53,8 +53,7 @@ impl Body {
             };
             let at_least = if *has_more { "at least " } else { "" };
             return reply.say(format!(
-                "The answer is neither text nor a picture that can be shown: {at_least}{} bytes, \
-                 with {kind}.",
+                "The response is neither text nor a supported image: {at_least}{} bytes, with {kind}.",
                 bytes.len()
             ));
         }
@@ -62,7 +61,7 @@ impl Body {
         let is_html = essence.contains("html") || (essence.is_empty() && looks_like_html(&text));
         let text = if is_html { html::readable(&text) } else { text };
         if text.trim().is_empty() {
-            return reply.say("The page holds no text.");
+            return reply.say("The page has no text.");
         }
         let (shown, is_cut) = beginning(&text, max_chars);
         let reply = reply.show(shown, Source::web_fetch(url));
@@ -76,7 +75,7 @@ impl Body {
             let most = MAX_BYTES / 1024 / 1024;
             return reply
                 .cut()
-                .say(format!("The answer is larger than {most} MB: the rest is missing."));
+                .say(format!("The response is larger than {most} MB: the rest is missing."));
         }
         reply
     }

@@ -24,7 +24,7 @@ pub struct ProxyAddress(Url);
 
 /// A text that is no address of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the address of a proxy is `http://host:port` or `https://host:port`")]
+#[error("a proxy URL must be `http://host:port` or `https://host:port`")]
 pub struct BadProxy;
 
 impl FromStr for ProxyAddress {

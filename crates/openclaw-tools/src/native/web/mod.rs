@@ -101,10 +101,10 @@ impl Web {
         let fetching = Box::pin(self.fetch_page(&asked.url, max_chars));
         match tokio::time::timeout(self.settings.timeout, fetching).await {
             Ok(Ok(reply)) => reply,
-            Ok(Err(why)) => Reply::failed(why.failure(), format!("Nothing was fetched: {why}.")),
+            Ok(Err(why)) => Reply::failed(why.failure(), format!("Fetch failed: {why}.")),
             Err(_) => {
                 let seconds = self.settings.timeout.as_secs();
-                let words = format!("Nothing was fetched: it took longer than {seconds} s.");
+                let words = format!("Fetch failed: timed out after {seconds} s.");
                 Reply::failed(Failure::TimedOut, words)
             }
         }
@@ -129,7 +129,7 @@ impl Web {
         let body = body::read(response).await?;
         let mut reply = Reply::default();
         if !status.is_success() {
-            let words = format!("The server answered with status {}.", status.as_u16());
+            let words = format!("The server returned HTTP {}.", status.as_u16());
             reply = reply.marked_as_error(None).say(words);
         }
         Ok(body.show(reply, &content_type, url.as_str(), max_chars))

@@ -10,7 +10,7 @@ use crate::address::{AllowPrivate, is_public};
 
 /// A name leads to an address that is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the name leads to an address that is not on the public internet")]
+#[error("the host name resolves to an address that is not on the public internet")]
 pub struct NotPublic;
 
 /// A resolver for a client that somebody from outside may send around: what another resolver finds is

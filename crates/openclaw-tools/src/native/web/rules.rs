@@ -13,27 +13,27 @@ use crate::outcome::Failure;
 /// Why nothing was fetched.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
-    #[error("that is not an address of the web")]
+    #[error("not a web URL")]
     NoAddress,
-    #[error("only https addresses are allowed")]
+    #[error("only https URLs are allowed")]
     NotHttps,
-    #[error("an address with a user name or password is not allowed")]
+    #[error("a URL with a user name or password is not allowed")]
     Credentials,
-    #[error("the address is not on the public internet, or leads away from it")]
+    #[error("the URL is not on the public internet, or redirects away from it")]
     NotPublic,
-    #[error("it leads to another kind of address, which is not followed")]
+    #[error("it redirects to another kind of URL, which is not followed")]
     OtherScheme,
-    #[error("it leads to what is no address")]
+    #[error("it redirects to an invalid URL")]
     BadRedirect,
-    #[error("it leads from one address to the next, too often")]
+    #[error("too many redirects")]
     TooManyRedirects,
-    #[error("the answer is packed, though nobody asked for that")]
+    #[error("the response is compressed without being asked to")]
     Packed,
-    #[error("the server cannot be reached")]
+    #[error("cannot connect to the server")]
     Unreachable,
-    #[error("the connection broke off")]
+    #[error("connection lost")]
     BrokenOff,
-    #[error("this machine cannot make secure connections")]
+    #[error("TLS is not available on this machine")]
     NoClient,
 }
 

@@ -12,12 +12,12 @@ use crate::output::{FAINT, Output, STRONG, printable};
 
 /// The word, what may follow it, and what it does.
 pub(super) const LOCAL: [(&str, &str, &str); 7] = [
-    ("/help", "", "Lists the commands"),
-    ("/new", "", "Begins a new conversation"),
-    ("/sessions", "", "Lists the latest conversations"),
-    ("/session", "KEY", "Goes on with another conversation"),
-    ("/model", "", "Tells which model answers, and how to have another"),
-    ("/call", "TOOL {JSON}", "Calls a tool"),
+    ("/help", "", "List the commands"),
+    ("/new", "", "Start a new conversation"),
+    ("/sessions", "", "List the latest conversations"),
+    ("/session", "KEY", "Switch to another conversation"),
+    ("/model", "", "Show the model, and how to change it"),
+    ("/call", "TOOL {JSON}", "Call a tool"),
     ("/exit", "", "Leaves"),
 ];
 /// How many conversations are listed.
@@ -85,9 +85,9 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
         ("/help", "") => help(chat, output).await,
         ("/new", "") => {
             chat.session = chat.whom.new_session();
-            tell_session(chat, "a new conversation", output);
+            tell_session(chat, "new conversation", output);
         }
-        ("/session", "") => tell_session(chat, "this conversation", output),
+        ("/session", "") => tell_session(chat, "current conversation", output),
         ("/session", key) => {
             chat.session = chat.whom.session(key);
             let key = clean_line(Untrusted::new(&chat.session), LINE_CHARS);
@@ -132,10 +132,10 @@ fn unknown_command(word: &str, theirs: &[String]) -> CommandError {
     let known: Vec<&str> = ours.chain(theirs.iter().map(String::as_str)).collect();
     let similar = match openclaw_config::nearest(word, &known) {
         Some(similar) => format!("did you mean `{similar}`?"),
-        None => "`/help` lists the commands;".to_owned(),
+        None => "type `/help` for a list;".to_owned(),
     };
     CommandError::usage(format!("unknown command `{shown}`"))
-        .hint(format!("{similar} `/{shown}` sends it to the model"))
+        .hint(format!("{similar} to send it to the model, type `/{shown}`"))
 }
 
 async fn of_gateway(chat: &Chat<'_>) -> Result<Vec<Command>, AskError> {
@@ -155,10 +155,10 @@ fn tell_session(chat: &Chat<'_>, words: &str, output: &mut Output) {
 
 async fn list(chat: &Chat<'_>, output: &mut Output) {
     match sessions::latest(chat.surface, &chat.whom.agent, LATEST).await {
-        Ok(found) if found.is_empty() => output.line("There are no conversations yet."),
+        Ok(found) if found.is_empty() => output.line("No conversations yet."),
         Ok(found) => {
             output.table(sessions::rows(&found));
-            output.line(format_args!("{FAINT}/session KEY goes on with one{FAINT:#}"));
+            output.line(format_args!("{FAINT}/session KEY to switch to one{FAINT:#}"));
         }
         Err(error) => output.warning(&error.to_string()),
     }
@@ -172,13 +172,14 @@ fn model(chat: &Chat<'_>, output: &mut Output) {
     }
     if chat.whom.is_offline() {
         output.folded(
-            "It is no language model: it follows simple words, such as `what time is it` or `add 2 and 3`, \
-             and `/call TOOL {JSON}`, and really uses tools.",
+            "This is not a language model: it understands simple requests such as `what time is it` \
+             or `add 2 and 3`, and `/call TOOL {JSON}`, and calls real tools.",
         );
     }
     output.folded(
-        "Another one: `agents.defaults.model` in the configuration, such as `anthropic/claude-sonnet-4-5`; \
-         or a key in $ANTHROPIC_API_KEY, $OPENAI_API_KEY or $GEMINI_API_KEY; or a local Ollama.",
+        "To change it, set `agents.defaults.model` in the configuration, for example to \
+         `anthropic/claude-sonnet-4-5`; or set $ANTHROPIC_API_KEY, $OPENAI_API_KEY or \
+         $GEMINI_API_KEY; or run Ollama locally.",
     );
 }
 
@@ -200,9 +201,13 @@ async fn help(chat: &Chat<'_>, output: &mut Output) {
         let args = args.collect::<Vec<_>>().join(" ");
         show(&format!("/{} {args}", command.name), &command.description, output);
     }
-    show("//TEXT", "Says what begins with a slash to the model; so does a blank before it", output);
+    show(
+        "//TEXT",
+        "Send text that starts with a slash to the model; a leading space does the same",
+        output,
+    );
     output.folded(format_args!(
-        "{FAINT}Tab completes, Ctrl-R searches, Alt-Enter or a \\ at the end begins a new line.{FAINT:#}"
+        "{FAINT}Tab completes, Ctrl-R searches, Alt-Enter or a trailing \\ inserts a new line.{FAINT:#}"
     ));
 }
 
@@ -245,9 +250,9 @@ mod tests {
         };
         let (message, hint) = unknown("/sesions");
         assert_eq!(message, "unknown command `/sesions`");
-        assert_eq!(hint, "did you mean `/sessions`? `//sesions` sends it to the model");
+        assert_eq!(hint, "did you mean `/sessions`? to send it to the model, type `//sesions`");
         assert!(unknown("/mpc").1.starts_with("did you mean `/mcp`?"));
-        assert!(unknown("/quality").1.starts_with("`/help` lists the commands"));
+        assert!(unknown("/quality").1.starts_with("type `/help` for a list"));
         assert_eq!(unknown("/new").1, "use `/new`");
     }
 }

@@ -9,13 +9,13 @@ use super::commands::LOCAL;
 
 /// What can follow `/mcp`.
 const MCP_VERBS: [(&str, &str); 7] = [
-    ("servers", "How the servers are"),
-    ("tools", "What they can do"),
-    ("status", "All about one server"),
-    ("connect", "Connect to one by its address"),
-    ("disconnect", "Let go of one, until the next start"),
-    ("auth", "Log in to one"),
-    ("refresh", "Read lists again"),
+    ("servers", "Show the state of servers"),
+    ("tools", "List their tools"),
+    ("status", "Show the details of a server"),
+    ("connect", "Connect to a server by its URL"),
+    ("disconnect", "Disconnect a server until the next start"),
+    ("auth", "Log in to a server"),
+    ("refresh", "Fetch the lists again"),
 ];
 /// How much of a description is shown.
 const DESCRIPTION_CHARS: usize = 80;

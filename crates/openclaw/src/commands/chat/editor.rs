@@ -104,7 +104,7 @@ impl Editor {
     pub(super) async fn typed(&mut self) -> Typed {
         let typed = self.typed.recv().await;
         self.is_asking = false;
-        typed.unwrap_or_else(|| Typed::Failed("the editor has ended".to_owned()))
+        typed.unwrap_or_else(|| Typed::Failed("the line editor has stopped".to_owned()))
     }
 
     /// Takes a question back, and the terminal with it.

@@ -61,7 +61,7 @@ impl Desk<'_> {
                 Err(LineInput::Wish(wish)) => return Led::Wish(wish),
                 Err(LineInput::End | LineInput::Line(_)) => (ElicitationAnswer::Cancel, Led::On),
                 Err(LineInput::Settled) => {
-                    let words = format!("{FAINT}it is no longer asked{FAINT:#}");
+                    let words = format!("{FAINT}the question was withdrawn{FAINT:#}");
                     self.view.line(&words, self.output);
                     return Led::On;
                 }

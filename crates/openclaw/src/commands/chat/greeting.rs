@@ -14,7 +14,7 @@ const LINE_CHARS: usize = 200;
 
 /// Says hello.
 pub(super) async fn show(chat: &Chat<'_>, servers: &[Server], output: &mut Output) {
-    let place = if chat.is_remote { "through the running gateway" } else { "in this process" };
+    let place = if chat.is_remote { "using the running gateway" } else { "in this process" };
     let version = env!("CARGO_PKG_VERSION");
     output.folded(format_args!("{STRONG}OpenClaw {version}{STRONG:#} {FAINT}{place}{FAINT:#}"));
     if let Some(words) = config(chat).await {
@@ -27,9 +27,9 @@ pub(super) async fn show(chat: &Chat<'_>, servers: &[Server], output: &mut Outpu
         output.labelled(&label, &server_line(server));
     }
     if servers.is_empty() {
-        output.labelled(&label("servers"), "none; `openclaw mcp add` adds one");
+        output.labelled(&label("servers"), "none; run `openclaw mcp add` to add one");
     }
-    let words = "/help lists commands; Ctrl-C cancels a turn, Ctrl-D to exit.";
+    let words = "/help for commands, Ctrl-C to cancel a turn, Ctrl-D to exit.";
     output.folded(format_args!("{FAINT}{words}{FAINT:#}"));
 }
 
@@ -51,9 +51,7 @@ async fn config(chat: &Chat<'_>) -> Option<String> {
 /// The model, in a line.
 pub(super) fn model(chat: &Chat<'_>) -> String {
     if chat.whom.is_offline() {
-        return format!(
-            "offline {FAINT}(a stand-in without a network; /model tells more){FAINT:#}"
-        );
+        return format!("offline {FAINT}(built-in, needs no network; see /model){FAINT:#}");
     }
     line(&chat.whom.model)
 }

@@ -95,7 +95,7 @@ async fn wait_for_servers(
     if starting.is_empty() {
         return None;
     }
-    view.draft(&format!("… waiting for {} (Ctrl-C: not)", starting.join(", ")), output);
+    view.draft(&format!("… waiting for {} (Ctrl-C to skip)", starting.join(", ")), output);
     tokio::select! {
         () = settled(chat.surface, agent, SERVERS) => None,
         wish = signals.next() => match wish {
@@ -169,7 +169,7 @@ impl Speaker<'_, '_> {
                 }
                 Step::Decided(id) => drop(self.decided.insert(id)),
                 Step::EndingServer(reason) => {
-                    self.view.notice(&format!("the gateway ends: {reason}"), output);
+                    self.view.notice(&format!("the gateway is stopping: {reason}"), output);
                 }
                 Step::Over(answer) => {
                     self.view.over(&answer, output);
@@ -185,7 +185,7 @@ impl Speaker<'_, '_> {
         let is_last = wish != Wish::Interrupt || self.is_ending;
         if !self.is_ending {
             self.is_ending = true;
-            let words = if is_last { "cancelling" } else { "cancelling; Ctrl-C again leaves" };
+            let words = if is_last { "cancelling" } else { "cancelling; Ctrl-C again to exit" };
             self.view.note(&format!("{FAINT}{words}{FAINT:#}"), output);
             // That it cannot be told changes nothing: it is not waited for any longer.
             let _ = timeout(GOODBYE, self.turn.abort()).await;
@@ -321,7 +321,7 @@ impl Speaker<'_, '_> {
                 let server = approval.server.as_deref().unwrap_or_default();
                 match decision {
                     Decision::Deny => {}
-                    _ => self.view.draft(&format!("… the model answers {server}"), output),
+                    _ => self.view.draft(&format!("… the model is answering {server}"), output),
                 }
             }
             Ok(()) if decision != Decision::Deny => {

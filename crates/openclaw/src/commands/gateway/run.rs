@@ -75,11 +75,11 @@ fn tell(served: &Served, paths: &Paths, output: &mut Output) {
     } else {
         let state = paths.state.display();
         output.line(format_args!(
-            "{GOOD}✓{GOOD:#} the gateway listens on {STRONG}ws://{address}{STRONG:#} (state in {state}); \
-             Ctrl-C stops it"
+            "{GOOD}✓{GOOD:#} gateway listening on {STRONG}ws://{address}{STRONG:#} (state in {state}); \
+             Ctrl-C to stop"
         ));
         if !address.ip().to_canonical().is_loopback() {
-            output.warning("other machines can reach it; they need the token");
+            output.warning("reachable from other machines, with the token");
         }
     }
     // Whoever started it may read from a pipe, and wait for this.
@@ -113,19 +113,19 @@ async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Out
 fn tell_reload(answer: Result<ReloadResult, AskError>, output: &mut Output) {
     match answer {
         Ok(ReloadResult { ok: true, changed, .. }) if changed.is_empty() => {
-            output.note("the configuration was read again; nothing has changed");
+            output.note("configuration reloaded; nothing has changed");
         }
         Ok(ReloadResult { ok: true, changed, .. }) => {
             let changed = changed.join(", ");
-            output.note(&format!("the configuration was read again; changed: {changed}"));
+            output.note(&format!("configuration reloaded; changed: {changed}"));
         }
         Ok(ReloadResult { issues, .. }) => {
-            output.warning("the configuration has errors; the old one stays in force");
+            output.warning("the new configuration has errors; the old one stays active");
             for issue in issues {
                 output.warning(&issue.to_string());
             }
         }
-        Err(error) => output.warning(&format!("the configuration was not read again: {error}")),
+        Err(error) => output.warning(&format!("cannot reload the configuration: {error}")),
     }
 }
 
@@ -143,17 +143,18 @@ impl From<ServeError> for CommandError {
     fn from(error: ServeError) -> Self {
         match &error {
             ServeError::Claimed(ClaimError::Taken(_)) => Self::unavailable(error.to_string()).hint(
-                "`openclaw gateway stop` stops it; a second gateway needs another OPENCLAW_STATE_DIR",
+                "run `openclaw gateway stop` to stop it, or set another `OPENCLAW_STATE_DIR` for a \
+                 second gateway",
             ),
             ServeError::Listen(ListenError::Bind { address, error })
                 if error.kind() == io::ErrorKind::AddrInUse =>
             {
                 let (ip, port) = (address.ip(), address.port());
-                Self::unavailable(format!("port {port} of {ip} is in use"))
-                    .hint("`--port PORT` uses another one, `--port 0` any that is free")
+                Self::unavailable(format!("port {port} on {ip} is in use"))
+                    .hint("use `--port PORT` for another port, or `--port 0` for any free one")
             }
             ServeError::Listen(ListenError::Bind { .. }) => Self::failed(error.to_string())
-                .hint("`--bind ADDRESS` and `--port PORT` set where to listen"),
+                .hint("use `--bind ADDRESS` and `--port PORT` to listen elsewhere"),
             ServeError::Token(_) => {
                 Self::failed(error.to_string()).hint("run `openclaw secrets check`")
             }

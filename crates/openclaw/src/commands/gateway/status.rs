@@ -91,11 +91,12 @@ fn read<T: Default + DeserializeOwned>(raw: Option<&serde_json::value::RawValue>
 
 fn advice(error: &ConnectError, running: &Running) -> Option<String> {
     match error {
-        ConnectError::ProtocolMismatch(_) => {
-            Some("it is of another version: stop it, and start it anew".to_owned())
-        }
+        ConnectError::ProtocolMismatch(_) => Some(
+            "it has another version; run `openclaw gateway stop`, then `openclaw gateway`"
+                .to_owned(),
+        ),
         ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
-            Some(format!("it may hang; process {} can be ended", running.pid))
+            Some(format!("it may hang; end process {} and start it again", running.pid))
         }
         _ => None,
     }
@@ -135,7 +136,7 @@ impl Standing {
         match self {
             Self::None => "not running; commands run standalone".to_owned(),
             Self::Unwell(running, error, _) => {
-                format!("process {} at {} does not answer: {error}", running.pid, running.url)
+                format!("process {} at {} does not respond: {error}", running.pid, running.url)
             }
             Self::Well(well) => {
                 let Running { url, pid, version, .. } = &well.running;
@@ -144,7 +145,7 @@ impl Standing {
                 // We are one of them.
                 let others = well.status.connections.unwrap_or(1).saturating_sub(1);
                 let others = plural(usize::try_from(others).unwrap_or(usize::MAX), "other client");
-                format!("runs at {url} (process {pid}, version {version}{uptime}), {others}")
+                format!("running at {url} (process {pid}, version {version}{uptime}), {others}")
             }
         }
     }
@@ -164,7 +165,7 @@ pub(super) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
             Ok(Exit::Unavailable)
         }
         Standing::Unwell(_, _, hint) => {
-            let error = CommandError::failed(format!("the gateway: {}", standing.words()));
+            let error = CommandError::failed(format!("gateway: {}", standing.words()));
             Err(error.with(|failure| failure.hint.clone_from(hint)))
         }
         Standing::Well(well) => {
@@ -177,7 +178,7 @@ pub(super) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
 }
 
 fn show(well: &Well, words: &str, output: &mut Output) {
-    output.line(format_args!("{GOOD}✓{GOOD:#} the gateway {words}"));
+    output.line(format_args!("{GOOD}✓{GOOD:#} gateway {words}"));
     for server in &well.servers {
         let style = if server.is_ready() || server.is_resting() { GOOD } else { BAD };
         let mark = if server.is_ready() { "✓" } else { "·" };

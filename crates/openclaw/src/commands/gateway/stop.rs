@@ -30,7 +30,7 @@ pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Com
     match (stopped, output.json) {
         (Some(pid), true) => output.value(&json!({ "ok": true, "stopped": true, "pid": pid })),
         (Some(pid), false) => {
-            output.line(format_args!("{GOOD}✓{GOOD:#} the gateway (process {pid}) has stopped"));
+            output.line(format_args!("{GOOD}✓{GOOD:#} gateway stopped (process {pid})"));
         }
         (None, true) => output.value(&json!({ "ok": true, "stopped": false })),
         (None, false) => output.line("The gateway is not running."),
@@ -50,8 +50,8 @@ async fn end(paths: &Paths, limit: Duration) -> Result<Option<u32>, CommandError
             return Err(CommandError::failed(message).hint("stop it where it was started"));
         }
         Standing::Unwell(running, error, _) => {
-            let hint = format!("run `kill {}` if that process is the gateway", running.pid);
-            let error = CommandError::failed("the gateway does not answer").cause(error);
+            let hint = format!("if that process is the gateway, run `kill {}`", running.pid);
+            let error = CommandError::failed("the gateway does not respond").cause(error);
             return Err(error.hint(hint));
         }
     };
@@ -62,9 +62,9 @@ async fn end(paths: &Paths, limit: Duration) -> Result<Option<u32>, CommandError
     while state::find(&paths.state).is_some_and(|running| running.pid == pid) {
         if Instant::now() > deadline {
             let seconds = limit.as_secs();
-            let message = format!("the gateway (process {pid}) still runs after {seconds} s");
+            let message = format!("the gateway (process {pid}) is still running after {seconds} s");
             return Err(CommandError::failed(message)
-                .hint("run `openclaw gateway stop` again: the second time it stops at once"));
+                .hint("run `openclaw gateway stop` again to stop it at once"));
         }
         sleep(EVERY).await;
     }
@@ -81,5 +81,5 @@ fn ask_to_end(pid: u32) -> Result<(), String> {
 
 #[cfg(not(unix))]
 fn ask_to_end(_: u32) -> Result<(), String> {
-    Err("this system has no signals; end it in the task manager".to_owned())
+    Err("signals are not supported on this system; end the process in the task manager".to_owned())
 }

@@ -143,7 +143,9 @@ impl Kind {
             Self::Number { whole: false } => Some("a number".to_owned()),
             Self::YesOrNo => Some("yes or no".to_owned()),
             Self::Choice(choices) => Some(shown(choices)),
-            Self::Choices(choices) => Some(format!("some of {}, with commas", shown(choices))),
+            Self::Choices(choices) => {
+                Some(format!("any of {}, separated by commas", shown(choices)))
+            }
         }
     }
 
@@ -153,13 +155,13 @@ impl Kind {
             Self::YesOrNo => match line.to_ascii_lowercase().as_str() {
                 "y" | "yes" | "true" => Ok(true.into()),
                 "n" | "no" | "false" => Ok(false.into()),
-                _ => Err("yes or no?".to_owned()),
+                _ => Err("enter yes or no".to_owned()),
             },
             Self::Number { whole } => {
                 let number = line.parse::<Number>().ok();
                 let fits = |number: &Number| !whole || number.is_i64() || number.is_u64();
                 number.filter(fits).map(Value::Number).ok_or_else(|| {
-                    format!("that is not {}", if *whole { "a whole number" } else { "a number" })
+                    format!("not {}", if *whole { "a whole number" } else { "a number" })
                 })
             }
             Self::Choice(choices) => chosen(line, choices).map(Value::String),
@@ -174,7 +176,9 @@ impl Kind {
 
 fn chosen(word: &str, choices: &[(String, String)]) -> Result<String, String> {
     let found = choices.iter().find(|(value, title)| value == word || title == word);
-    found.map(|(value, _)| value.clone()).ok_or_else(|| format!("`{word}` is none of these"))
+    found
+        .map(|(value, _)| value.clone())
+        .ok_or_else(|| format!("`{word}` is not one of the choices"))
 }
 
 /// The values that a schema allows, in one of the ways in which servers write them.
@@ -219,7 +223,7 @@ mod tests {
             (
                 json!({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}}),
                 true,
-                "x (some of a = A, with commas)",
+                "x (any of a = A, separated by commas)",
             ),
         ] {
             assert_eq!(field(&schema, required).question(), question);

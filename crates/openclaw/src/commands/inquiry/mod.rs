@@ -98,13 +98,13 @@ impl Inquiry {
         let wanted = match wanted {
             QuestionKind::Visit(url) => {
                 introduction.extend([
-                    "  It wants you to open this address in a browser:".to_owned(),
+                    "  It asks you to open this URL in a browser:".to_owned(),
                     String::new(),
                     format!("    {}", undisguised(url)),
                     String::new(),
                 ]);
                 What::Consent {
-                    question: "Open it yourself if you trust it. Tell the server that you agree? [y/N]",
+                    question: "Open it only if you trust the server. Accept? [y/N]",
                     yes: ElicitationAnswer::Accept(None),
                 }
             }
@@ -112,11 +112,11 @@ impl Inquiry {
                 let mut fields = Field::all(schema);
                 // Asked from the end.
                 fields.reverse();
-                let how = "Enter alone means the default, or no. Do not give away passwords here.";
+                let how = "Press Enter for the default, or to skip. Never enter passwords here.";
                 introduction.push(format!("  {FAINT}{how}{FAINT:#}"));
                 if fields.is_empty() {
                     let yes = ElicitationAnswer::Accept(Some(Value::Object(Map::new())));
-                    What::Consent { question: "Agree? [y/N]", yes }
+                    What::Consent { question: "Accept? [y/N]", yes }
                 } else {
                     What::Form { fields, values: Map::new(), tries: 0 }
                 }
@@ -219,7 +219,7 @@ mod tests {
         let properties = json!({ "age": { "type": "integer" }, "name": { "type": "string" } });
         let mut inquiry = form(&properties, &json!(["name"]));
         assert_eq!(inquiry.question(), "age (a whole number; optional):");
-        assert_eq!(inquiry.typed("old"), Next::Again("that is not a whole number".to_owned()));
+        assert_eq!(inquiry.typed("old"), Next::Again("not a whole number".to_owned()));
         assert_eq!(inquiry.typed("36"), Next::Ask);
         assert_eq!(inquiry.question(), "name:");
         let values = json!({ "age": 36, "name": "Ada" });

@@ -43,13 +43,13 @@ pub(crate) fn services(
             ErrorKind::Unsupported => "run that version, or set another `OPENCLAW_STATE_DIR`",
             _ => "set `OPENCLAW_STATE_DIR` to a folder that this user can read and write",
         };
-        CommandError::failed(format!("cannot read the approvals of tools from {}", file.display()))
+        CommandError::failed(format!("cannot read tool approvals from {}", file.display()))
             .cause(error.to_string())
             .hint(hint)
     })?;
     if let Some(aside) = pins.set_aside() {
         output.warning(&format!(
-            "approvals of tools could not be understood, and were moved to {}",
+            "cannot parse the tool approvals; the file was moved to {}",
             aside.display()
         ));
     }
@@ -59,13 +59,13 @@ pub(crate) fn services(
     }
     if let Err(error) = private::make_folder(&logs(state)) {
         let state = state.display();
-        output.warning(&format!("nothing can be kept in {state}: {error}"));
+        output.warning(&format!("cannot write to {state}: {error}"));
         return Ok(services);
     }
     let options = AuditOptions { redactor: redactor.clone(), ..AuditOptions::default() };
     match Audit::to_file(logs(state).join("audit.jsonl"), options) {
         Ok(audit) => services.audit = audit,
-        Err(error) => output.warning(&format!("calls cannot be written down: {error}")),
+        Err(error) => output.warning(&format!("cannot write the audit log: {error}")),
     }
     Ok(services)
 }
@@ -75,7 +75,7 @@ pub(crate) fn spill(state: &Path, output: &mut Output) -> Option<Arc<Spill>> {
     match Spill::open(state.join("spill"), SpillLimits::default()) {
         Ok(spill) => Some(Arc::new(spill)),
         Err(error) => {
-            output.warning(&format!("large results cannot be kept: {error}"));
+            output.warning(&format!("cannot store large results: {error}"));
             None
         }
     }

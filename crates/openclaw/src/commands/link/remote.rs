@@ -21,7 +21,7 @@ pub(super) async fn find(paths: &Paths, need: &Need, output: &mut Output) -> Opt
     match usable(&running, paths, need).await {
         Ok(client) => Some(client),
         Err(why) => {
-            output.note(&format!("the gateway (process {}) is not used: {why}", running.pid));
+            output.note(&format!("not using the gateway (process {}): {why}", running.pid));
             None
         }
     }
@@ -35,7 +35,7 @@ async fn usable(running: &Running, paths: &Paths, need: &Need) -> Result<Client,
     let client = call(running, need).await;
     let client = client.map_err(|error| error.to_string())?;
     match &client.hello().snapshot.config_path {
-        None => Err("it does not tell which configuration it uses".to_owned()),
+        None => Err("it does not report which configuration it uses".to_owned()),
         Some(theirs) if is_same(Path::new(theirs), &paths.config) => Ok(client),
         Some(theirs) => {
             let ours = paths.config.display();

@@ -89,7 +89,7 @@ fn tell_of_dollars(server: &NewServer, config: &Config, output: &mut Output) {
     };
     if let Some(name) = held_back.unset_variables.iter().find(is_argument) {
         output.line(format_args!(
-            "  `$$` stands for one dollar sign: with `$${name}` the program itself gets `${name}`"
+            "  write `$$` for a dollar sign: `$${name}` passes `${name}` to the program"
         ));
     }
 }
@@ -111,7 +111,7 @@ fn check_address(
         return Ok(());
     };
     let hint = error.advice().unwrap_or("write it in full: `https://example.com/mcp`");
-    Err(CommandError::usage("invalid address").cause(error.message()).hint(hint))
+    Err(CommandError::usage("invalid URL").cause(error.message()).hint(hint))
 }
 
 /// The entry as it will stand in the file. What cannot be right is said without the value: it may be a

@@ -85,10 +85,10 @@ fn failed(outcome: &Outcome, exit: Exit, what: &str) -> CommandError {
         Some(Failure::InvalidArguments) => {
             let server = outcome.details.server.as_deref().unwrap_or("SERVER");
             CommandError::new(exit, text)
-                .hint(format!("`openclaw mcp tools {server} --schema` shows what tools take"))
+                .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments"))
         }
         Some(Failure::TimedOut) => {
-            CommandError::new(exit, text).hint("`--timeout MS` gives it longer")
+            CommandError::new(exit, text).hint("use `--timeout MS` to allow more time")
         }
         Some(_) => CommandError::new(exit, text),
         None => CommandError::new(exit, format!("{what} failed")).cause(text),
@@ -109,7 +109,7 @@ fn tell_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
         // What cannot be written is not offered.
         output.note(&match is_whole(data) {
             true => format!(
-                "{kind}{from}, about {bytes} bytes, is not shown; `-o FILE` or `--save FOLDER` writes it"
+                "{kind}{from}, about {bytes} bytes, not shown; use `-o FILE` or `--save FOLDER` to save it"
             ),
             false => save::damaged(mime_type),
         });
@@ -119,7 +119,7 @@ fn tell_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
 fn tell_details(details: &Details, output: &mut Output) {
     if !details.findings.is_empty() {
         let kinds: Vec<&str> = details.findings.iter().map(|it| it.kind.as_str()).collect();
-        output.warning(&format!("there is something suspicious in it: {}", kinds.join(", ")));
+        output.warning(&format!("suspicious content in the result: {}", kinds.join(", ")));
     }
 }
 

@@ -12,7 +12,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Two ways to say something.
 const NOT_BOTH: &str =
-    "give either key=value pairs, or one JSON object (or `-` for one on stdin), and not both";
+    "give either key=value pairs or one JSON object (`-` reads it from stdin), not both";
 
 /// Where text comes from that does not stand on the command line.
 #[derive(Clone, Copy)]
@@ -77,13 +77,14 @@ impl Given {
         }
         if is_json {
             let value = serde_json::from_str(text);
-            let value = value.map_err(|error| format!("the value of `{key}` is not JSON: {error}"));
+            let value =
+                value.map_err(|error| format!("the value of `{key}` is not valid JSON: {error}"));
             self.values.insert(key.to_owned(), value?);
             return Ok(());
         }
         let text = match text.strip_prefix('@') {
             Some(path) => {
-                file(Path::new(path)).map_err(|error| format!("{path} cannot be read: {error}"))?
+                file(Path::new(path)).map_err(|error| format!("cannot read {path}: {error}"))?
             }
             None => text.to_owned(),
         };
@@ -107,16 +108,16 @@ pub(super) fn texts(words: &[String]) -> Result<BTreeMap<String, String>, String
             .collect());
     }
     if words == ["-"] {
-        return Err("`-` is not taken here: give key=value pairs, or one JSON object".to_owned());
+        return Err("`-` is not supported here; give key=value pairs or one JSON object".to_owned());
     }
     if words.iter().any(|word| is_whole(word)) {
-        return Err("give either key=value pairs, or one JSON object, and not both".to_owned());
+        return Err("give either key=value pairs or one JSON object, not both".to_owned());
     }
     let mut arguments = BTreeMap::new();
     for word in words {
         let pair = word.split_once('=').filter(|(key, _)| !key.is_empty());
         let (key, value) = pair.ok_or_else(|| {
-            format!("`{word}` is not an argument: write key=value, or one JSON object")
+            format!("invalid argument `{word}`: expected key=value or one JSON object")
         })?;
         if arguments.insert(key.to_owned(), value.to_owned()).is_some() {
             return Err(format!("`{key}` is given twice"));
@@ -126,7 +127,7 @@ pub(super) fn texts(words: &[String]) -> Result<BTreeMap<String, String>, String
 }
 
 fn no_pair(word: &str) -> String {
-    format!("`{word}` is not an argument: write key=value, key:=JSON, or one JSON object")
+    format!("invalid argument `{word}`: expected key=value, key:=JSON or one JSON object")
 }
 
 fn object(text: &str, place: &str) -> Result<Map<String, Value>, String> {
@@ -134,7 +135,7 @@ fn object(text: &str, place: &str) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(format!("{place} is not a JSON object")),
-        Err(error) => Err(format!("{place} is not JSON: {error}")),
+        Err(error) => Err(format!("{place} is not valid JSON: {error}")),
     }
 }
 
@@ -143,7 +144,7 @@ pub(super) fn read_text(input: impl io::Read) -> io::Result<String> {
     let mut text = String::new();
     input.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large"));
     }
     Ok(text)
 }

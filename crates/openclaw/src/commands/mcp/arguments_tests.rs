@@ -81,16 +81,16 @@ fn all_arguments_may_be_one_object() {
 #[test]
 fn what_cannot_be_right_is_told() {
     for (words, expected) in [
-        (&["count=many"][..], "`count` takes a whole number; `count:=…` takes it as JSON"),
-        (&["deep=perhaps"], "`deep` takes true or false"),
-        (&["tags=a"], "`tags` takes a list"),
-        (&["where=a"], "`where` takes an object"),
+        (&["count=many"][..], "`count` expects a whole number; use `count:=…` to pass JSON"),
+        (&["deep=perhaps"], "`deep` expects true or false"),
+        (&["tags=a"], "`tags` expects a list"),
+        (&["where=a"], "`where` expects an object"),
         (&["count=1", "count=2"], "`count` is given twice"),
-        (&["count"], "`count` is not an argument"),
-        (&["=5"], "`=5` is not an argument"),
-        (&["text:=x"], "the value of `text` is not JSON"),
-        (&["text=@nowhere"], "nowhere cannot be read"),
-        (&["{"], "the argument is not JSON"),
+        (&["count"], "invalid argument `count`"),
+        (&["=5"], "invalid argument `=5`"),
+        (&["text:=x"], "the value of `text` is not valid JSON"),
+        (&["text=@nowhere"], "cannot read nowhere"),
+        (&["{"], "the argument is not valid JSON"),
         (&["-"], "stdin is not a JSON object"),
     ] {
         let error = read_words(words, "[]").unwrap_err();
@@ -108,8 +108,8 @@ fn arguments_of_prompts_are_texts_also_in_an_object() {
     let expected = vec![pair("a", "x"), pair("b", "5")];
     assert_eq!(read(&[r#"{"a": "x", "b": 5}"#]), Ok(expected.clone()));
     assert_eq!(read(&["a=x", "b=5"]), Ok(expected));
-    assert!(read(&["{"]).unwrap_err().starts_with("the argument is not JSON"));
-    assert!(read(&["x"]).unwrap_err().ends_with("write key=value, or one JSON object"));
+    assert!(read(&["{"]).unwrap_err().starts_with("the argument is not valid JSON"));
+    assert!(read(&["x"]).unwrap_err().ends_with("expected key=value or one JSON object"));
     assert!(read(&["a=1", "a=2"]).unwrap_err().contains("twice"));
 }
 
@@ -117,7 +117,7 @@ fn arguments_of_prompts_are_texts_also_in_an_object() {
 fn pairs_and_an_object_are_not_mixed() {
     for words in [&["{\"text\": \"x\"}", "extra"][..], &["-", "text=1"], &["text=1", "-"]] {
         let refused = read_words(words, "{}").unwrap_err();
-        assert!(refused.contains("either key=value pairs, or one JSON object"), "{refused}");
+        assert!(refused.contains("either key=value pairs or one JSON object"), "{refused}");
     }
     let words = ["{}", "language=French"].map(str::to_owned);
     assert!(texts(&words).unwrap_err().contains("not both"));
@@ -132,5 +132,5 @@ fn a_byte_order_mark_before_the_object_is_passed_over() {
 #[test]
 fn prompts_say_that_nothing_is_read_from_stdin() {
     let problem = texts(&["-".to_owned()]).unwrap_err();
-    assert!(problem.contains("`-` is not taken here"), "{problem}");
+    assert!(problem.contains("`-` is not supported here"), "{problem}");
 }

@@ -33,7 +33,7 @@ pub(super) fn call(
     // Before anything starts: nothing else happens while the user types.
     let is_piped = args.rest.last().is_some_and(|word| word == "-");
     let stdin = is_piped.then(|| arguments::read_text(std::io::stdin().lock()));
-    let stdin = stdin.transpose().context("stdin cannot be read")?.unwrap_or_default();
+    let stdin = stdin.transpose().context("cannot read stdin")?.unwrap_or_default();
     let servers = Servers { calls: true, ..servers_of(&args.whose, &args.by, edge) };
     with_shell(servers, flag, edge, output, async |shell, output| {
         carry_out(args, &stdin, shell, output).await
@@ -141,7 +141,7 @@ async fn wrong_words(
     }
     let server = target.server.map_or("SERVER", String::as_str);
     Err(CommandError::usage(problem)
-        .hint(format!("`openclaw mcp tools {server} --schema` shows what tools take")))
+        .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments")))
 }
 
 /// The tool as its server describes it now.
@@ -172,11 +172,11 @@ async fn confirm(
     output.warning(problem);
     let description = tool.description.as_deref().unwrap_or("(no description)");
     let description = clean_line(Untrusted::new(description), DESCRIPTION_CHARS);
-    output.note(&format!("it now says: {description}"));
+    output.note(&format!("new description: {description}"));
     let schema = tool.input_schema.as_ref().map(ToString::to_string).unwrap_or_default();
-    output.note(&format!("and takes: {schema}"));
-    if terminal.confirm("Approve it as it is now, and call it?").await {
+    output.note(&format!("new schema: {schema}"));
+    if terminal.confirm("Approve the changed tool and call it?").await {
         return Ok(());
     }
-    Err(CommandError::new(Exit::Denied, "it was not approved, and not called"))
+    Err(CommandError::new(Exit::Denied, "not approved; the tool was not called"))
 }

@@ -55,15 +55,15 @@ impl Check {
         match self {
             Self::Ready(tools) => {
                 let tools = plural(*tools, "tool");
-                output.line(format_args!("{GOOD}✓{GOOD:#} it works: {tools}"));
+                output.line(format_args!("{GOOD}✓{GOOD:#} connected: {tools}"));
             }
             Self::Failed(trouble) => {
                 let message = printable(&trouble.message).into_owned();
-                output.line(format_args!("{BAD}✗{BAD:#} it does not work yet: {message}"));
+                output.line(format_args!("{BAD}✗{BAD:#} cannot connect: {message}"));
                 for line in &trouble.last_lines {
                     output.line(format_args!("  {FAINT}| {}{FAINT:#}", printable(line)));
                 }
-                let look = format!("`openclaw mcp doctor {name}` looks closer");
+                let look = format!("run `openclaw mcp doctor {name}`");
                 let hint = trouble.hint.as_deref().unwrap_or(&look);
                 output.line(format_args!("  {}", printable(hint)));
             }

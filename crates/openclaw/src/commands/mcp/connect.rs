@@ -25,23 +25,21 @@ pub(super) fn connect(
 ) -> CommandResult {
     let suggested = ServerName::from_address(url).ok_or_else(|| {
         // Without the address: it may hold a password.
-        CommandError::usage("invalid address").hint("write it in full: `https://example.com/mcp`")
+        CommandError::usage("invalid URL").hint("write it in full: `https://example.com/mcp`")
     })?;
     let given = name.map(server_name).transpose()?;
     let paths = edge.paths(flag)?;
     let config = current(&paths, edge);
     if let Some(twin) = config.as_ref().and_then(|config| server_at(config, url)) {
-        return Err(CommandError::failed(format!(
-            "this address is configured already, as `{twin}`"
-        ))
-        .hint("run `openclaw mcp add NAME --url URL` to add it under another name, too"));
+        return Err(CommandError::failed(format!("this URL is already configured, as `{twin}`"))
+            .hint("run `openclaw mcp add NAME --url URL` to add it under another name as well"));
     }
     let is_taken = |name: &ServerName| exists(name.as_str(), &paths, edge);
     if let Some(taken) = given.as_ref().filter(|name| is_taken(name)) {
         return Err(already_exists(taken, "choose another name", &paths, edge));
     }
     let name = given.or_else(|| free_name(&suggested, is_taken)).ok_or_else(|| {
-        CommandError::failed("no free name for this server").hint("name it: `--name NAME`")
+        CommandError::failed("no free name for this server").hint("choose one with `--name NAME`")
     })?;
     let server = NewServer { name, entry: json!({ "url": url }) };
     let server = Added { server: &server, replaced: false, is_tried };

@@ -141,7 +141,7 @@ fn about(title: &str, description: Option<&str>) -> String {
 
 fn show_rows(rows: &[[String; 3]], what: &str, output: &mut Output) -> Exit {
     if rows.is_empty() {
-        output.line(format_args!("There are no {what}."));
+        output.line(format_args!("No {what}."));
         return Exit::Ok;
     }
     let clean = |text: &str, most| printable(&clean_line(Untrusted::new(text), most)).into_owned();

@@ -61,11 +61,11 @@ fn show(entries: &[Entry], agent: &AgentConfig, output: &mut Output) {
         return;
     }
     if !agent.mcp.enabled {
-        output.line("MCP is switched off.");
+        output.line("MCP is disabled.");
         return;
     }
     if entries.is_empty() {
-        output.line("There are no servers. `openclaw mcp add` adds one.");
+        output.line("No MCP servers. Run `openclaw mcp add` to add one.");
         return;
     }
     let rows = fit(&entries.iter().map(Entry::row).collect::<Vec<_>>(), &COLUMNS, output.width());
@@ -77,7 +77,7 @@ fn show(entries: &[Entry], agent: &AgentConfig, output: &mut Output) {
     }));
     for entry in entries.iter().filter(|entry| !entry.unset.is_empty()) {
         let (name, unset) = (&entry.name, entry.unset.join(", "));
-        output.warning(&format!("`{name}` will not start: set {unset}"));
+        output.warning(&format!("`{name}` cannot start: set {unset}"));
     }
 }
 

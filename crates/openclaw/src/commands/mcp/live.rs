@@ -79,7 +79,8 @@ impl Shell<'_> {
                     tokio::select! {
                         biased;
                         () = deciding => {}
-                        () = events.until_settled(&approval.id) => say("\nit is no longer asked\n"),
+                        () = events.until_settled(&approval.id) => say("\nno longer needed; the \
+                            question was withdrawn\n"),
                     }
                 }
                 CallEvent::Asked(question) => {
@@ -90,7 +91,8 @@ impl Shell<'_> {
                     tokio::select! {
                         biased;
                         () = self.lead(terminal, &question) => {}
-                        () = events.until_settled(&question.id) => say("\nit is no longer asked\n"),
+                        () = events.until_settled(&question.id) => say("\nno longer needed; the \
+                            question was withdrawn\n"),
                     }
                 }
             }

@@ -46,7 +46,7 @@ fn show(result: &LogsResult, is_wanted: bool, output: &mut Output) -> Exit {
     if output.json {
         output.value(&json!(result));
     } else if lines.is_empty() && is_wanted {
-        output.note(&format!("`{server}` has not been started yet: there is no log"));
+        output.note(&format!("`{server}` has no log: it has not been started yet"));
     } else {
         lines.iter().for_each(|line| output.line(printable(line)));
     }
@@ -93,5 +93,5 @@ fn show_added(
 }
 
 fn cannot_be_read(name: &str, error: &std::io::Error) -> CommandError {
-    CommandError::failed(format!("the log of `{name}` cannot be read: {error}"))
+    CommandError::failed(format!("cannot read the log of `{name}`: {error}"))
 }

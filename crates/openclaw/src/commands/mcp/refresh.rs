@@ -39,7 +39,7 @@ fn conclude(result: &RefreshResult, output: &mut Output) -> Exit {
     if output.json {
         output.value(&json!(result));
     } else if result.servers.is_empty() {
-        output.line("There are no servers. `openclaw mcp add` adds one.");
+        output.line("No MCP servers. Run `openclaw mcp add` to add one.");
     }
     if result.ok { Exit::Ok } else { Exit::Unavailable }
 }
@@ -67,6 +67,6 @@ fn show(it: &Refreshed, output: &mut Output) {
         }
     }
     if is_same {
-        output.line(format_args!("  {FAINT}nothing has changed{FAINT:#}"));
+        output.line(format_args!("  {FAINT}no changes{FAINT:#}"));
     }
 }

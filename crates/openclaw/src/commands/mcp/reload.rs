@@ -25,8 +25,8 @@ pub(super) fn reload(
         show(&result, output)
     })?;
     exit.ok_or_else(|| {
-        CommandError::unavailable("the gateway is not running: there is nothing to reload").hint(
-            "run `openclaw gateway` to start it; other commands read the file each time anyway",
+        CommandError::unavailable("the gateway is not running; nothing to reload").hint(
+            "run `openclaw gateway` to start it; without it, commands read the file each time",
         )
     })
 }
@@ -37,10 +37,10 @@ fn show(result: &ReloadResult, output: &mut Output) -> CommandResult {
     }
     if !result.ok {
         let issues: Vec<String> = result.issues.iter().map(ToString::to_string).collect();
-        let message = "the configuration has errors, and the old one stays in force";
+        let message = "the new configuration has errors; the old one stays active";
         return Err(CommandError::new(Exit::Config, message)
             .cause(issues.join("; "))
-            .hint("run `openclaw config validate` to see them in their places"));
+            .hint("run `openclaw config validate` to see them"));
     }
     if output.json {
         return Ok(Exit::Ok);
@@ -60,7 +60,7 @@ fn show(result: &ReloadResult, output: &mut Output) -> CommandResult {
         }
     }
     if is_same {
-        output.line("no server has changed");
+        output.line("no changes to servers");
     }
     Ok(Exit::Ok)
 }

@@ -36,7 +36,7 @@ pub(super) fn remove(
             "removed": removed,
         }));
     } else {
-        output.line(format_args!("{GOOD}✓{GOOD:#} {name} removed from {file}"));
+        output.line(format_args!("{GOOD}✓{GOOD:#} removed {name} from {file}"));
         for place in removed {
             output.line(format_args!("  {FAINT}{place}{FAINT:#}"));
         }
@@ -55,7 +55,7 @@ fn not_found(name: &str, mut known: Vec<String>, paths: &Paths, edge: &Edge) -> 
             ))
             .hint("remove it there"),
             None => CommandError::failed(format!("server `{name}` is built in"))
-                .hint("run `openclaw mcp add`: the first server that is added replaces it"),
+                .hint("run `openclaw mcp add`: the first added server replaces it"),
         };
     }
     known.sort();

@@ -123,7 +123,7 @@ pub(super) fn damaged(mime_type: &str) -> String {
 
 /// What something is, where perhaps nobody says.
 pub(super) fn named(mime_type: &str) -> &str {
-    if mime_type.is_empty() { "something binary" } else { mime_type }
+    if mime_type.is_empty() { "binary data" } else { mime_type }
 }
 
 /// Why something cannot be written, in words of ours where there are better ones.
@@ -131,7 +131,7 @@ fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such folder".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        io::ErrorKind::IsADirectory => "is a folder".to_owned(),
         io::ErrorKind::NotADirectory => "not a folder".to_owned(),
         io::ErrorKind::InvalidFilename => "invalid file name".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "read-only file system".to_owned(),
@@ -150,7 +150,7 @@ fn write_new(folder: &Path, stem: &str, ending: &str, bytes: &[u8]) -> io::Resul
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "there are too many files of that name"))
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many files of that name"))
 }
 
 /// The names of servers and tools may hold anything.

@@ -50,7 +50,7 @@ fn tell(result: &ServersResult, output: &mut Output) -> CommandResult {
     if output.json {
         output.value(&json!(result));
     } else if statuses.is_empty() {
-        output.line("There are no servers. `openclaw mcp add` adds one.");
+        output.line("No MCP servers. Run `openclaw mcp add` to add one.");
     } else {
         show(&statuses, output);
     }

@@ -102,7 +102,7 @@ pub(super) fn with_own_servers(
         let gateway = link.local.as_ref();
         let tools = gateway.and_then(|gateway| gateway.fleet().agent(agent.id.as_str()));
         let (Some(gateway), Some(tools)) = (gateway, tools) else {
-            return Err(CommandError::failed("the agent is not there"));
+            return Err(CommandError::failed("agent not found"));
         };
         let own = Own { gateway, tools, config: agent, surface: &*link.surface, screen };
         let result = tokio::select! {
@@ -152,5 +152,5 @@ pub(super) fn in_time(error: AskError) -> CommandError {
     let is_late = matches!(&error, AskError::Refused(shape)
         if shape.detail().as_deref() == Some(detail::TIMED_OUT));
     let error = CommandError::from(error);
-    if is_late { error.hint("`--timeout MS` gives it longer") } else { error }
+    if is_late { error.hint("use `--timeout MS` to allow more time") } else { error }
 }

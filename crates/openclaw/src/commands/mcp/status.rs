@@ -91,9 +91,9 @@ fn rows(status: &ServerStatus) -> Vec<(&'static str, String)> {
     ];
     if let Some(trouble) = &status.last_error {
         rows.push(("Last error", trouble.message.clone()));
-        rows.extend(trouble.hint.iter().map(|hint| ("What to do", hint.clone())));
+        rows.extend(trouble.hint.iter().map(|hint| ("Hint", hint.clone())));
         if !trouble.last_lines.is_empty() {
-            rows.push(("Its stderr", trouble.last_lines.join("\n")));
+            rows.push(("Stderr", trouble.last_lines.join("\n")));
         }
     }
     rows

@@ -50,14 +50,14 @@ fn show(result: &ToolsResult, args: &ToolsArgs, output: &mut Output) -> Exit {
         return Exit::Ok;
     }
     if tools.is_empty() {
-        output.line("There are no tools.");
+        output.line("No tools.");
     } else if args.schema {
         tools.iter().for_each(|tool| show_schema(tool, output));
     } else {
         table(tools, output);
     }
     for LeftOut { server, name, reason } in left_out {
-        output.warning(&format!("{server} left out `{name}`: {reason}"));
+        output.warning(&format!("skipped `{name}` of {server}: {reason}"));
     }
     let servers: BTreeSet<&str> = tools.iter().map(|tool| tool.server.as_str()).collect();
     if servers.len() > 1 {
@@ -108,7 +108,7 @@ fn show_schema(tool: &Tool, output: &mut Output) {
 fn remark(tool: &Tool) -> Option<String> {
     match (&tool.denied_by, &tool.unusable, tool.changed) {
         (Some(by), ..) => Some(format!("denied by {by}")),
-        (None, Some(flaw), _) => Some(format!("cannot be used: {flaw}")),
+        (None, Some(flaw), _) => Some(format!("unusable: {flaw}")),
         (None, None, true) => Some("changed since it was approved".to_owned()),
         (None, None, false) => None,
     }

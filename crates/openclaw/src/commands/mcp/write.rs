@@ -119,7 +119,7 @@ pub(super) fn tell_added(
         output.report(&about);
     }
     let gist = find(&written.config, name.as_str()).map(ServerConfig::gist).unwrap_or_default();
-    output.line(format_args!("{GOOD}✓{GOOD:#} {name} added to {}", paths.config.display()));
+    output.line(format_args!("{GOOD}✓{GOOD:#} added {name} to {}", paths.config.display()));
     if !gist.is_empty() {
         output.line(format_args!("  {FAINT}{}{FAINT:#}", crate::output::printable(&gist)));
     }
@@ -134,6 +134,6 @@ fn tell_of_secrets(name: &ServerName, config: &Config, output: &mut Output) {
     let prefix = format!("{name}.");
     let mut users = config.secret_references().into_values().flatten();
     if users.any(|user| user.starts_with(&prefix)) {
-        output.line("  its secrets: `openclaw secrets check` tells whether they resolve");
+        output.line("  run `openclaw secrets check` to check its secrets");
     }
 }

@@ -53,12 +53,12 @@ fn write_part(part: &Part, text: &mut String) {
         Part::Text(said) => writeln!(text, "\n{said}"),
         Part::Thought(_) => Ok(()),
         Part::Call { name, args } => {
-            writeln!(text, "\nCall of `{name}`:\n\n{}", fenced("json", &format!("{args:#}")))
+            writeln!(text, "\nCall `{name}`:\n\n{}", fenced("json", &format!("{args:#}")))
         }
         Part::Result { name, text: said, is_error } => {
             let call = Call { text: Some(said.clone()), ..Call::default() };
             let name = name.as_deref().unwrap_or("the tool");
-            let verb = if *is_error { "failed" } else { "answered" };
+            let verb = if *is_error { "failed" } else { "returned" };
             writeln!(text, "\n`{name}` {verb}:\n\n{}", fenced("", call.result().trim_end()))
         }
         Part::Media { mime_type, bytes } => writeln!(text, "\n[{mime_type}, about {bytes} bytes]"),
@@ -102,8 +102,8 @@ mod tests {
         let text = markdown("agent:main:main", &messages);
         assert_eq!(
             text,
-            "# agent:main:main\n\n## user\n\nShow it\n\n## assistant\n\nCall of `cat`:\n\n\
-             ```json\n{\n  \"a\": 1\n}\n```\n\n`cat` answered:\n\n````\n```\nhi\n```\n````\n"
+            "# agent:main:main\n\n## user\n\nShow it\n\n## assistant\n\nCall `cat`:\n\n\
+             ```json\n{\n  \"a\": 1\n}\n```\n\n`cat` returned:\n\n````\n```\nhi\n```\n````\n"
         );
     }
 }

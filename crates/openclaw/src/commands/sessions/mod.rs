@@ -89,7 +89,7 @@ async fn delete(
     if output.json {
         output.value(&json!({ "ok": answer.deleted, "key": answer.key }));
     } else if answer.deleted {
-        output.line(format_args!("{GOOD}✓{GOOD:#} {} is deleted", printable(key)));
+        output.line(format_args!("{GOOD}✓{GOOD:#} deleted {}", printable(key)));
     }
     match answer.deleted {
         true => Ok(Exit::Ok),
@@ -105,7 +105,7 @@ fn confirm(key: &str, edge: &Edge, output: &mut Output) -> Result<bool, CommandE
     }
     let key = printable(key);
     typed_ahead::forget();
-    output.prompt(&format!("Delete the conversation {key}, with all that was said? [y/N] "));
+    output.prompt(&format!("Delete the conversation {key} and all its messages? [y/N] "));
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
     Ok(read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))

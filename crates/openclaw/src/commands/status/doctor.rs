@@ -84,19 +84,19 @@ fn servers(
 async fn database(paths: &Paths) -> Vec<Check> {
     let file = paths.state.join("sessions.db");
     if !file.exists() {
-        return vec![Check::note("there are none yet")];
+        return vec![Check::note("none yet")];
     }
     let opened = match SqliteStore::open(&file).await {
         Ok(opened) => opened,
         Err(error) => {
-            let advice = format!("check who owns {}, and whether the disk is full", file.display());
+            let advice = format!("check the owner of {}, and the free disk space", file.display());
             return vec![Check::bad(chain(&error), Some(advice))];
         }
     };
     let mut checks: Vec<Check> =
         opened.note.into_iter().map(|note| Check::bad(note, None)).collect();
     checks.push(match opened.store.list(ListFilter::default()).await {
-        Ok(listed) => Check::good(format!("{} can be read", plural(listed.len(), "conversation"))),
+        Ok(listed) => Check::good(format!("{} readable", plural(listed.len(), "conversation"))),
         Err(error) => Check::bad(error.to_string(), None),
     });
     opened.store.close().await;
@@ -110,9 +110,8 @@ fn permissions(config: Option<&Config>, paths: &Paths) -> Vec<Check> {
         .flat_map(|agent| agent.mcp.plaintext_credentials.iter().map(|name| name.as_str()))
         .collect();
     if !plain.is_empty() {
-        let advice =
-            "keep them elsewhere, and write `secret://env/NAME` or `secret://keychain/NAME`";
-        let words = format!("credentials stand in the configuration: {}", plain.join(", "));
+        let advice = "store them elsewhere, and refer to them with `secret://env/NAME` or `secret://keychain/NAME`";
+        let words = format!("plaintext credentials in the configuration: {}", plain.join(", "));
         checks.push(Check { advice: Some(advice.to_owned()), ..Check::note(words) });
     }
     checks

@@ -12,7 +12,7 @@ const PARTS: [(&[&str], &str); 4] = [
     (&["sessions.db", "sessions.db-wal", "sessions.db-shm"], "conversations"),
     (&["logs"], "logs"),
     (&["spill"], "large results"),
-    (&["mcp"], "what is known of servers"),
+    (&["mcp"], "server data"),
 ];
 /// With less room than this nothing can be kept: a database grows by more.
 const FULL: u64 = 1_000_000;
@@ -31,13 +31,12 @@ pub(super) fn sizes(state: &Path) -> Vec<Check> {
 /// What is to be said about the room that is left.
 fn room(left: u64, state: &Path) -> Option<Check> {
     let (state, left_words) = (state.display(), words(left));
-    let advice = format!(
-        "make room on that disk; what lies in {state}/logs and {state}/spill may be removed"
-    );
+    let advice =
+        format!("free some disk space; files in {state}/logs and {state}/spill can be deleted");
     match left {
         0..FULL => {
             let words =
-                format!("the disk of {state} is full ({left_words} left): nothing can be kept");
+                format!("the disk of {state} is full ({left_words} left): nothing can be saved");
             Some(Check::bad(words, Some(advice)))
         }
         FULL..LITTLE => {
@@ -120,13 +119,13 @@ pub(super) fn permissions(state: &Path) -> Vec<Check> {
             let wanted = if about.is_dir() { "700" } else { "600" };
             let shown = path.display();
             checks.push(Check::bad(
-                format!("others may use {shown} (mode {mode:o})"),
-                Some(format!("`chmod {wanted} {shown}`")),
+                format!("{shown} is accessible to other users (mode {mode:o})"),
+                Some(format!("run `chmod {wanted} {shown}`")),
             ));
         }
     }
     if checks.is_empty() && state.exists() {
-        checks.push(Check::good("only you may read what is kept there"));
+        checks.push(Check::good("only accessible to you"));
     }
     checks
 }

@@ -10,7 +10,7 @@ use crate::edge::Edge;
 /// Where the key of a model comes from, given what came of all the secrets.
 pub(super) fn source(model: &str, config: &Config, edge: &Edge, secrets: &[Checked]) -> Check {
     let Some((provider, _)) = model.split_once('/') else {
-        return Check::good("it needs no key");
+        return Check::good("needs no key");
     };
     let written = config.models.iter().find(|(id, _)| id.as_str() == provider);
     let credentials = written.map(|(_, settings)| settings.credentials()).unwrap_or_default();
@@ -25,16 +25,16 @@ pub(super) fn source(model: &str, config: &Config, edge: &Edge, secrets: &[Check
     if let Some(template) = template {
         let references: Vec<String> = template.references().map(ToString::to_string).collect();
         return match references.is_empty() {
-            true => Check::good("its key stands in the configuration"),
-            false => Check::good(format!("its key is {}", references.join(", "))),
+            true => Check::good("API key in the configuration"),
+            false => Check::good(format!("API key from {}", references.join(", "))),
         };
     }
     let Some(variable) = ProviderSettings::usual_variable(provider) else {
-        return Check::good("no key is configured for it");
+        return Check::good("no API key configured");
     };
     if edge.environment().get(variable).is_some_and(|value| !value.is_empty()) {
-        return Check::good(format!("its key is in ${variable}"));
+        return Check::good(format!("API key from ${variable}"));
     }
     let advice = format!("set ${variable}, or `models.providers.{provider}.apiKey`");
-    Check::bad("it has no key", Some(advice))
+    Check::bad("no API key", Some(advice))
 }

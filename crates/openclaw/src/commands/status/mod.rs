@@ -83,13 +83,16 @@ fn gateway(standing: &Standing, paths: &Paths) -> Finding {
             let ours = env!("CARGO_PKG_VERSION");
             if well.running.version != ours {
                 let advice = "restart it: `openclaw gateway stop`, then `openclaw gateway`";
-                let words = format!("version {}, this program is {ours}", well.running.version);
+                let words = format!(
+                    "the gateway has version {}, this program {ours}",
+                    well.running.version
+                );
                 checks.push(Check::bad(words, Some(advice.to_owned())));
             }
             let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
             let theirs = well.config.as_deref().map(Path::new);
             if let Some(theirs) = theirs.filter(|theirs| whole(theirs) != whole(&paths.config)) {
-                checks.push(Check::note(format!("it uses {}", theirs.display())));
+                checks.push(Check::note(format!("uses {}", theirs.display())));
             }
             checks
         }

@@ -17,7 +17,7 @@ const PROBE: &str = "secret://keychain/openclaw-probe";
 pub(super) async fn checks(checked: &[Checked], resolver: &Resolver) -> Vec<Check> {
     let mut checks = Vec::new();
     if checked.is_empty() {
-        checks.push(Check::note("the configuration refers to none"));
+        checks.push(Check::note("none in the configuration"));
     } else {
         let resolved = checked.iter().filter(|it| it.error.is_none()).count();
         if resolved > 0 {
@@ -35,16 +35,16 @@ pub(super) async fn checks(checked: &[Checked], resolver: &Resolver) -> Vec<Chec
 
 async fn keychain(resolver: &Resolver) -> Check {
     if !cfg!(feature = "keychain") {
-        return Check::note("this program was built without the keychain");
+        return Check::note("built without keychain support");
     }
     let Ok(probe) = PROBE.parse::<SecretRef>() else { return Check::note("no keychain") };
     let Ok(answer) = timeout(KEYCHAIN, resolver.check_all([&probe])).await else {
-        return Check::note("the keychain does not answer");
+        return Check::note("the keychain does not respond");
     };
     let kind = answer.first().and_then(|it| it.error.as_ref()).map(|error| error.kind());
     match kind {
-        None | Some(ResolveErrorKind::NotFound) => Check::good("there is a keychain"),
+        None | Some(ResolveErrorKind::NotFound) => Check::good("keychain available"),
         Some(ResolveErrorKind::Denied) => Check::note("the keychain is locked"),
-        Some(_) => Check::note("there is no keychain here; `secret://file/…` works without one"),
+        Some(_) => Check::note("no keychain available; `secret://file/…` works without one"),
     }
 }

@@ -18,13 +18,13 @@ pub(super) fn checks(config: &Config, standing: &Standing) -> Vec<Check> {
     for agent in &config.agents {
         for (name, held_back) in &agent.mcp.held_back {
             let unset = held_back.unset_variables.join(", ");
-            let advice = "set them, or take them out of the server's entry".to_owned();
-            let words = format!("{name} will not start: not set are {unset}");
+            let advice = "set the variables, or remove them from the server's entry".to_owned();
+            let words = format!("{name} cannot start: variables not set: {unset}");
             checks.push(Check::bad(words, Some(advice)));
         }
     }
     if checks.is_empty() {
-        checks.push(Check::note("there are none; `openclaw mcp add` adds one"));
+        checks.push(Check::note("none; run `openclaw mcp add` to add one"));
     }
     checks
 }
@@ -49,7 +49,7 @@ pub(super) fn table(config: &Config, standing: &Standing, state: &Path) -> Vec<S
     all.sort_by(|a, b| a.name.cmp(&b.name));
     for status in &mut all {
         if let Some(trouble) = &mut status.last_error {
-            let look = || format!("`openclaw mcp doctor {}` looks closer", status.name);
+            let look = || format!("run `openclaw mcp doctor {}`", status.name);
             trouble.hint.get_or_insert_with(look);
         }
     }
@@ -66,7 +66,7 @@ fn running(servers: &[crate::commands::talk::Server]) -> Vec<Check> {
             return Check::note(words);
         }
         let hint = server.last_error.as_ref().and_then(|trouble| trouble.hint.clone());
-        let look = || format!("`openclaw mcp doctor {}` looks closer", server.name);
+        let look = || format!("run `openclaw mcp doctor {}`", server.name);
         Check::bad(words, Some(hint.unwrap_or_else(look)))
     };
     servers.iter().map(check).collect()
@@ -81,8 +81,8 @@ fn configured(config: &Config) -> Vec<Check> {
         }
     }
     let check = |(name, enabled): &(&str, bool)| match enabled {
-        true => Check::note(format!("{name}: configured; `openclaw mcp servers` tries it")),
-        false => Check::note(format!("{name}: switched off")),
+        true => Check::note(format!("{name}: configured; run `openclaw mcp servers` to start it")),
+        false => Check::note(format!("{name}: disabled")),
     };
     names.iter().map(check).collect()
 }

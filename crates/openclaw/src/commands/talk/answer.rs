@@ -138,13 +138,13 @@ impl Answer {
             (Ending::TimedOut, _) => "the turn timed out",
             (Ending::Gone, _) => "the connection to the gateway was lost",
             (Ending::Short, Some("too-many-rounds")) => {
-                "the agent gave up: it asked the model too many times (`maxRounds`)"
+                "the agent stopped: too many model requests in one turn (`maxRounds`)"
             }
             (Ending::Short, Some("going-in-circles")) => {
-                "the agent gave up: the model repeats the same calls"
+                "the agent stopped: the model repeats the same calls"
             }
-            (Ending::Short, _) => "the answer was cut off: the model's limit is reached",
-            (Ending::Failed, Some("refused")) => "the model would not answer",
+            (Ending::Short, _) => "the answer is cut off: the model's output limit was reached",
+            (Ending::Failed, Some("refused")) => "the model refused to answer",
             (Ending::Failed, _) => "the turn failed",
         };
         Some(match &self.error {

@@ -14,7 +14,9 @@ const LAST: u32 = 20;
 pub(super) async fn answer(surface: &dyn Surface, sent: &SendParams, status: SendStatus) -> Answer {
     match status {
         SendStatus::Error => {
-            return Answer::failed("the turn failed, and why was not heard".to_owned());
+            return Answer::failed(
+                "the turn failed; the reason was lost with the connection".to_owned(),
+            );
         }
         SendStatus::Timeout => return Answer::bare(Ending::TimedOut),
         SendStatus::Started | SendStatus::InFlight | SendStatus::Ok => {}
@@ -35,6 +37,10 @@ pub(super) async fn answer(surface: &dyn Surface, sent: &SendParams, status: Sen
     let last = said.into_iter().find(|message| message["role"] == "assistant");
     match last {
         Some(message) => Answer::new(Ending::Done, Some(&message)),
-        None => Answer::failed("the answer was not heard, and is not in the history".to_owned()),
+        None => Answer::failed(
+            "the answer was lost with the connection, and is not in the \
+                                history"
+                .to_owned(),
+        ),
     }
 }

@@ -47,7 +47,7 @@ impl Sampling {
                  most {tokens} tokens?"
             ),
             format!(
-                "  {FAINT}This is untrusted text of the server; the answer goes to the server:{FAINT:#}"
+                "  {FAINT}Untrusted text from the server; the answer is sent to the server:{FAINT:#}"
             ),
         ]
     }

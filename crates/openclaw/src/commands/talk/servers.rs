@@ -53,13 +53,13 @@ impl Server {
     pub(crate) fn words(&self) -> String {
         match self.state.as_str() {
             "ready" => plural(self.tools, "tool"),
-            "connecting" => "is starting".to_owned(),
-            "idle" => "starts when it is used".to_owned(),
-            "disabled" => "is switched off".to_owned(),
-            "closed" => "was ended".to_owned(),
+            "connecting" => "starting".to_owned(),
+            "idle" => "starts on first use".to_owned(),
+            "disabled" => "disabled".to_owned(),
+            "closed" => "stopped".to_owned(),
             "needs-auth" => {
                 let hint = self.last_error.as_ref().and_then(|trouble| trouble.hint.as_deref());
-                hint.map_or("needs a login".to_owned(), |hint| format!("needs a login: {hint}"))
+                hint.map_or("login required".to_owned(), |hint| format!("login required: {hint}"))
             }
             "restarting" => {
                 let words = with_try("restarting", self.restarts);
@@ -70,7 +70,7 @@ impl Server {
             }
             _ => match &self.last_error {
                 Some(trouble) => trouble.message.clone(),
-                None => "is not available".to_owned(),
+                None => "not available".to_owned(),
             },
         }
     }
@@ -118,13 +118,13 @@ mod tests {
 
     #[test]
     fn a_server_that_is_tried_again_is_said_to_restart_and_why() {
-        let message = "it ended with code 1".to_owned();
+        let message = "exited with status 1".to_owned();
         let last_error = Some(Trouble { message, hint: None });
         let lost = Server { state: "restarting".to_owned(), last_error, ..Server::default() };
-        assert_eq!(lost.words(), "restarting: it ended with code 1");
+        assert_eq!(lost.words(), "restarting: exited with status 1");
         let again = Server { restarts: 2, ..lost.clone() };
-        assert_eq!(again.words(), "restarting (try 2): it ended with code 1");
+        assert_eq!(again.words(), "restarting (attempt 2): exited with status 1");
         let given_up = Server { state: "failed".to_owned(), ..lost };
-        assert_eq!(given_up.words(), "it ended with code 1");
+        assert_eq!(given_up.words(), "exited with status 1");
     }
 }

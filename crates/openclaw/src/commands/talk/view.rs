@@ -50,7 +50,7 @@ impl Painter {
         }
         if let Some(file) = &call.kept_in {
             let file = clean_line(Untrusted::new(file), NOTICE_CHARS);
-            lines.push(format!("  {FAINT}all of it is in {file}{FAINT:#}"));
+            lines.push(format!("  {FAINT}full result in {file}{FAINT:#}"));
         }
         let suspicions = call.suspicions();
         if !suspicions.is_empty() {
@@ -138,7 +138,7 @@ impl View {
     /// What was said before does not hold.
     pub(crate) fn replaced(&mut self, text: &str, output: &mut Output) {
         if !self.said.is_empty() {
-            self.note(&format!("{FAINT}(said anew){FAINT:#}"), output);
+            self.note(&format!("{FAINT}(answering again){FAINT:#}"), output);
             self.said.clear();
         }
         self.flow = Flow::default();
@@ -202,7 +202,7 @@ impl View {
             Unheard::Nothing => {}
             Unheard::Rest(rest) => self.text(rest, output),
             Unheard::Much(whole) => {
-                let words = "(not all was heard; the whole answer:)";
+                let words = "(parts of the answer were missed; in full:)";
                 self.note(&format!("{FAINT}{words}{FAINT:#}"), output);
                 self.text(whole, output);
             }
@@ -217,7 +217,7 @@ impl View {
             }
         }
         if answer.is_empty() {
-            self.note(&format!("{FAINT}(the model answered nothing){FAINT:#}"), output);
+            self.note(&format!("{FAINT}(the model returned an empty answer){FAINT:#}"), output);
         }
         if let Some(trouble) = answer.trouble() {
             let style = if answer.ending == Ending::Cancelled { FAINT } else { BAD };

@@ -13,10 +13,10 @@ pub(super) fn checks(server: &StdioServer, environment: &Environment) -> Vec<Che
     let mut checks = Vec::new();
     if let Some(folder) = &server.cwd {
         checks.push(match folder.is_dir() {
-            true => Check::good(format!("its folder {} is there", folder.display())),
+            true => Check::good(format!("working folder: {}", folder.display())),
             false => Check::bad(
-                format!("there is no folder {} to run it in", folder.display()),
-                Some("make it, or change `cwd` in its entry".to_owned()),
+                format!("working folder not found: {}", folder.display()),
+                Some("create it, or change `cwd` in its entry".to_owned()),
             ),
         });
     }
@@ -53,15 +53,15 @@ fn is_path(command: &str) -> bool {
 fn program_at(path: &Path, cwd: Option<&Path>) -> Check {
     let shown = path.display();
     if path.is_dir() {
-        let advice = "write the program in it as `command`".to_owned();
-        return Check::bad(format!("{shown} is a folder, and no program"), Some(advice));
+        let advice = "set `command` to the program in it".to_owned();
+        return Check::bad(format!("{shown} is a folder, not a program"), Some(advice));
     }
     if !path.is_file() {
         let advice = "install it, or change `command` in its entry".to_owned();
-        return Check::bad(format!("there is no program {shown}"), Some(advice));
+        return Check::bad(format!("program {shown} not found"), Some(advice));
     }
     if !is_executable(path) {
-        let advice = format!("`chmod +x {shown}` makes it so");
+        let advice = format!("run `chmod +x {shown}`");
         return Check::bad(format!("{shown} is not executable"), Some(advice));
     }
     found(path, cwd)
@@ -71,14 +71,14 @@ fn program_at(path: &Path, cwd: Option<&Path>) -> Check {
 fn found(path: &Path, cwd: Option<&Path>) -> Check {
     let shown = path.display();
     let Some(interpreter) = missing_interpreter(path, cwd).filter(|_| cfg!(unix)) else {
-        return Check::good(format!("its program is {shown}"));
+        return Check::good(format!("program: {shown}"));
     };
     let advice = match interpreter.ends_with('\r') {
-        true => "its lines end as they do on Windows: save it with the line ends of this system",
+        true => "the script has Windows line endings; save it with Unix line endings",
         false => "install the interpreter, or correct the first line of the script",
     };
     let interpreter = interpreter.escape_debug();
-    let what = format!("{shown} wants the interpreter `{interpreter}`, which is not there");
+    let what = format!("interpreter `{interpreter}` of {shown} not found");
     Check::bad(what, Some(advice.to_owned()))
 }
 
@@ -94,7 +94,7 @@ fn program_on_path(command: &str, cwd: Option<&Path>, environment: &Environment)
     Some(match program {
         Some(path) => found(&path, cwd),
         None => Check::bad(
-            format!("there is no program `{command}` on the PATH"),
+            format!("program `{command}` not found on the PATH"),
             Some(installer(command)),
         ),
     })
@@ -102,10 +102,10 @@ fn program_on_path(command: &str, cwd: Option<&Path>, environment: &Environment)
 
 fn installer(command: &str) -> String {
     match command {
-        "npx" | "npm" | "node" => "install Node.js, or write the program's whole path".to_owned(),
-        "uvx" | "uv" => "install uv, or write the program's whole path".to_owned(),
-        "docker" => "install Docker, or write the program's whole path".to_owned(),
-        _ => "install it, or write its whole path as `command`".to_owned(),
+        "npx" | "npm" | "node" => "install Node.js, or set `command` to the full path".to_owned(),
+        "uvx" | "uv" => "install uv, or set `command` to the full path".to_owned(),
+        "docker" => "install Docker, or set `command` to the full path".to_owned(),
+        _ => "install it, or set `command` to its full path".to_owned(),
     }
 }
 

@@ -82,7 +82,7 @@ async fn examine(status: &ServerStatus, own: &Own<'_>, environment: &Environment
     let name = status.name.as_str();
     let checks = match own.tools.server(name) {
         Some(server) => {
-            let mut checks = vec![Check::good("it is switched on, and its variables are set")];
+            let mut checks = vec![Check::good("enabled, and its variables are set")];
             checks.extend(secrets(name, own).await);
             match &server.connection().transport {
                 Transport::Stdio(stdio) => checks.extend(machine::checks(stdio, environment)),
@@ -100,7 +100,7 @@ async fn examine(status: &ServerStatus, own: &Own<'_>, environment: &Environment
 
 fn resting(status: &ServerStatus) -> Check {
     match (&status.state, &status.last_error) {
-        (ServerState::Disabled, _) | (_, None) => Check::note("it is switched off"),
+        (ServerState::Disabled, _) | (_, None) => Check::note("disabled"),
         (_, Some(trouble)) => Check::bad(&trouble.message, trouble.hint.clone()),
     }
 }
@@ -139,18 +139,18 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
     let took = started.elapsed().as_millis();
     let status = server.status();
     let mut checks = vec![match status.pid {
-        Some(pid) => Check::good(format!("it starts (PID {pid}), and answers after {took} ms")),
-        None => Check::good(format!("it answers after {took} ms")),
+        Some(pid) => Check::good(format!("started (PID {pid}), responded after {took} ms")),
+        None => Check::good(format!("responded after {took} ms")),
     }];
     let version = status.protocol_version.as_deref().unwrap_or("unknown");
-    let program = status.program.as_deref().unwrap_or("a program without a name");
+    let program = status.program.as_deref().unwrap_or("unnamed program");
     let line = |text| clean_line(Untrusted::new(text), PROGRAM_CHARS);
     checks.push(Check::good(format!("protocol {}, {}", line(version), line(program))));
     if let Transport::Http(http) = &server.connection().transport
         && (http.flavour, status.transport) == (HttpFlavour::Streamable, TransportKind::Sse)
     {
-        let what = "it speaks the transport of 2024-11-05: with `transport: \"sse\"` in its entry \
-                    nothing else is tried first";
+        let what = "uses the HTTP+SSE transport of 2024-11-05; set `transport: \"sse\"` in its \
+                    entry to try that first";
         checks.push(Check::note(what));
     }
     let (tools, resources, prompts) = (
@@ -158,10 +158,10 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
         plural(status.resources, "resource"),
         plural(status.prompts, "prompt"),
     );
-    checks.push(Check::good(format!("it has {tools}, {resources}, {prompts}")));
+    checks.push(Check::good(format!("{tools}, {resources}, {prompts}")));
     for dropped in &server.cache().inventory().left_out {
         let name = line(&dropped.name);
-        checks.push(Check::note(format!("`{name}` is left out: {}", dropped.reason)));
+        checks.push(Check::note(format!("skipped `{name}`: {}", dropped.reason)));
     }
     checks
 }
@@ -170,11 +170,11 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
 fn look_further(server: &Server, wrote: bool) -> String {
     match &server.connection().transport {
         Transport::Stdio(stdio) if !wrote => format!(
-            "it wrote nothing to stderr; run it by hand: `{}`. One that ends at once, and without a word, \
-             may be no MCP server, or need an argument such as `stdio`",
+            "it wrote nothing to stderr; run it by hand: `{}`. If it exits at once without output, \
+             it may not be an MCP server, or may need an argument such as `stdio`",
             machine::command_line(stdio)
         ),
-        _ => format!("`openclaw mcp logs {}` shows more", server.name()),
+        _ => format!("run `openclaw mcp logs {}`", server.name()),
     }
 }
 
@@ -188,7 +188,7 @@ fn show(findings: &[Finding], output: &mut Output) -> Exit {
         return exit;
     }
     if findings.is_empty() {
-        output.line("There are no servers. `openclaw mcp add` adds one.");
+        output.line("No MCP servers. Run `openclaw mcp add` to add one.");
         return exit;
     }
     for finding in findings {
@@ -199,14 +199,13 @@ fn show(findings: &[Finding], output: &mut Output) -> Exit {
     exit
 }
 
-/// "3 of 4 servers are well, 1 is switched off": what is off was not looked at.
+/// "3 of 4 servers OK, 1 disabled": disabled servers are not checked.
 fn summary(well: usize, tried: usize, off: usize) -> String {
-    let is_or_are = |count| if count == 1 { "is" } else { "are" };
-    let looked_at = format!("{well} of {} {} well", plural(tried, "server"), is_or_are(tried));
+    let looked_at = format!("{well} of {tried} servers OK");
     match (tried, off) {
         (_, 0) => looked_at,
-        (0, off) => format!("{} {} switched off", plural(off, "server"), is_or_are(off)),
-        (_, off) => format!("{looked_at}, {off} {} switched off", is_or_are(off)),
+        (0, off) => format!("{} disabled", plural(off, "server")),
+        (_, off) => format!("{looked_at}, {off} disabled"),
     }
 }
 
@@ -216,9 +215,9 @@ mod tests {
 
     #[test]
     fn servers_that_are_switched_off_are_counted_apart() {
-        assert_eq!(summary(2, 2, 0), "2 of 2 servers are well");
-        assert_eq!(summary(3, 4, 2), "3 of 4 servers are well, 2 are switched off");
-        assert_eq!(summary(0, 1, 1), "0 of 1 server is well, 1 is switched off");
-        assert_eq!(summary(0, 0, 1), "1 server is switched off");
+        assert_eq!(summary(2, 2, 0), "2 of 2 servers OK");
+        assert_eq!(summary(3, 4, 2), "3 of 4 servers OK, 2 disabled");
+        assert_eq!(summary(0, 1, 1), "0 of 1 servers OK, 1 disabled");
+        assert_eq!(summary(0, 0, 1), "1 server disabled");
     }
 }

@@ -18,9 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Looks the machine up, and knocks; not where a proxy does that for us.
 pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Vec<Check> {
     let url = server.url.expose();
-    let mut checks = vec![Check::good(format!("its address is {}", server.url))];
+    let mut checks = vec![Check::good(format!("URL: {}", server.url))];
     if !server.tls.verify {
-        checks.push(Check::note("certificates are not checked (`tls.verify: false`)"));
+        checks.push(Check::note("certificate verification is off (`tls.verify: false`)"));
     }
     if let Some(file) = server.tls.ca_file.as_deref().filter(|_| url.scheme() == "https") {
         checks.push(authorities(file));
@@ -37,26 +37,26 @@ pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Ve
     let addresses: Vec<_> = match found {
         Ok(Ok(addresses)) => addresses.collect(),
         Ok(Err(error)) => {
-            let advice = "check the address, and the network".to_owned();
-            checks.push(Check::bad(format!("there is no machine `{host}`: {error}"), Some(advice)));
+            let advice = "check the host name in `url`, and the network".to_owned();
+            checks.push(Check::bad(format!("host `{host}` not found: {error}"), Some(advice)));
             return checks;
         }
         Err(_) => {
-            let advice = "check the network; is a proxy needed?".to_owned();
-            checks.push(Check::bad(format!("`{host}` cannot be looked up in time"), Some(advice)));
+            let advice = "check the network, and whether a proxy is needed".to_owned();
+            checks.push(Check::bad(format!("DNS lookup of `{host}` timed out"), Some(advice)));
             return checks;
         }
     };
-    checks.push(Check::good(format!("`{host}` is known")));
+    checks.push(Check::good(format!("host `{host}` found")));
     checks.push(match timeout(PATIENCE, TcpStream::connect(&addresses[..])).await {
-        Ok(Ok(_)) => Check::good(format!("it answers on port {port}")),
+        Ok(Ok(_)) => Check::good(format!("port {port} is open")),
         Ok(Err(error)) => Check::bad(
-            format!("nobody answers on port {port}: {error}"),
-            Some("is the service running, and the port right?".to_owned()),
+            format!("cannot connect to port {port}: {error}"),
+            Some("check that the service is running and that the port is right".to_owned()),
         ),
         Err(_) => Check::bad(
-            format!("nobody answers on port {port} in time"),
-            Some("is there a firewall between, or a proxy needed?".to_owned()),
+            format!("connecting to port {port} timed out"),
+            Some("check for a firewall, and whether a proxy is needed".to_owned()),
         ),
     });
     checks
@@ -66,9 +66,9 @@ pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Ve
 fn authorities(file: &Path) -> Check {
     let shown = file.display();
     match file.is_file() {
-        true => Check::note(format!("its `tls.caFile` is {shown}")),
+        true => Check::note(format!("`tls.caFile`: {shown}")),
         false => Check::bad(
-            format!("there is no file {shown} with authorities to trust"),
+            format!("`tls.caFile` not found: {shown}"),
             Some("correct `tls.caFile` in its entry".to_owned()),
         ),
     }
@@ -78,12 +78,10 @@ fn authorities(file: &Path) -> Check {
 fn proxy(server: &HttpServer, environment: &Environment) -> Option<String> {
     match &server.proxy {
         ProxySetting::Direct => None,
-        ProxySetting::Url(proxy) => Some(format!("it is reached by the proxy {proxy}")),
+        ProxySetting::Url(proxy) => Some(format!("connects through the proxy {proxy}")),
         // What is on this machine, and what NO_PROXY names, is reached directly.
-        ProxySetting::Environment => {
-            Network::of(environment).proxy_on_the_way_to(server.url.expose()).map(|proxy| {
-                format!("it is reached by the proxy {proxy}, which the environment names")
-            })
-        }
+        ProxySetting::Environment => Network::of(environment)
+            .proxy_on_the_way_to(server.url.expose())
+            .map(|proxy| format!("connects through the proxy {proxy}, set in the environment")),
     }
 }

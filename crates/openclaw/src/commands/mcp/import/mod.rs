@@ -76,7 +76,7 @@ fn run(
         if !output.json {
             show::left_out(candidates, &picked, output);
             if picked.is_empty() && !candidates.is_empty() && !args.dry_run {
-                output.line("\nNothing is new.");
+                output.line("\nNothing new.");
             }
         }
         picked

@@ -46,7 +46,7 @@ pub(super) fn by_name<'c>(
                 candidates.iter().map(|it| it.found.written_name.as_str()).collect();
             let hint = match openclaw_config::nearest(name, &known) {
                 Some(similar) => format!("did you mean `{similar}`?"),
-                None => "run `openclaw mcp import --dry-run` to see what there is".to_owned(),
+                None => "run `openclaw mcp import --dry-run` to list the servers".to_owned(),
             };
             return Err(
                 CommandError::failed(format!("no program has a server `{name}`")).hint(hint)
@@ -76,11 +76,14 @@ pub(super) fn ask<'c>(
     output: &mut Output,
 ) -> Result<Vec<&'c Candidate>, CommandError> {
     if !candidates.iter().any(|it| it.is_new() || force && it.is_addable()) {
-        output.line("\nNothing is new.");
+        output.line("\nNothing new.");
         return Ok(Vec::new());
     }
     if !io::stdin().is_terminal() {
-        output.line("\nTo add some: `openclaw mcp import NAME…`; to add all: `--all`.");
+        output.line(
+            "\nRun `openclaw mcp import NAME…` to add some, or `openclaw mcp import --all` \
+                     to add all.",
+        );
         return Ok(Vec::new());
     }
     typed_ahead::forget();
@@ -104,7 +107,7 @@ pub(super) fn ask<'c>(
 /// Asks until the answer can be understood, a few times.
 fn answer(count: usize, output: &mut Output) -> Result<Selection, CommandError> {
     for _ in 0..MAX_QUESTIONS {
-        output.prompt("\nWhich to add? (numbers, `all`, or Enter for none) ");
+        output.prompt("\nAdd which? (numbers, `all`, or Enter for none) ");
         let mut answer = String::new();
         let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer);
         read.context("cannot read the answer")?;
@@ -115,14 +118,15 @@ fn answer(count: usize, output: &mut Output) -> Result<Selection, CommandError> 
             )),
         }
     }
-    Err(CommandError::usage("no server was chosen")
+    Err(CommandError::usage("no server chosen")
         .hint("run `openclaw mcp import NAME…`, or `openclaw mcp import --all`"))
 }
 
 /// Two servers cannot have one name, though they may have been written differently elsewhere.
 fn same_name(candidate: &Candidate) -> CommandError {
     let name = candidate.found.name.as_ref().map_or_else(Default::default, ToString::to_string);
-    CommandError::failed(format!("two of these would be called `{name}` here")).hint("choose one")
+    CommandError::failed(format!("two of the chosen servers would be named `{name}`"))
+        .hint("choose one")
 }
 
 /// Whether a server that was asked for is still to be added; fails if it cannot be.
@@ -141,7 +145,7 @@ fn is_wanted(
     }
     let is_there = candidate.judgement.standing == Standing::Same;
     if is_there && !output.json {
-        output.line(format_args!("{name} is already there"));
+        output.line(format_args!("{name} already exists"));
     }
     Ok(!is_there)
 }

@@ -16,14 +16,14 @@ const REMARK_INDENT: usize = 5;
 pub(super) fn broken(broken: &[BrokenFile], output: &mut Output) {
     for BrokenFile { app, file, problem } in broken {
         let (app, file) = (app.title(), file.display());
-        output.warning(&format!("{file} ({app}) cannot be used: {problem}"));
+        output.warning(&format!("cannot use {file} ({app}): {problem}"));
     }
 }
 
 /// A row for each server, and below it what is worth knowing about it.
 pub(super) fn table(candidates: &[Candidate], output: &mut Output) {
     if candidates.is_empty() {
-        output.line("No other program has MCP servers here.");
+        output.line("No MCP servers of other programs found.");
         return;
     }
     let header = ["  #", "program", "name", "kind", "what"];
@@ -59,7 +59,7 @@ fn row(candidate: &Candidate, number: usize, namesake: Option<&str>) -> Vec<Cell
         }
         (false, _) => ("cannot be added", Color::Red),
         (true, Standing::New) => ("new", Color::Green),
-        (true, Standing::Same) => ("already there", Color::Reset),
+        (true, Standing::Same) => ("already exists", Color::Reset),
         (true, Standing::Differs) => ("differs", Color::Yellow),
     };
     let texts = [format!("{number:>3}"), found.app.title().to_owned(), found.written_name.clone()];
@@ -86,7 +86,7 @@ fn remarks(candidate: &Candidate) -> Vec<String> {
     }));
     remarks.extend(found.notes.iter().cloned());
     let unset = judgement.unset_variables.iter();
-    remarks.extend(unset.map(|name| format!("it will not start until `{name}` is set")));
+    remarks.extend(unset.map(|name| format!("cannot start until `{name}` is set")));
     remarks.extend(judgement.problems.iter().cloned());
     remarks
 }
@@ -98,7 +98,7 @@ pub(super) fn left_out(candidates: &[Candidate], picked: &[&Candidate], output: 
     };
     for candidate in candidates.iter().filter(|it| it.is_new()).filter(twin) {
         let (name, app) = (&candidate.found.written_name, candidate.found.app.title());
-        output.warning(&format!("`{name}` of {app} is left out: it differs from one before it"));
+        output.warning(&format!("skipped `{name}` of {app}: it differs from an earlier one"));
     }
 }
 
