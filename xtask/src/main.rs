@@ -1,14 +1,10 @@
 //! Tasks of this repository: `cargo xtask test | bench | conformance | docs | peers`.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "it talks to the person at the terminal"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "output for the terminal")]
 
 mod conformance;
 mod peers;
-// A unit test: an integration test would have cargo replace the binary of this program while it runs.
+// A unit test: for an integration test, cargo would rebuild this program's binary while it runs.
 #[cfg(test)]
 mod requirements;
 mod shell;
@@ -20,15 +16,15 @@ use shell::{Failure, Run as _, cargo};
 const HELP: &str = "Usage: cargo xtask TASK
 
 Tasks:
-  test [ARGS]    Install what the tests need into target/peers, then run all of them.
+  test [ARGS]    Install the test dependencies into target/peers, then run all tests.
                  ARGS go to `cargo test`, as in `cargo xtask test -p openclaw-config`.
-  bench [NAME]   Run the benchmarks: ours and the comparison side by side, as a ratio.
+  bench [NAME]   Run the benchmarks, and print their ratios to the baselines.
                  Names: content, call, http, catalogue, fleet, memory, cold
   conformance [FILTER] [--client COMMAND]
                  Run the official MCP conformance suite against our client (or COMMAND), each
-                 scenario alone, and compare with the reference. Leave the machine alone meanwhile.
-  docs           Write docs/configuration-reference.md anew.
-  peers          Only install what the tests need.
+                 scenario alone, and compare with the reference. Keep the machine idle meanwhile.
+  docs           Regenerate docs/configuration-reference.md.
+  peers          Only install the test dependencies.
 ";
 
 fn main() -> ExitCode {
@@ -61,19 +57,19 @@ fn main() -> ExitCode {
 /// Runs every test, against real peers.
 fn test(args: &[&str]) -> Result<(), Failure> {
     let peers = peers::install()?;
-    // Tests of other crates start it; cargo builds the binaries of a dependency only when asked.
+    // Tests of other crates start it; cargo does not build the binaries of a dependency by itself.
     cargo("build").args(["--package", "openclaw-testkit"]).run()?;
     let selection: &[&str] = if args.is_empty() { &["--workspace"] } else { args };
     cargo("test").arg("--all-features").args(selection).env("OPENCLAW_PEERS", peers).run()
 }
 
-/// Writes the documentation that is generated. The test that checks it does so, too.
+/// Writes the generated documentation, by running the test that checks it.
 fn docs() -> Result<(), Failure> {
     let test = ["--package", "openclaw-config", "--test", "it", "reference::"];
     cargo("test").arg("--quiet").args(test).env("UPDATE_REFERENCE", "1").run()
 }
 
-/// A benchmark: its name, the package and target that it is in, and its name in there.
+/// A benchmark: its name, its package and target, and the arguments that select it.
 struct Bench {
     name: &'static str,
     package: &'static str,
@@ -106,7 +102,7 @@ const BENCHES: &[Bench] = &[
 fn bench(names: &[&str]) -> Result<(), Failure> {
     let is_known = |name: &&&str| BENCHES.iter().any(|bench| bench.name == **name);
     if let Some(name) = names.iter().find(|name| !is_known(name)) {
-        return Err(Failure::new(format!("there is no benchmark `{name}`")));
+        return Err(Failure::new(format!("unknown benchmark `{name}`")));
     }
     cargo("build")
         .args(["--quiet", "--profile", "bench", "--package", "openclaw-testkit"])

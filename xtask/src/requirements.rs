@@ -1,5 +1,5 @@
-//! `docs/requirements.md` agrees with the source: every id that a comment cites has a row, and every
-//! test that a row names exists.
+//! Checks that `docs/requirements.md` matches the source: every id cited in a comment has a row, and every
+//! test named in a row exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,7 @@ fn every_row_has_a_known_status_and_names_tests_that_exist() {
     let mut ids = BTreeSet::new();
     for Row { id, status, tests } in rows(&document) {
         if !ids.insert(id) {
-            problems.push(format!("{id}: there are two rows of this id"));
+            problems.push(format!("{id}: duplicate row"));
         }
         match status {
             "done" if tests.is_empty() => {
@@ -67,7 +67,7 @@ fn every_cited_id_has_a_row() {
 }
 
 #[test]
-fn citations_are_told_from_other_words_in_parentheses() {
+fn citations_are_distinguished_from_other_parentheses() {
     assert_eq!(cited("let x = 1; // Why (T11)."), ["T11"]);
     assert_eq!(cited("//! Calls (B5–B7, B10), and more (L4)."), ["B5", "B6", "B7", "B10", "L4"]);
     assert!(
@@ -77,13 +77,13 @@ fn citations_are_told_from_other_words_in_parentheses() {
     assert!(cited("f(T11, x)").is_empty());
 }
 
-/// The rows of all tables: lines whose first cell is an id.
+/// Returns the rows of all tables: lines whose first cell is an id.
 fn rows(document: &str) -> Vec<Row<'_>> {
     let row = |line| {
         let cells: Vec<&str> = str::strip_prefix(line, "|")?.split('|').map(str::trim).collect();
         let id = cells.first().copied().filter(|cell| is_id(cell))?;
         Some(match cells[..] {
-            // After the last `|` there is nothing.
+            // The cell after the last `|` is empty.
             [_, _, status, tests, ""] => {
                 Row { id, status, tests: tests.split('`').skip(1).step_by(2).collect() }
             }
@@ -93,19 +93,19 @@ fn rows(document: &str) -> Vec<Row<'_>> {
     document.lines().filter_map(row).collect()
 }
 
-/// What is wrong with a named test, if anything.
+/// Returns what is wrong with a named test, if anything.
 fn problem_with(test: &str) -> Option<&'static str> {
     let Some((file, function)) = test.split_once(": ") else {
         return Some("write it as `path/to/file.rs: function`");
     };
     let Ok(text) = fs::read_to_string(Path::new(ROOT).join(file)) else {
-        return Some("there is no such file");
+        return Some("file not found");
     };
     let is_there = text.contains(&format!("fn {function}("));
     (!is_there).then_some("the file has no such function")
 }
 
-/// The Rust files in a folder and below.
+/// Returns the Rust files in a folder and its subfolders.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -119,8 +119,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The ids that the comment of a line cites. A citation is a pair of parentheses with nothing but ids
-/// and ranges of ids in it; other text in parentheses is ignored.
+/// Returns the ids that the comment of a line cites. A citation is a pair of parentheses that contains only
+/// ids and ranges of ids; other parentheses are ignored.
 fn cited(line: &str) -> Vec<String> {
     let Some((_, comment)) = line.split_once("//") else { return Vec::new() };
     let inside = comment.split('(').skip(1).filter_map(|rest| rest.split_once(')'));
@@ -128,7 +128,7 @@ fn cited(line: &str) -> Vec<String> {
     lists.flat_map(|ids: Vec<Vec<String>>| ids.into_iter().flatten()).collect()
 }
 
-/// `B10`, or the ids of a range such as `B5–B7`. None if it is neither.
+/// Returns the ids of `B10` or of a range such as `B5–B7`; `None` if it is neither.
 fn expand(item: &str) -> Option<Vec<String>> {
     let item = item.trim();
     let (first, last) = item.split_once('–').unwrap_or((item, item));
@@ -139,7 +139,7 @@ fn expand(item: &str) -> Option<Vec<String>> {
     Some(range.map(|number| format!("{}{number}", &first[..1])).collect())
 }
 
-/// A capital letter, then one or two digits.
+/// Whether a text is a capital letter and one or two digits.
 fn is_id(text: &str) -> bool {
     let (letter, digits) = text.split_at_checked(1).unwrap_or_default();
     letter.chars().all(|it| it.is_ascii_uppercase())

@@ -1,4 +1,4 @@
-//! Running other programs, with failures that say which one failed.
+//! Runs other programs, with errors that name the program.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -21,13 +21,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A failure to do something with this file or folder.
+/// Returns the failure of an operation on this path.
 pub(crate) fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
 }
 
-/// A folder under `target`, which is made, and held for this process alone until the guard is dropped:
-/// two runs at once (a terminal, an editor) would spoil each other's.
+/// Creates a folder under `target` and locks it until the returned file is dropped: concurrent runs (a
+/// terminal, an editor) would overwrite each other's files.
 pub(crate) fn hold(name: &str) -> Result<(PathBuf, File), Failure> {
     let folder = root().join("target").join(name);
     fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
@@ -43,7 +43,7 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The same cargo that runs this.
+/// Returns a command for the cargo that runs this task.
 pub(crate) fn cargo(task: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.arg(task).current_dir(root());
@@ -51,7 +51,7 @@ pub(crate) fn cargo(task: &str) -> Command {
 }
 
 pub(crate) trait Run {
-    /// Runs the command to its end; anything but success is a failure.
+    /// Runs the command until it exits; any status but success is a failure.
     fn run(&mut self) -> Result<(), Failure>;
 }
 
@@ -61,7 +61,7 @@ impl Run for Command {
         match self.status() {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(Failure::new(format!("`{name}` failed: {status}"))),
-            Err(error) => Err(Failure::new(format!("`{name}` cannot be run: {error}"))),
+            Err(error) => Err(Failure::new(format!("cannot run `{name}`: {error}"))),
         }
     }
 }

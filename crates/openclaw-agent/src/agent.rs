@@ -1,4 +1,5 @@
-//! An agent: takes a message, asks its model, calls tools, until there is an answer (G1).
+//! The agent loop: sends a message to a model and calls the requested tools until there is an
+//! answer (G1).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,31 +22,31 @@ use crate::stream::{self, Spoken};
 use crate::tokens;
 use crate::turn::{Answer, Ended, Turn};
 
-/// So many tools may be refused by a provider before it is asked no more.
+/// Maximum number of rejected tools that a turn continues without.
 const MAX_REFUSED: usize = 16;
 
-/// An agent. It keeps nothing of its own between turns: several may run at once, each session one at a
-/// time.
+/// An agent. It has no state between turns: turns of different sessions run concurrently, turns of
+/// one session run one at a time.
 #[derive(Debug)]
 pub struct Agent {
-    /// Its id.
+    /// The agent's id.
     pub id: String,
-    /// The models: the first, and those that take its place if it cannot answer. Never empty.
+    /// The primary model, then its fallbacks in order. Never empty.
     pub models: Vec<Arc<dyn Model>>,
-    /// Where conversations are kept.
+    /// Where sessions are stored.
     pub store: Arc<dyn SessionStore>,
-    /// What it is told besides the rules for all.
+    /// System prompt text in addition to the built-in rules.
     pub instructions: String,
-    /// What keeps it within bounds.
+    /// Limits on rounds, calls and context.
     pub limits: Limits,
-    /// The way of its calls.
+    /// The pipeline that every tool call goes through.
     pub pipeline: Pipeline,
 }
 
-/// Why a turn has no answer. What was said until then is kept.
+/// Why a turn failed. Messages up to the failure are stored.
 #[derive(Debug, thiserror::Error)]
 pub enum TurnError {
-    /// The model cannot be used.
+    /// No model returned an answer.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The session cannot be read or written.
@@ -54,26 +55,27 @@ pub enum TurnError {
     /// Another turn of this session is running.
     #[error(transparent)]
     Busy(LeaseError),
-    /// Somebody else took the session over, because this program slept or its store failed for long.
+    /// Another run took the session over, because this process was suspended or its store failed
+    /// for longer than the lease.
     #[error("another run took over this session; send the message again")]
     TakenOver,
-    /// There is no model.
+    /// No model is configured.
     #[error("the agent has no model")]
     NoModel,
 }
 
-/// What changes in the course of a turn.
+/// The state of a running turn.
 struct Course<'a> {
     agent: &'a Agent,
     turn: &'a Turn,
     history: History,
-    /// Which of the models is asked.
+    /// Index of the model in use.
     model: usize,
-    /// Tools that were searched for and found.
+    /// Tools found by the search tool, or called earlier in the session.
     found: BTreeSet<String>,
-    /// Tools that a provider has refused.
+    /// Tools that a provider has rejected.
     refused: BTreeSet<String>,
-    /// Models that have said that they cannot use tools.
+    /// Indices of models that do not support tools.
     without_tools: BTreeSet<usize>,
     usage: Usage,
     rounds: u32,
@@ -81,10 +83,10 @@ struct Course<'a> {
 }
 
 impl Agent {
-    /// Answers a message. Every message is kept as soon as it is complete.
+    /// Answers a message. Every message is stored as soon as it is complete.
     ///
     /// # Errors
-    /// If no model answers, or the session cannot be used.
+    /// Fails if no model returns an answer or the session cannot be used.
     pub async fn answer(&self, turn: &Turn) -> Result<Answer, TurnError> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
@@ -102,7 +104,7 @@ impl Agent {
         answer
     }
 
-    /// What comes of a turn that was cancelled while it waited.
+    /// The answer for a turn that was cancelled while it waited for its session.
     fn never_begun(&self) -> Answer {
         Answer {
             text: String::new(),
@@ -147,7 +149,7 @@ impl Course<'_> {
         while self.rounds < limits.max_rounds {
             self.rounds += 1;
             let (spoken, offers) = self.ask().await?;
-            // Providers refuse a message without content.
+            // Providers reject a message without content.
             if !spoken.is_empty() {
                 self.keep(&spoken).await?;
             }
@@ -164,7 +166,7 @@ impl Course<'_> {
                     | None => (Ended::Done, ""),
                 };
                 if !reason.is_empty() {
-                    let words = format!("the model's provider ended the answer: `{reason}`");
+                    let words = format!("the model provider ended the answer: `{reason}`");
                     self.turn.observer.see(Event::Notice(words));
                 }
                 return Ok(self.end(spoken, ended));
@@ -187,7 +189,7 @@ impl Course<'_> {
         Ok(self.end(Spoken::default(), Ended::TooManyRounds))
     }
 
-    /// One round: what the model says, and what it was offered.
+    /// Runs one round. Returns the model's output and the tools it was offered.
     async fn ask(&mut self) -> Result<(Spoken, Offers), TurnError> {
         let mut is_urgent = false;
         loop {
@@ -212,7 +214,7 @@ impl Course<'_> {
                 self.history.keep_hidden().await?;
             }
             let Err(error) = heard else { return Ok((spoken, offers)) };
-            // What people have seen stays; there is no second try for it. Calls were not made yet.
+            // What the user has already seen is stored and not retried. No call was made yet.
             spoken.tool_uses.clear();
             if !spoken.is_empty() {
                 self.keep(&spoken).await?;
@@ -222,32 +224,32 @@ impl Course<'_> {
                 ModelError::ToolRejected { tool, message }
                     if self.refused.len() < MAX_REFUSED && !self.refused.contains(&tool) =>
                 {
-                    tracing::warn!(%tool, reason = %message, "the model's provider refuses a tool");
+                    tracing::warn!(%tool, reason = %message, "provider rejected a tool");
                     let words = format!(
-                        "the model's provider does not take the tool `{tool}`; going on without it"
+                        "the model provider rejected the tool `{tool}`; continuing without it"
                     );
                     observer.see(Event::Notice(words));
                     self.refused.insert(tool);
                 }
                 ModelError::NoTools { message, .. } if !offers.tools.is_empty() => {
                     let name = model.name();
-                    tracing::warn!(model = name, reason = %message, "the model cannot use tools");
-                    let words = format!("`{name}` cannot use tools: it answers without them");
+                    tracing::warn!(model = name, reason = %message, "model does not support tools");
+                    let words = format!("`{name}` does not support tools; continuing without them");
                     observer.see(Event::Notice(words));
                     self.without_tools.insert(self.model);
                 }
                 ModelError::ContextTooLong if !is_urgent => is_urgent = true,
                 error if hiding::may_mean_media(&error) && self.history.hide_media() => {
-                    tracing::warn!(%error, "asking again without pictures");
-                    observer.see(Event::Notice(format!("{error}; asking again without pictures")));
+                    tracing::warn!(%error, "retrying without images");
+                    observer.see(Event::Notice(format!("{error}; retrying without images")));
                 }
                 error if self.model + 1 < self.agent.models.len() => {
-                    // It was not the pictures, and the next model may take them.
+                    // The images were not the cause, and the next model may accept them.
                     self.history.show_media();
                     self.model += 1;
                     let next = self.agent.models[self.model].name();
-                    tracing::warn!(%error, model = model.name(), next, "another model is asked");
-                    observer.see(Event::Notice(format!("{error}; asking `{next}`")));
+                    tracing::warn!(%error, model = model.name(), next, "falling back");
+                    observer.see(Event::Notice(format!("{error}; falling back to `{next}`")));
                 }
                 error => return Err(error.into()),
             }
@@ -288,7 +290,7 @@ impl Course<'_> {
         self.history.add(record).await
     }
 
-    /// Calls that were asked for and never made get a result that says so.
+    /// Adds an error result for each call that was requested but never made.
     async fn close(&mut self, spoken: &Spoken) -> Result<(), StoreError> {
         if spoken.tool_uses.is_empty() {
             return Ok(());
@@ -322,7 +324,7 @@ impl Course<'_> {
     }
 }
 
-/// Tools that were called in this conversation need not be searched for again.
+/// Tools called earlier in this session, which need not be searched for again.
 fn called_before(history: &History) -> BTreeSet<String> {
     let uses = history.said().iter().flat_map(|said| match &*said.message {
         Message::Assistant { tool_uses, .. } => tool_uses.as_slice(),

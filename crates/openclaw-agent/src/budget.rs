@@ -1,15 +1,15 @@
-//! What the results of one round may take together. Each is bounded by whoever made it; all of them stand
-//! in one entry of the session, which has a bound, too.
+//! Size limit for the results of one round. Each result is limited by its tool, but all of them are
+//! stored in one session entry, which has a limit too.
 
 use openclaw_models::{Part, ToolResult};
 use openclaw_sessions::MAX_BODY_BYTES;
 
-/// Pictures and recordings, in base64: half of an entry.
+/// Bytes of base64 media per round: half of an entry.
 const MEDIA: usize = MAX_BODY_BYTES / 2;
-/// Words, as JSON: what is left, but for names and numbers.
+/// Bytes of text per round, as JSON. The rest of the entry is left for names and ids.
 const WORDS: usize = MAX_BODY_BYTES * 3 / 8;
 
-/// What is left for the results of a round. The first ones win.
+/// What is left for the results of a round. Earlier results take precedence.
 #[derive(Debug)]
 pub(crate) struct Budget {
     media: usize,
@@ -21,27 +21,27 @@ impl Budget {
         Self { media: MEDIA, words: WORDS }
     }
 
-    /// Lets words take the place of what there is no room for.
+    /// Replaces parts that do not fit with a placeholder.
     pub(crate) fn fit(&mut self, result: &mut ToolResult) {
         for part in &mut result.parts {
             let (left, size, words) = match part {
                 Part::Text(text) => (
                     &mut self.words,
                     json_len(text.expose()),
-                    "(This result was left out: together with the others of this round it is too long. Ask \
-                     for less at once.)",
+                    "(This result was omitted: the results of this round are too long together. Request \
+                     less at once.)",
                 ),
                 Part::Image { data, .. } => (
                     &mut self.media,
                     data.len(),
-                    "(A picture was left out: together with the others of this round it is too large. Ask \
-                     for it by itself.)",
+                    "(An image was omitted: the media of this round are too large together. Request \
+                     it by itself.)",
                 ),
                 Part::Audio { data, .. } => (
                     &mut self.media,
                     data.len(),
-                    "(A recording was left out: together with the others of this round it is too large. \
-                     Ask for it by itself.)",
+                    "(A recording was omitted: the media of this round are too large together. \
+                     Request it by itself.)",
                 ),
             };
             match left.checked_sub(size) {
@@ -52,7 +52,7 @@ impl Budget {
     }
 }
 
-/// How long a text is in JSON.
+/// Upper bound for the length of `text` as a JSON string, without quotes.
 fn json_len(text: &str) -> usize {
     let of_byte = |byte: u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_pictures_win_and_a_small_one_may_still_fit() {
+    fn earlier_images_take_precedence_and_a_small_one_may_still_fit() {
         let picture = |bytes: usize| Part::Image {
             mime_type: "image/png".to_owned(),
             data: "A".repeat(bytes),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn words_count_as_long_as_they_are_in_the_entry() {
+    fn text_counts_with_its_json_length() {
         for text in ["plain", "\"\\\n\r\t", "\u{1}\u{1f}\u{8}\u{c}", "Grüße 🦀"] {
             let written = serde_json::to_string(text).unwrap().len() - 2;
             assert!(json_len(text) >= written, "{text:?}");

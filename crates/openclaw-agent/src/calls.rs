@@ -1,5 +1,5 @@
-//! The calls that a model asks for in one round: side by side within a bound, their results in its order,
-//! each by way of the pipeline.
+//! Executes the tool calls of one round: concurrently up to a limit, each through the pipeline.
+//! Results keep the order of the requests.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,12 +25,12 @@ use crate::offer::Offers;
 use crate::repetition::{Again, Repetition};
 use crate::turn::Turn;
 
-/// More calls are not made in one round.
+/// Maximum calls per round.
 const MOST: usize = 128;
-/// How often the progress of a call is reported, at most.
+/// Minimum interval between progress reports of one call.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// What the calls of a round came to.
+/// The results of the calls of a round.
 #[derive(Debug)]
 pub(crate) struct Results {
     pub(crate) results: Vec<ToolResult>,
@@ -39,21 +39,21 @@ pub(crate) struct Results {
     pub(crate) is_stuck: bool,
 }
 
-/// How calls are carried out.
+/// How calls are executed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallSettings<'a> {
-    /// The agent.
+    /// Id of the agent.
     pub(crate) agent: &'a str,
-    /// The way of every call.
+    /// The pipeline that every call goes through.
     pub(crate) pipeline: &'a Pipeline,
-    /// At most so many at once.
+    /// Maximum concurrent calls.
     pub(crate) parallel: usize,
-    /// What holds where nobody can be asked.
+    /// Applies when no approver is available.
     pub(crate) fallback: Fallback,
 }
 
-/// Carries out the calls of a round. When the turn is cancelled, those that run are dropped, which tells
-/// their servers (T7).
+/// Executes the calls of a round. When the turn is cancelled, running calls are dropped, which
+/// sends a cancellation to their servers (T7).
 pub(crate) async fn carry_out(
     turn: &Turn,
     offers: &Offers,
@@ -111,16 +111,16 @@ pub(crate) async fn carry_out(
     Results { results, notes, is_cancelled, is_stuck }
 }
 
-/// How far a call has got.
+/// The state of a call.
 #[derive(Debug, Default)]
 struct Progress {
-    /// Set when the pipeline has it: from then on it is in the audit log, however it ends.
+    /// Set once the pipeline has the call: from then on it is in the audit log, however it ends.
     is_entered: AtomicBool,
     /// Set when the tool is executed.
     begun: OnceLock<Instant>,
 }
 
-/// A call that a model wants.
+/// A call requested by a model.
 struct RequestedCall<'a> {
     turn: &'a Turn,
     offers: &'a Offers,
@@ -150,11 +150,11 @@ impl RequestedCall<'_> {
         outcome
     }
 
-    /// The tool that is meant, unless the call is not to be made at all.
+    /// Returns the tool to call, or why the call is not made.
     fn found(&self) -> Result<Arc<dyn Tool>, Refusal> {
         let (turn, call) = (self.turn, self.call);
         let found = self.offers.find(&*turn.tools, &call.name);
-        // A call that is tried anew was reported before.
+        // A retried call was reported before.
         if !self.progress.is_entered.swap(true, Ordering::Relaxed) && self.again != Again::TooMany {
             turn.observer.see(Event::CallStarted(CallStarted {
                 id: call.id.clone(),
@@ -168,20 +168,20 @@ impl RequestedCall<'_> {
             (_, Again::Refuse(times)) => Err(repeated(
                 Failure::Denied,
                 format!(
-                    "This very call was made {times} times in a row. It is not made again: use what it \
-                     said, try something else, or answer."
+                    "This call was already made {times} times in a row and is not repeated. Use its \
+                     result, try something else, or answer."
                 ),
             )),
             (_, Again::Stop) => {
-                Err(repeated(Failure::Denied, "This call was made too often.".to_owned()))
+                Err(repeated(Failure::Denied, "This call was repeated too often.".to_owned()))
             }
             (_, Again::TooMany) => Err(repeated(
                 Failure::RateLimited,
-                format!("More than {MOST} calls at once are not made. Make this one later."),
+                format!("At most {MOST} calls are made per round. Make this one later."),
             )),
             (None, Again::Go) => {
                 let near = did_you_mean(&*turn.tools, &call.name);
-                let near = if near.is_empty() { " Use those that you are offered." } else { &near };
+                let near = if near.is_empty() { " Use those offered to you." } else { &near };
                 Err(unknown(&call.name, near))
             }
             (Some(tool), Again::Go) => Ok(tool),
@@ -210,7 +210,7 @@ fn context<'a>(turn: &'a Turn, manner: CallSettings<'a>, consent: Consent<'a>) -
     }
 }
 
-/// A call that the user has cancelled. One that was still waiting for others is logged here.
+/// The outcome of a call that the user cancelled. A call that was still queued is logged here.
 async fn cancelled(
     turn: &Turn,
     call: &ToolUse,
@@ -230,7 +230,8 @@ async fn cancelled(
     outcome
 }
 
-/// Asks whom the turn asks, and reports a call that is made because nobody was there.
+/// Forwards questions to the turn's approver, and reports a call that is made because no approver
+/// was available.
 #[derive(Debug)]
 struct Reporting<'a> {
     turn: &'a Turn,
@@ -245,7 +246,7 @@ impl Approver for Reporting<'_> {
             if answer == Answer::Nobody && is_allowed {
                 let name = &question.tool.name;
                 self.turn.observer.see(Event::Notice(format!(
-                    "nobody could be asked about `{name}`: the configuration allows it (`approval.fallback`)"
+                    "`{name}` runs without approval: no user answered, and `approval.fallback` is `allow`"
                 )));
             }
             answer
@@ -253,7 +254,8 @@ impl Approver for Reporting<'_> {
     }
 }
 
-/// Reports progress until it is dropped. Only the latest counts: a server that reports more costs nothing.
+/// Reports progress until dropped. Only the latest value is reported, so a server that sends more
+/// costs nothing.
 async fn report(
     turn: &Turn,
     call: &ToolUse,
@@ -296,7 +298,7 @@ fn note(call: &ToolUse, outcome: &ToolOutcome) -> CallNote {
     }
 }
 
-/// The names of what is suspicious in it.
+/// Names of the findings in an outcome.
 fn suspicions(outcome: &ToolOutcome) -> Vec<String> {
     outcome.details.findings.iter().map(|finding| finding.kind.name().to_owned()).collect()
 }

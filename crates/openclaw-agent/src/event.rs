@@ -1,4 +1,4 @@
-//! What can be seen of a turn while it runs.
+//! Events of a running turn.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,77 +6,78 @@ use std::time::Duration;
 use openclaw_models::{Part, Usage};
 use openclaw_tools::{Failure, Progress};
 
-/// Something that happened in a turn.
+/// An event of a turn.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A piece of the answer.
     Text(String),
-    /// A piece of what the model thinks to itself.
+    /// A piece of the model's reasoning.
     Reasoning(String),
-    /// A picture or a sound of the answer.
+    /// An image or audio part of the answer.
     Part(Part),
-    /// A tool is called.
+    /// A tool call started.
     CallStarted(CallStarted),
-    /// A call has got further.
+    /// A tool call reported progress.
     CallProgress(CallProgress),
-    /// A call is over.
+    /// A tool call ended.
     CallEnded(CallEnded),
-    /// What a request to the model cost.
+    /// Token usage of a request to the model.
     Usage(Usage),
-    /// Something that people should know: a tool was left out, history was compacted. Our own words.
+    /// A notice for the user: a tool was omitted, history was compacted. Written by us, not by a
+    /// model or server.
     Notice(String),
 }
 
-/// A tool is called.
+/// A tool call started.
 #[derive(Debug, Clone)]
 pub struct CallStarted {
-    /// The model's name for the call.
+    /// The model's id for the call.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// What people call it.
+    /// Display name of the tool.
     pub label: String,
     /// The arguments, as the model wrote them.
     pub arguments: String,
 }
 
-/// A call has got further: the latest that its server reports, a few times a second at most.
+/// A tool call reported progress. Holds the latest value, at most a few times a second.
 #[derive(Debug, Clone)]
 pub struct CallProgress {
-    /// The model's name for the call.
+    /// The model's id for the call.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// How far it has got.
+    /// The progress.
     pub progress: Progress,
 }
 
-/// A call is over.
+/// A tool call ended.
 #[derive(Debug, Clone)]
 pub struct CallEnded {
-    /// The model's name for the call.
+    /// The model's id for the call.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// Whether it failed.
+    /// Whether the call failed.
     pub is_error: bool,
-    /// What came back.
+    /// The result as text.
     pub text: String,
-    /// Whether something from outside is in it.
+    /// Whether it contains content from outside.
     pub untrusted: bool,
-    /// How long it took.
+    /// How long the call took.
     pub duration: Duration,
-    /// Why there is no result of the tool's own, if there is none.
+    /// Why the tool returned no result of its own, if so.
     pub failure: Option<Failure>,
-    /// What is suspicious in it.
+    /// Names of suspicious patterns found in it.
     pub findings: Vec<String>,
-    /// The file that holds the whole, if only its beginning is shown.
+    /// The file with the full result, if the result was truncated.
     pub kept_in: Option<PathBuf>,
 }
 
-/// Somebody who watches a turn. What it does with an event must not take long.
+/// Receives the events of a turn. Must not block.
 pub trait Observer: Send + Sync {
-    /// Something happened.
+    /// Handles an event.
     fn see(&self, event: Event);
 }
 

@@ -1,5 +1,6 @@
-//! Pictures and recordings that a provider refuses. It would refuse the whole conversation over one of them,
-//! from then on: so words take their place, in memory first, and for good once that has helped.
+//! Images and recordings that a provider rejects. It would reject the whole session because of one
+//! of them from then on, so placeholders replace them: in memory first, and permanently once that
+//! has helped.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,22 +12,22 @@ use serde_json::Value;
 
 use crate::history::Said;
 
-/// Of which messages models do not see pictures and recordings any more: a note in the session.
+/// A session note: the messages whose media are no longer shown to models.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Note {
     hidden_media: BTreeSet<u64>,
 }
 
-/// What is hidden while it is tried whether that helps: messages as they were, by their numbers.
+/// Messages whose media are hidden tentatively: the originals, by sequence number.
 #[derive(Debug, Default)]
 pub(crate) struct Hiding {
     whole: Vec<(u64, Arc<Message>)>,
 }
 
 impl Hiding {
-    /// Hides what the model has not answered to yet, or else everything. What was answered to before was
-    /// taken before. Whether there was something more to hide.
+    /// Hides the media the model has not responded to yet, or else all of it: what it has responded
+    /// to, it has accepted before. Returns whether there was anything left to hide.
     pub(crate) fn hide_more(&mut self, said: &mut [Said]) -> bool {
         let is_answer = |said: &Said| matches!(&*said.message, Message::Assistant { .. });
         let new = said.iter().rposition(is_answer).map_or(0, |at| at + 1);
@@ -43,7 +44,7 @@ impl Hiding {
         self.whole.len() > before
     }
 
-    /// It did not help: shows everything again.
+    /// Restores everything, because hiding did not help.
     pub(crate) fn undo(self, said: &mut [Said]) {
         for (seq, message) in self.whole {
             if let Some(said) = said.iter_mut().find(|said| said.seq == Some(seq)) {
@@ -52,7 +53,7 @@ impl Hiding {
         }
     }
 
-    /// It helped: what is to be kept in the session, if anything was hidden.
+    /// Returns the note to store after hiding helped, if anything was hidden.
     pub(crate) fn note(self) -> Option<Value> {
         let hidden_media: BTreeSet<u64> = self.whole.into_iter().map(|(seq, _)| seq).collect();
         if hidden_media.is_empty() {
@@ -62,21 +63,21 @@ impl Hiding {
     }
 }
 
-/// The messages whose pictures and recordings are hidden for good.
+/// The messages whose media are hidden permanently.
 pub(crate) fn hidden(entries: &[Entry]) -> BTreeSet<u64> {
     let notes = entries.iter().filter(|entry| entry.kind == EntryKind::Note);
     let notes = notes.filter_map(|entry| Note::deserialize(&entry.body).ok());
     notes.flat_map(|note| note.hidden_media).collect()
 }
 
-/// Whether a provider may mean a picture. Few have a code for it; some that have no model that sees say that
-/// there is no such model.
+/// Whether an error may be about media. Few providers have an error code for it, and some without a
+/// vision model report that the model does not exist.
 pub(crate) const fn may_mean_media(error: &ModelError) -> bool {
     use ModelError::{ContextTooLong, NoSuchModel, Rejected};
     matches!(error, Rejected { .. } | ContextTooLong | NoSuchModel { .. })
 }
 
-/// The message with words for pictures and recordings; none if there are none in it.
+/// Returns the message with placeholders for its media, or `None` if it has none.
 pub(crate) fn in_words(message: &Message) -> Option<Message> {
     let is_media = |part: &Part| part.as_text().is_none();
     let any = |parts: &[Part]| parts.iter().any(is_media);
@@ -106,9 +107,7 @@ pub(crate) fn in_words(message: &Message) -> Option<Message> {
 fn part_in_words(part: &Part) -> Part {
     match part {
         Part::Text(_) => part.clone(),
-        Part::Image { .. } => Part::ours("(A picture stood here. It could not be shown to you.)"),
-        Part::Audio { .. } => {
-            Part::ours("(A recording stood here. It could not be played to you.)")
-        }
+        Part::Image { .. } => Part::ours("(An image was here. It could not be shown to you.)"),
+        Part::Audio { .. } => Part::ours("(A recording was here. It could not be played to you.)"),
     }
 }

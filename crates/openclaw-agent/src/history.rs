@@ -1,5 +1,5 @@
-//! What was said in a session: read from the store, kept there message by message, and put in order
-//! where a crash has left a gap.
+//! The history of a session: read from the store, stored message by message, and repaired where a
+//! crash left a gap.
 
 use std::sync::Arc;
 
@@ -13,60 +13,60 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::hiding::{self, Hiding};
 use crate::tokens;
 
-/// So many entries are read at first; more, if what is needed begins earlier.
+/// Entries read at first; more are read if the relevant part begins earlier.
 const PAGE: usize = 200;
 
-/// What stands in the store for a message.
+/// A message as stored in a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// What the model sees.
+    /// The message as the model sees it.
     pub message: Message,
-    /// About calls, for people. Dropped when history is compacted.
+    /// Details of the calls, for display. Dropped when history is compacted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallNote>,
-    /// The model that wrote it.
+    /// The model that wrote the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What it cost.
+    /// Token usage of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
-/// About a call, for people.
+/// Details of a call, for display.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallNote {
-    /// The model's name for the call.
+    /// The model's id for the call.
     pub id: String,
-    /// How long it took.
+    /// How long the call took, in milliseconds.
     pub duration_ms: f64,
-    /// Why there is no result of the tool's own, if there is none.
+    /// Why the tool returned no result of its own, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Whether outside content is in it.
+    /// Whether it contains content from outside.
     #[serde(default)]
     pub untrusted: bool,
-    /// What is suspicious in it.
+    /// Names of suspicious patterns found in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
 }
 
-/// What stands in the store where history was compacted.
+/// A compaction as stored in a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compacted {
-    /// What takes the place of everything before.
+    /// Replaces everything before `keep_from`.
     #[serde(deserialize_with = "stored_summary")]
     pub summary: Vec<Text>,
-    /// What people said before, in their words: a later summary keeps them, too.
+    /// What the user wrote before that, verbatim. Later summaries keep it too.
     #[serde(default)]
     pub words: Vec<String>,
-    /// The first entry that still counts.
+    /// Sequence number of the first entry that is still used.
     pub keep_from: u64,
 }
 
-/// A summary is a list of texts; an earlier version stored it as one, with boundaries in it.
+/// A summary is a list of texts; an earlier version stored a single text with boundaries in it.
 fn stored_summary<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Text>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -81,30 +81,30 @@ fn stored_summary<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Text
     Ok(texts.into_iter().flat_map(|text| text.settle(Unlabelled::Ours)).collect())
 }
 
-/// A message of a history.
+/// A message of the history.
 #[derive(Debug, Clone)]
 pub struct Said {
-    /// Its number in the session; none for what stands for several.
+    /// Its sequence number in the session; `None` if it was not stored as a message.
     pub seq: Option<u64>,
     /// The message.
     pub message: Arc<Message>,
 }
 
-/// What was said in a session.
+/// The history of a session.
 #[derive(Debug)]
 pub(crate) struct History {
     store: Arc<dyn SessionStore>,
     key: SessionKey,
     run: String,
     said: Vec<Said>,
-    /// What people said before the first message, if a summary stands there.
+    /// What the user wrote before the first message, if that is a summary.
     words: Option<Vec<String>>,
-    /// What is hidden from the model while it is tried whether that helps.
+    /// Media that are tentatively hidden from the model.
     hiding: Hiding,
 }
 
 impl History {
-    /// Reads what counts: everything since the last compaction.
+    /// Loads everything since the last compaction.
     pub(crate) async fn load(
         store: Arc<dyn SessionStore>,
         key: SessionKey,
@@ -132,7 +132,7 @@ impl History {
         &self.said
     }
 
-    /// What people said before all this, in their words; none if the first message is no summary.
+    /// What the user wrote before the first message, verbatim; `None` if that is not a summary.
     pub(crate) fn words_before(&self) -> Option<&[String]> {
         self.words.as_deref()
     }
@@ -141,7 +141,7 @@ impl History {
         self.said.iter().map(|said| tokens::of_message(&said.message)).sum()
     }
 
-    /// Adds a message: it is kept when this returns.
+    /// Adds a message and stores it.
     pub(crate) async fn add(&mut self, record: Record) -> Result<(), StoreError> {
         let message = Arc::new(record.message.clone());
         let body = serde_json::to_value(record).unwrap_or_default();
@@ -150,7 +150,7 @@ impl History {
         Ok(())
     }
 
-    /// Lets a summary take the place of everything before `keep`, an index into [`History::said`].
+    /// Replaces everything before `keep`, an index into [`History::said`], with a summary.
     pub(crate) async fn compact(
         &mut self,
         summary: Vec<Text>,
@@ -171,25 +171,25 @@ impl History {
         Ok(())
     }
 
-    /// Shortens messages in memory only: the store keeps them whole.
+    /// Replaces a message in memory only: the store keeps the original.
     pub(crate) fn replace(&mut self, at: usize, message: Message) {
         if let Some(said) = self.said.get_mut(at) {
             said.message = Arc::new(message);
         }
     }
 
-    /// Lets words take the place of pictures and recordings, for a start of those that are new, in memory.
-    /// Whether there were any.
+    /// Replaces media with placeholders in memory, starting with the newest. Returns whether there
+    /// were any.
     pub(crate) fn hide_media(&mut self) -> bool {
         self.hiding.hide_more(&mut self.said)
     }
 
-    /// Shows again what was hidden.
+    /// Restores the hidden media.
     pub(crate) fn show_media(&mut self) {
         std::mem::take(&mut self.hiding).undo(&mut self.said);
     }
 
-    /// What is hidden stays hidden, in later turns, too. The store keeps it whole.
+    /// Hides the hidden media in later turns too. The store keeps the originals.
     pub(crate) async fn keep_hidden(&mut self) -> Result<(), StoreError> {
         match std::mem::take(&mut self.hiding).note() {
             Some(note) => self.append(EntryKind::Note, note).await.map(drop),
@@ -216,7 +216,7 @@ fn last_compaction(entries: &[Entry]) -> Option<Compacted> {
     compactions.find_map(|entry| serde_json::from_value(entry.body.clone()).ok())
 }
 
-/// Whether all that counts is among these entries.
+/// Whether everything since the last compaction is among these entries.
 fn begins_within(entries: &[Entry]) -> bool {
     let first = entries.first().map_or(0, |entry| entry.seq);
     last_compaction(entries).is_some_and(|compacted| compacted.keep_from >= first)
@@ -241,15 +241,15 @@ fn since_compaction(entries: &[Entry]) -> Vec<Said> {
                 Some(Said { seq: Some(entry.seq), message })
             }
             Err(error) => {
-                tracing::warn!(seq = entry.seq, %error, "a message cannot be read; it is left out");
+                tracing::warn!(seq = entry.seq, %error, "skipping an unreadable message");
                 None
             }
         });
     summary.into_iter().chain(messages).collect()
 }
 
-/// Providers refuse a call without a result, and a result without a call. Where the program ended in
-/// between, a result is put in that says so.
+/// Providers reject a call without a result, and a result without a call. Where the process was
+/// terminated in between, this adds a result that says so.
 fn mended(said: Vec<Said>) -> Vec<Said> {
     let mut mended: Vec<Said> = Vec::with_capacity(said.len());
     let mut open: Vec<(String, String)> = Vec::new();
@@ -283,7 +283,7 @@ fn close(open: &mut Vec<(String, String)>, mended: &mut Vec<Said>) {
 }
 
 fn interrupted(id: String, name: String) -> ToolResult {
-    let text = "The program ended while this call ran: whether it did something is not known.";
+    let text = "The process exited during this call. Whether the call had an effect is unknown.";
     ToolResult { id, name, parts: vec![Part::ours(text)], is_error: true }
 }
 

@@ -1,4 +1,4 @@
-//! What is read back is what a provider takes.
+//! A history that was read back is acceptable to a provider.
 
 use std::time::SystemTime;
 
@@ -73,7 +73,7 @@ fn a_call_whose_result_was_lost_gets_one_that_says_so() {
 }
 
 #[test]
-fn a_result_that_nobody_asked_for_is_left_out() {
+fn a_result_without_a_call_is_dropped() {
     let mended = mended(vec![said(Message::user("hi")), said(results(&["9"]))]);
     assert_eq!(mended.len(), 1);
 }
@@ -83,7 +83,7 @@ fn entry(seq: u64, kind: EntryKind, body: serde_json::Value) -> Entry {
 }
 
 #[test]
-fn after_a_compaction_its_summary_stands_for_what_was_before() {
+fn a_compaction_replaces_earlier_messages_with_its_summary() {
     let word =
         |seq, text: &str| entry(seq, EntryKind::Message, json!({ "message": Message::user(text) }));
     let entries = [
@@ -102,11 +102,11 @@ fn after_a_compaction_its_summary_stands_for_what_was_before() {
     let expected = [summary, Message::user("three"), Message::user("four")];
     assert_eq!(texts(since_compaction(&entries)), expected);
     assert!(begins_within(&entries[2..]));
-    assert!(!begins_within(&entries[3..]), "its tail begins earlier");
+    assert!(!begins_within(&entries[3..]), "the tail begins earlier");
 }
 
 #[test]
-fn a_summary_of_an_earlier_version_is_taken_apart_at_its_boundary() {
+fn a_summary_of_an_earlier_version_is_split_at_its_boundary() {
     let boundary = openclaw_content::Boundary::from_random_bytes([7; 8]);
     let source = openclaw_content::Source::other("a-summary");
     let (header, footer) = (boundary.header(&source), boundary.footer());

@@ -1,4 +1,4 @@
-//! The right to speak in a session, for one turn at a time in all processes.
+//! The lease of a session: one turn at a time, across all processes.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use crate::agent::TurnError;
 use crate::event::Event;
 use crate::turn::Turn;
 
-/// A session whose owner is gone is free again after that time.
+/// A session whose owner is gone is free after this time.
 const LEASE: Duration = Duration::from_secs(30);
-/// So soon it is looked again whether it is free; each time twice as late, up to the longest pause.
+/// First delay before retrying; it doubles with each retry up to `LONGEST_PAUSE`.
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// A turn without a time-out of its own waits no longer.
+/// Maximum wait of a turn without a timeout of its own.
 const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Takes a session for a turn; none if the turn was cancelled before, or its time was over. Who has it is
-/// waited for: what an owner held that was killed is free at once if the store can tell, and soon otherwise;
-/// one that lives gives it back in the end.
+/// Leases a session for a turn, waiting while another run holds it. Returns `None` if the turn was
+/// cancelled or timed out meanwhile. The lease of a killed owner is free immediately if the store
+/// can detect that, otherwise once it expires.
 pub(crate) async fn take(
     store: &dyn SessionStore,
     turn: &Turn,
@@ -36,7 +36,7 @@ pub(crate) async fn take(
             return Err(TurnError::Busy(error));
         }
         if backoff.tries() == 0 {
-            let words = "another run uses this session; waiting for its end".to_owned();
+            let words = "waiting for another run of this session to finish".to_owned();
             turn.observer.see(Event::Notice(words));
         }
         tokio::select! {

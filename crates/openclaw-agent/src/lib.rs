@@ -1,8 +1,9 @@
-//! The loop: a message goes to a model, the tools that it asks for are called, until it has answered.
+//! The agent loop: sends a message to a model and calls the tools it requests until it has
+//! answered.
 //!
-//! From the top down: an [`Agent`] takes a [`Turn`]. [`history`] is what was said before, and survives;
-//! [`compaction`] makes it fit. [`offer`] decides which tools a model gets to see, [`search`] finds the
-//! others, [`calls`] carries calls out. The agent has never heard of MCP.
+//! From the top down: an [`Agent`] runs a [`Turn`]. [`history`] holds and stores the messages,
+//! [`compaction`] makes them fit. [`offer`] decides which tools a model sees, [`search`] finds the
+//! others, [`calls`] executes calls. The agent does not depend on MCP.
 
 mod agent;
 mod budget;

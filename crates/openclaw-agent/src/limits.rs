@@ -1,19 +1,19 @@
-//! What keeps an agent within bounds.
+//! Limits of an agent.
 
 use openclaw_tools::Fallback;
 
-/// What keeps an agent within bounds.
+/// Limits of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How often the model is asked in a turn.
+    /// Maximum requests to the model per turn.
     pub max_rounds: u32,
-    /// How many tools run at once.
+    /// Maximum concurrent tool calls.
     pub parallel_calls: usize,
-    /// With more tools than that, they must be searched for; 0: never.
+    /// With more tools than this, tools must be searched for; 0 disables the search.
     pub search_threshold: usize,
-    /// The model's window, if it is not to be taken at its word.
+    /// Overrides the model's context window, in tokens.
     pub context_tokens: Option<u64>,
-    /// What holds where nobody can be asked.
+    /// Applies when no approver is available.
     pub fallback: Fallback,
 }
 

@@ -1,29 +1,30 @@
-//! A model that makes the same call forever is told so, and then stopped.
+//! Detects a model that repeats the same call: rejects the call, then ends the turn.
 
 use std::collections::HashMap;
 
 use openclaw_models::ToolUse;
 
-/// From this time on, the same call is not carried out any more.
+/// From this repetition on, the call is rejected.
 const ENOUGH: u32 = 4;
-/// At this time, the turn ends.
+/// At this repetition, the turn ends.
 const TOO_MUCH: u32 = 8;
 
-/// How often each call was made in a row. Whoever does something else in between, such as changing a file
-/// before running the tests again, has not made the same call forever; rounds have a limit of their own.
+/// Counts how often each call was made in consecutive rounds. A different call in between, such as
+/// changing a file before running the tests again, resets the count; rounds have a limit of their
+/// own.
 #[derive(Debug, Default)]
 pub(crate) struct Repetition(HashMap<(String, String), u32>);
 
 /// What to do with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// Carry it out.
+    /// Execute it.
     Go,
-    /// Say that it was made so often already.
+    /// Reject it: it was already made this many times.
     Refuse(u32),
     /// End the turn.
     Stop,
-    /// Make it in another round: there are too many in this one.
+    /// Reject it: there are too many calls in this round.
     TooMany,
 }
 
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_call_is_made_three_times_then_refused_then_ends_the_turn() {
+    fn the_same_call_is_made_three_times_then_rejected_then_ends_the_turn() {
         let call = ToolUse { id: "1".into(), name: "look".into(), arguments: "{}".into() };
         let mut repetition = Repetition::default();
         let mut round = |call: &ToolUse| repetition.count_all(std::slice::from_ref(call))[0];
@@ -62,6 +63,6 @@ mod tests {
         assert_eq!(seen[7], Again::Stop);
         let other = ToolUse { arguments: "{\"a\":1}".into(), ..call.clone() };
         assert_eq!(round(&other), Again::Go);
-        assert_eq!(round(&call), Again::Go, "something else was done in between");
+        assert_eq!(round(&call), Again::Go, "another call was made in between");
     }
 }

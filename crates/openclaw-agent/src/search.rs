@@ -1,4 +1,4 @@
-//! Finding tools where there are too many to show them all (B12).
+//! A tool that searches for tools, when there are too many to offer all of them (B12).
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,16 +13,16 @@ use openclaw_tools::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Its name.
+/// Name of the search tool.
 pub const SEARCH_TOOL: &str = "tool_search";
-/// So many are found unless asked otherwise.
+/// Default number of results.
 const USUAL: usize = 8;
-/// More are never found at once.
+/// Maximum number of results.
 const MOST: usize = 25;
-/// The index is no longer than that.
+/// Length limit of the index, in bytes.
 const INDEX_CHARS: usize = 24_000;
 
-/// Searches tools by words. What it has found can be called from the next round on.
+/// Searches tools by keyword. Found tools can be called from the next round on.
 #[derive(Debug)]
 pub(crate) struct ToolSearch {
     spec: ToolSpec,
@@ -42,16 +42,16 @@ impl ToolSearch {
     pub(crate) fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let spec = ToolSpec {
             #[allow(clippy::expect_used, reason = "a constant that a test checks")]
-            name: ToolName::new(SEARCH_TOOL).expect("a good name"),
+            name: ToolName::new(SEARCH_TOOL).expect("valid tool name"),
             label: "Tool search".to_owned(),
             description:
-                "Finds tools by words and loads their full descriptions. Search before you say \
-                          that something cannot be done; then call what was found by its name."
+                "Finds tools by keyword and loads their full descriptions. Search before you say \
+                          that something cannot be done; then call the tools found by name."
                     .to_owned(),
             input_schema: ToolSpec::schema(json!({
                 "type": "object",
                 "properties": {
-                    "query": { "type": "string", "description": "Words that say what the tool does" },
+                    "query": { "type": "string", "description": "Keywords for what the tool does" },
                     "limit": { "type": "integer", "minimum": 1, "maximum": MOST },
                 },
                 "required": ["query"],
@@ -63,7 +63,7 @@ impl ToolSearch {
         Self { spec, validator, tools, found: Mutex::default() }
     }
 
-    /// What was found in this round.
+    /// Takes the names found in this round.
     pub(crate) fn take_found(&self) -> BTreeSet<String> {
         std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -71,13 +71,13 @@ impl ToolSearch {
     fn answer(&self, call: ToolCall<'_>) -> ToolOutcome {
         let arguments = serde_json::from_value(Value::Object(call.arguments.members()));
         let Ok(Arguments { query, limit }) = arguments else {
-            let mut outcome = ToolOutcome::failure("The arguments are `query` and `limit`.");
+            let mut outcome = ToolOutcome::failure("Expected `query` and an optional `limit`.");
             outcome.details.failure = Some(Failure::InvalidArguments);
             return outcome;
         };
         let best = best(&self.tools, &query, limit.unwrap_or(USUAL).clamp(1, MOST));
         if best.is_empty() {
-            return ours("No tool fits these words. Try others.");
+            return ours("No tool matches these keywords. Try others.");
         }
         let names = best.iter().map(|tool| tool.spec().name.to_string());
         self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
@@ -88,7 +88,7 @@ impl ToolSearch {
         });
         let listed: Vec<_> = listed.collect();
         let text = serde_json::to_string_pretty(&listed).unwrap_or_default();
-        // Descriptions are their servers' words.
+        // Descriptions are written by the servers.
         match label(Untrusted::new(text), Source::other("tool descriptions")) {
             Ok((text, findings)) => {
                 let mut outcome = ours("These tools can be called now:");
@@ -98,7 +98,7 @@ impl ToolSearch {
                 outcome
             }
             Err(_) => {
-                ToolOutcome::failure("The tools cannot be shown: there are no random numbers.")
+                ToolOutcome::failure("The tools cannot be shown: no random numbers are available.")
             }
         }
     }
@@ -131,7 +131,7 @@ fn ours(words: &str) -> ToolOutcome {
     ToolOutcome { content, is_error: false, details: Default::default() }
 }
 
-/// The tools that fit best: a word in the name counts more than one in the description.
+/// The best matches: a word in the name counts more than one in the description.
 fn best(tools: &[Arc<dyn Tool>], query: &str, limit: usize) -> Vec<Arc<dyn Tool>> {
     let words: BTreeSet<String> = words(query).collect();
     let mut scored: Vec<(u32, &Arc<dyn Tool>)> = tools
@@ -158,15 +158,16 @@ fn score(spec: &ToolSpec, query: &BTreeSet<String>) -> u32 {
         .sum()
 }
 
-/// The words of a text, a whole name of a tool among them.
+/// The words of a text; whitespace-separated words are kept whole as well, to match full tool
+/// names.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let whole = text.split_whitespace();
     let pieces = text.split(|c: char| !c.is_alphanumeric());
     whole.chain(pieces).filter(|word| word.len() > 1).map(str::to_lowercase)
 }
 
-/// What there is to be found: names only. Descriptions are their servers' words, and do not belong among
-/// ours.
+/// Lists the tools that can be searched for, by name only. Descriptions are written by the servers
+/// and must not appear unlabelled in the system prompt.
 pub(crate) fn index(tools: &[Arc<dyn Tool>]) -> String {
     let mut text = format!(
         "There are {} more tools. Call `{SEARCH_TOOL}` to load one before you use it:",

@@ -1,4 +1,4 @@
-//! What a model says in one round, from its stream.
+//! Reads a model's output of one round from its stream.
 
 use futures_util::StreamExt as _;
 use openclaw_models::{
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::{Event, Observer};
 
-/// What was said so far.
+/// The model's output so far.
 #[derive(Debug, Default)]
 pub(crate) struct Spoken {
     pub(crate) text: String,
@@ -21,7 +21,7 @@ pub(crate) struct Spoken {
 }
 
 impl Spoken {
-    /// Whether anybody has seen anything of it.
+    /// Whether there is no text, tool call or media.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.tool_uses.is_empty() && self.parts.is_empty()
     }
@@ -36,8 +36,8 @@ impl Spoken {
     }
 }
 
-/// Asks a model, and listens until it has said everything, or somebody stops it. What it had said until
-/// an error is in `spoken`.
+/// Sends a request to a model and reads the stream until it ends or is cancelled. On an error,
+/// `spoken` holds the output up to then.
 pub(crate) async fn listen(
     model: &dyn Model,
     request: Request,
@@ -84,17 +84,17 @@ fn take(chunk: Chunk, observer: &dyn Observer, spoken: &mut Spoken) {
         }
         Chunk::Again { error, wait } => {
             let (why, seconds) = (why_again(&error), wait.as_secs_f64().ceil());
-            observer.see(Event::Notice(format!("{why}; trying again in {seconds} s")));
+            observer.see(Event::Notice(format!("{why}; retrying in {seconds} s")));
         }
         Chunk::End(stop) => spoken.stop = Some(stop),
     }
 }
 
-/// Why a model is asked again, in short: the error itself would tell people to try again.
+/// Why a request is retried, in short: the error's own message may suggest that the user retry.
 fn why_again(error: &ModelError) -> String {
     match error {
         ModelError::RateLimited { provider, .. } | ModelError::Overloaded { provider, .. } => {
-            format!("the model provider `{provider}` is busy")
+            format!("the model provider `{provider}` is overloaded or limits requests")
         }
         ModelError::Unreachable { provider, .. } => {
             format!("the model provider `{provider}` cannot be reached")

@@ -1,4 +1,4 @@
-//! A turn: what it is given, and what it comes to.
+//! The input and the result of a turn.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::Observer;
 
-/// A message to an agent, and all that belongs to answering it.
+/// A message to an agent, and everything needed to answer it.
 #[derive(Clone)]
 pub struct Turn {
-    /// The conversation.
+    /// The session.
     pub session: SessionKey,
-    /// The turn's own name.
+    /// Id of the turn.
     pub run: String,
-    /// What is said.
+    /// The user's message.
     pub message: Vec<Part>,
-    /// Who is behind it, for the audit.
+    /// On whose behalf the turn runs, for the audit log.
     pub who: String,
-    /// What the model should know now: servers, resources, notices. It is not kept.
+    /// Current information for the model: servers, resources, notices. Not stored.
     pub briefing: Vec<Text>,
-    /// What it can do.
+    /// The tools available to the agent.
     pub tools: Arc<dyn ToolSource>,
-    /// Who is asked before something is changed.
+    /// Approves tool calls.
     pub approver: Arc<dyn Approver>,
-    /// Who watches.
+    /// Receives the events of the turn.
     pub observer: Arc<dyn Observer>,
-    /// Ends the turn early. What was said until then is kept.
+    /// Cancels the turn. Messages up to then are stored.
     pub cancel: CancellationToken,
 }
 
@@ -40,44 +40,44 @@ impl fmt::Debug for Turn {
     }
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// All text of the last message.
+    /// The text of the last message.
     pub text: String,
-    /// Its pictures and sounds.
+    /// Its images and audio.
     pub parts: Vec<Part>,
-    /// How it ended.
+    /// Why the turn ended.
     pub ended: Ended,
-    /// How often the model was asked.
+    /// Number of requests to the model.
     pub rounds: u32,
-    /// How many tools were called.
+    /// Number of tool calls.
     pub calls: u32,
-    /// What it cost.
+    /// Token usage of the whole turn.
     pub usage: Usage,
     /// The model that answered.
     pub model: String,
 }
 
-/// How a turn ended.
+/// Why a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The model has answered.
     Done,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
-    /// There were too many rounds.
+    /// The limit of rounds was reached.
     TooManyRounds,
-    /// The model made the same call over and over.
+    /// The model repeated the same call too often.
     GoingInCircles,
-    /// The answer was too long for the model.
+    /// The answer was cut off at the model's length limit.
     CutOff,
-    /// The model did not want to answer.
+    /// The model refused to answer.
     Refused,
 }
 
 impl Ended {
-    /// The stable name, as in events.
+    /// The stable name, as used in events.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Done => "done",

@@ -1,8 +1,8 @@
 //! Delays between retries: [`Exponential`] backoff, and the [`Jitter`] that keeps many clients from
 //! retrying in step.
 //!
-//! Nothing here sleeps, and randomness is handed in: tests use [`Jitter::none`] or [`Jitter::seeded`] and
-//! stay in virtual time.
+//! Nothing here sleeps, and randomness is passed in: tests use [`Jitter::none`] or [`Jitter::seeded`] and
+//! run in virtual time.
 //!
 //! ```
 //! # use std::time::Duration;
@@ -15,27 +15,27 @@
 
 use std::time::Duration;
 
-/// How far a delay is moved at most, down or up: a fifth of it.
+/// A delay is changed by at most a fifth, up or down.
 const SPREAD: u32 = 5;
-/// The steps within the spread.
+/// The number of steps within the spread.
 const STEPS: u32 = 1 << 16;
 
-/// A source of randomness for delays. A clone goes on with the same sequence.
+/// A source of randomness for delays. A clone continues the same sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jitter {
-    /// None: every delay stays as it is.
+    /// `None` leaves every delay unchanged.
     state: Option<u64>,
 }
 
 impl Jitter {
-    /// Another sequence each time. Without randomness from the system there is no jitter.
+    /// A random sequence. If the system returns no randomness, there is no jitter.
     pub fn random() -> Self {
         let mut seed = [0; 8];
         let state = getrandom::fill(&mut seed).ok().map(|()| u64::from_le_bytes(seed));
         Self { state }
     }
 
-    /// The same sequence each time, for tests.
+    /// A deterministic sequence, for tests.
     pub fn seeded(seed: u64) -> Self {
         Self { state: Some(seed) }
     }
@@ -45,20 +45,20 @@ impl Jitter {
         Self { state: None }
     }
 
-    /// A delay between 0.8 and 1.2 times this one.
+    /// Returns a delay between 0.8 and 1.2 times this one.
     pub fn around(&mut self, delay: Duration) -> Duration {
         let Some(step) = self.step() else { return delay };
         let fifth = delay / SPREAD;
         (delay - fifth).saturating_add(fifth.saturating_mul(2) / STEPS * step)
     }
 
-    /// A delay between 1 and 1.2 times this one: for the other side's `Retry-After`, which is a minimum.
+    /// Returns a delay between 1 and 1.2 times this one, for a peer's `Retry-After`, which is a minimum.
     pub fn after(&mut self, delay: Duration) -> Duration {
         let Some(step) = self.step() else { return delay };
         delay.saturating_add(delay / SPREAD / STEPS * step)
     }
 
-    /// One of the steps within the spread (SplitMix64).
+    /// Returns a random step within the spread (SplitMix64).
     fn step(&mut self) -> Option<u32> {
         let state = self.state.as_mut()?;
         *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -80,24 +80,24 @@ pub struct Exponential {
 }
 
 impl Exponential {
-    /// Delays from `first` to `ceiling`.
+    /// Creates delays from `first` to `ceiling`.
     pub fn new(first: Duration, ceiling: Duration, jitter: Jitter) -> Self {
         Self { first, ceiling, tries: 0, jitter }
     }
 
-    /// How long to wait before the next try.
+    /// Returns the delay before the next attempt.
     pub fn next_delay(&mut self) -> Duration {
         let doubled = self.first.saturating_mul(1 << self.tries.min(30));
         self.tries = self.tries.saturating_add(1);
         self.jitter.around(doubled.min(self.ceiling))
     }
 
-    /// How many delays there were in a row.
+    /// Returns the number of delays since the last reset.
     pub fn tries(&self) -> u32 {
         self.tries
     }
 
-    /// Begins anew with the first delay.
+    /// Starts again with the first delay.
     pub fn reset(&mut self) {
         self.tries = 0;
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_other_side_asks_for_is_never_shortened() {
+    fn a_requested_delay_is_never_shortened() {
         let mut jitter = Jitter::seeded(7);
         let within = SECOND..=Duration::from_millis(1_200);
         assert!((0..1_000).all(|_| within.contains(&jitter.after(SECOND))));

@@ -1,4 +1,4 @@
-//! One agent, validated: which model it thinks with, and what it may do.
+//! A validated agent: its model, its limits and its permissions.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,41 +9,41 @@ use crate::name::{AgentId, ProviderId};
 use crate::raw::ApprovalFallback;
 use crate::text::Expanded;
 
-/// One agent, with everything that it inherits.
+/// An agent, with everything it inherits.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
     /// Its id.
     pub id: AgentId,
-    /// The model that it thinks with; none: nobody named one.
+    /// Its model; `None` if not configured.
     pub model: Option<ModelChoice>,
-    /// The folder that it works in; none: nobody named one.
+    /// Its working folder; `None` if not configured.
     pub workspace: Option<PathBuf>,
-    /// Words that are added to its system prompt.
+    /// Text added to its system prompt.
     pub system_prompt: Option<Expanded>,
-    /// How many times it may ask the model in one turn.
+    /// The maximum number of model requests in one turn.
     pub max_rounds: usize,
-    /// How many tool calls may run at once.
+    /// How many tool calls may run concurrently.
     pub max_parallel_tools: usize,
-    /// With more tools than this it searches them; none: it always gets all.
+    /// With more tools than this, the model gets a search tool instead of all schemas; `None`: never.
     pub tool_search_threshold: Option<usize>,
-    /// How many tokens the model can take, where somebody knows better.
+    /// The context size of the model in tokens, if configured.
     pub context_tokens: Option<u64>,
-    /// What holds when a person must be asked.
+    /// Settings for calls that need approval.
     pub approval: ApprovalSettings,
     /// Its MCP servers and settings.
     pub mcp: McpConfig,
-    /// Which tools it may use.
+    /// Its tool policy.
     pub tools: ToolPolicy,
-    /// Where its values outside MCP come from, for people.
+    /// Where its values outside MCP come from, for display.
     pub origins: Vec<Setting>,
 }
 
-/// A model, and those that stand in for it.
+/// A model and its fallbacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelChoice {
-    /// The model.
+    /// The primary model.
     pub primary: ModelName,
-    /// Models to turn to when it cannot be had, in this order; the first is not among them.
+    /// Models to try in this order when the primary one is unavailable; never contains the primary.
     pub fallbacks: Vec<ModelName>,
 }
 
@@ -55,7 +55,7 @@ impl ModelName {
     /// The built-in model, which needs no provider.
     pub const OFFLINE: &'static str = "offline";
 
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// ```
     /// # use openclaw_config::ModelName;
@@ -77,12 +77,12 @@ impl ModelName {
         is_good.then_some(Self(name))
     }
 
-    /// The id of its provider; none for the built-in model.
+    /// The id of its provider; `None` for the built-in model.
     pub fn provider(&self) -> Option<&str> {
         self.0.split_once('/').map(|(provider, _)| provider)
     }
 
-    /// What the provider calls it.
+    /// The model's name at its provider.
     pub fn model(&self) -> &str {
         self.0.split_once('/').map_or(&*self.0, |(_, model)| model)
     }
@@ -99,11 +99,11 @@ impl fmt::Display for ModelName {
     }
 }
 
-/// What holds when a person must be asked (B9).
+/// Settings for calls that need approval (B9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApprovalSettings {
-    /// What becomes of a call where nobody can answer.
+    /// What happens to a call when no user can be asked.
     pub fallback: ApprovalFallback,
-    /// How long to wait for an answer.
+    /// How long to wait for the user's answer.
     pub timeout: Duration,
 }

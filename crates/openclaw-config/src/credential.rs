@@ -1,14 +1,14 @@
-//! What looks like a credential, and how to show text that may hold one.
+//! Detects likely credentials, and redacts them in text for display.
 //!
-//! Names tell (`GITHUB_TOKEN`), shapes tell (`ghp_…`), places tell (the user part of an address, what
-//! follows `--token`). When in doubt it is hidden: what is hidden can be looked up in the file.
+//! They are detected by name (`GITHUB_TOKEN`), by shape (`ghp_…`) and by position (the user info of a
+//! URL, the value after `--token`). When in doubt, text is hidden: the user can look it up in the file.
 
 use crate::text::is_reference_word;
 
-/// Stands where a credential would.
+/// Replaces a credential in displayed text.
 pub(crate) use openclaw_secrets::REDACTED;
 
-/// Words in names under which people keep credentials.
+/// Words in the names of credentials.
 const TELLING_WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -41,7 +41,7 @@ const TELLING_WORDS: &[&str] = &[
     "privatekey",
 ];
 
-/// How well-known tokens begin.
+/// Prefixes of well-known tokens.
 const TELLING_PREFIXES: &[&str] = &[
     "ghp_",
     "gho_",
@@ -89,7 +89,7 @@ pub fn is_credential_name(name: &str) -> bool {
     false
 }
 
-/// Whether a value has the shape of a credential, whatever it is called.
+/// Whether a value has the shape of a credential, regardless of its name.
 pub fn looks_like_credential(value: &str) -> bool {
     let value = value.trim();
     if TELLING_PREFIXES.iter().any(|prefix| value.starts_with(prefix)) {
@@ -102,15 +102,15 @@ pub fn looks_like_credential(value: &str) -> bool {
         || address_credentials(value).next().is_some()
 }
 
-/// The parts of an address that may be credentials: everything before the last `@` of the authority,
-/// and the values of the query. It need not be a valid address.
+/// Returns the parts of a URL that may be credentials: everything before the last `@` of the
+/// authority, and the values of the query. The URL need not be valid.
 pub(crate) fn address_credentials(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     let authority = text.find("://").map(|scheme| scheme + 3);
     let query = text.find('?').filter(|at| authority.is_some() || text[*at..].contains('='));
     let end = query.unwrap_or(text.len());
     let from = authority.unwrap_or(0);
     let user = text[from..end].rfind('@').map(|at| from..from + at);
-    // Without a scheme an `@` is as likely part of a name: `@scope/package`, `me@example.com`.
+    // Without a scheme, an `@` may be part of a name: `@scope/package`, `me@example.com`.
     let user = user.filter(|user| authority.is_some() || text[user.clone()].contains(':'));
     let user = user.filter(|user| !user.is_empty() && !is_reference_word(&text[user.clone()]));
     let values = query.into_iter().flat_map(move |query| {
@@ -128,7 +128,7 @@ pub(crate) fn address_credentials(text: &str) -> impl Iterator<Item = std::ops::
     user.into_iter().chain(values)
 }
 
-/// An address as it may be shown.
+/// Redacts the credentials in a URL.
 pub(crate) fn safe_address(text: &str) -> String {
     redact(text, address_credentials(text))
 }
@@ -145,10 +145,10 @@ fn redact(text: &str, hidden: impl IntoIterator<Item = std::ops::Range<usize>>) 
     out
 }
 
-/// Looks at the arguments of a command one after the other.
+/// Finds credentials in the arguments of a command, one argument at a time.
 #[derive(Default)]
 pub(crate) struct ArgFilter {
-    /// The argument that comes next is the value of an option.
+    /// How to treat the next argument, given the previous one.
     next: Next,
 }
 
@@ -161,7 +161,7 @@ enum Next {
 }
 
 impl ArgFilter {
-    /// Which part of the argument must not be shown: from where on, or nothing.
+    /// Returns the offset from which on the argument must be hidden, if any.
     pub(crate) fn hidden_from(&mut self, arg: &str) -> Option<usize> {
         let role = std::mem::take(&mut self.next);
         // A credential may begin with a dash; with two it is more likely the next option.
@@ -197,7 +197,7 @@ impl ArgFilter {
     }
 }
 
-/// `NAME=value`, `Name: value`, an address, or a token by its shape.
+/// Returns the offset of a credential in `NAME=value`, `Name: value`, a URL or a bare token.
 fn hidden_in_value(value: &str, start: usize) -> Option<usize> {
     let assigned = value.find(['=', ':']).filter(|at| is_credential_name(&value[..*at]));
     if let Some(at) = assigned.filter(|at| !is_reference_word(value[at + 1..].trim())) {
@@ -207,7 +207,7 @@ fn hidden_in_value(value: &str, start: usize) -> Option<usize> {
     address.or_else(|| looks_like_credential(value).then_some(start))
 }
 
-/// The arguments of a command as they may be shown.
+/// Returns the arguments of a command with credentials redacted.
 pub(crate) fn safe_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut filter = ArgFilter::default();
     let shown = |arg: &str| match filter.hidden_from(arg) {

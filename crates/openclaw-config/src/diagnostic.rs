@@ -1,23 +1,23 @@
-//! A problem with the configuration, and where it is.
+//! Findings about a configuration, with their positions.
 
 use std::cmp::Reverse;
 
 use crate::name::NameError;
 use crate::source::{Location, Sources, Span};
 
-/// How much a [`Diagnostic`] matters.
+/// The severity of a [`Diagnostic`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The configuration cannot be used.
     Error,
-    /// It can be used, but something in it will not do what it says.
+    /// The configuration can be used, but a setting will not work as written.
     Warning,
-    /// Worth knowing.
+    /// For information only.
     Note,
 }
 
-/// One finding about a configuration: what, where, and the way out.
+/// A finding about a configuration: message, position and advice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     pub(crate) severity: Severity,
@@ -66,7 +66,7 @@ impl Diagnostic {
         self
     }
 
-    /// Proposes the name that would do, if there is one.
+    /// Suggests a valid name, if there is one.
     pub(crate) fn suggest(self, problem: &NameError) -> Self {
         match problem.suggestion() {
             Some(better) => self.help(format!("use `{better}`")),
@@ -74,28 +74,28 @@ impl Diagnostic {
         }
     }
 
-    /// How much it matters.
+    /// The severity.
     pub fn severity(&self) -> Severity {
         self.severity
     }
 
-    /// What is the matter, in one sentence.
+    /// The problem, in one sentence.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do about it.
+    /// How to fix it.
     pub fn advice(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// The key it is about, as a path: `agents.list[0].mcp.servers.x.url`.
+    /// The path of the key it is about: `agents.list[0].mcp.servers.x.url`.
     pub fn key_path(&self) -> Option<&str> {
         self.path.as_deref()
     }
 }
 
-/// Everything that was found in one configuration, with the texts it speaks of.
+/// All findings about a configuration, with the source texts they refer to.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -103,18 +103,18 @@ pub struct Report {
 }
 
 impl Report {
-    /// The findings: notes, warnings, errors (what matters most ends up nearest to the prompt),
-    /// each in the order of the file.
+    /// Returns the findings: notes, warnings, then errors (the most severe end up nearest to the
+    /// prompt), each in file order.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// Whether the configuration cannot be used.
+    /// Whether there are errors, so that the configuration cannot be used.
     pub fn has_errors(&self) -> bool {
         self.count(Severity::Error) > 0
     }
 
-    /// The findings about the key at this path, and those below it.
+    /// Returns the findings about the key at this path and the keys below it.
     pub fn about(&self, path: &str) -> Self {
         let is_about = |found: &&Diagnostic| {
             let rest = found.path.as_ref().and_then(|it| it.strip_prefix(path));
@@ -124,17 +124,17 @@ impl Report {
         Self { diagnostics, sources: self.sources.clone() }
     }
 
-    /// How many findings are of this severity.
+    /// Counts the findings of this severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.diagnostics.iter().filter(|found| found.severity == severity).count()
     }
 
-    /// Where a finding is, if it is about a place in a file.
+    /// Returns the position of a finding, if it has one.
     pub fn location(&self, diagnostic: &Diagnostic) -> Option<Location> {
         diagnostic.primary.as_ref().map(|(span, _)| self.sources.locate(*span))
     }
 
-    /// One server may be inherited by several agents: each finding is told once.
+    /// Sorts and deduplicates: a server that several agents inherit is reported once.
     pub(crate) fn settle(&mut self) {
         let mut seen = std::collections::HashSet::new();
         self.diagnostics.retain(|found| seen.insert(found.clone()));
@@ -142,7 +142,7 @@ impl Report {
             .sort_by_key(|found| (Reverse(found.severity), found.primary.as_ref().map(|it| it.0)));
     }
 
-    /// The findings for programs.
+    /// Returns the findings as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         let findings = self.diagnostics.iter().map(|found| {
             serde_json::json!({

@@ -1,4 +1,4 @@
-//! What changed between two configurations, part by part: for hot reload (C9).
+//! The differences between two configurations, part by part, for hot reload (C9).
 
 use std::collections::BTreeMap;
 
@@ -9,38 +9,38 @@ use crate::model::{Config, McpConfig};
 use crate::name::{AgentId, ProviderId, ServerName};
 use crate::server::ServerConfig;
 
-/// What became of a provider or an agent.
+/// How a provider or an agent changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is new.
+    /// New.
     Added,
-    /// It is gone.
+    /// Removed.
     Removed,
-    /// It has other settings.
+    /// Its settings changed.
     Changed,
-    /// It can be left alone.
+    /// Unchanged.
     Same,
 }
 
-/// What becomes of a server of an agent when another configuration is applied (L10).
+/// What happens to a server of an agent when another configuration is applied (L10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerChange {
-    /// It is new, was switched on, or can be started only now: it is started.
+    /// It is new, was enabled, or can now be started: it is started.
     Added,
-    /// It is gone, was switched off, or cannot be started any more: it is stopped.
+    /// It was removed, was disabled, or can no longer be started: it is stopped.
     Removed,
-    /// It is connected to in another way: it is stopped and started anew.
+    /// Its connection changed: it is restarted.
     Restarted,
-    /// It is treated in another way: that is applied live.
+    /// Only its treatment changed: it is updated live.
     Updated,
-    /// It did not run and does not; something else about its entry changed.
+    /// Its entry changed, but it runs neither before nor after.
     NotRunning,
-    /// It can be left alone.
+    /// Unchanged.
     Same,
 }
 
 impl ServerChange {
-    /// What becomes of a server with one entry that gets another.
+    /// Compares the old and the new entry of a server.
     pub fn between(old: Option<&ServerConfig>, new: Option<&ServerConfig>) -> Self {
         let running = |config: Option<&'_ ServerConfig>| config.is_some_and(|it| it.enabled);
         match (old, new) {
@@ -54,7 +54,7 @@ impl ServerChange {
             _ if !running(old) => Self::Added,
             _ if !running(new) => Self::Removed,
             (Some(old), Some(new)) => {
-                // A part that is compared nowhere does not compile.
+                // Destructured, so that a new field must be handled here.
                 let ServerConfig { enabled: _, connection, treatment } = old;
                 if *connection != new.connection {
                     Self::Restarted
@@ -69,36 +69,36 @@ impl ServerChange {
     }
 }
 
-/// What changed between two configurations. Where a value comes from does not count, only what it is.
+/// The differences between two configurations. Only values are compared, not their origins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
-    /// What became of each agent.
+    /// How each agent changed.
     pub agents: BTreeMap<AgentId, AgentChanges>,
-    /// Whether the agents' order changed, and with it maybe the default one.
+    /// Whether the order of the agents changed, and possibly the default agent.
     pub agent_order: bool,
-    /// What became of each provider of models.
+    /// How each model provider changed.
     pub models: BTreeMap<ProviderId, Change>,
-    /// Whether the gateway has other settings, its tool policy included.
+    /// Whether the gateway's settings or its tool policy changed.
     pub gateway: bool,
-    /// Whether the tool policy of all agents, or a setting of the built-in tools, is another.
+    /// Whether the tool policy for all agents or a setting of the built-in tools changed.
     pub tools: bool,
-    /// Whether editor sessions have other limits.
+    /// Whether the limits for editor sessions changed.
     pub acp: bool,
-    /// Whether secrets come from elsewhere.
+    /// Whether the settings of the secret providers changed.
     pub secrets: bool,
     restart: Vec<RestartCause>,
 }
 
-/// What became of an agent.
+/// How an agent changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentChanges {
     /// The agent itself: its model, its limits, its tool policy, its MCP settings.
     pub settings: Change,
-    /// Each of its servers.
+    /// How each of its servers changed.
     pub servers: BTreeMap<ServerName, ServerChange>,
 }
 
-/// A setting that a running gateway cannot take over.
+/// A setting whose change requires a gateway restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestartCause {
     /// `gateway.port`.
@@ -110,7 +110,7 @@ pub enum RestartCause {
 }
 
 impl RestartCause {
-    /// The key of the setting.
+    /// Returns the key of the setting.
     pub fn key(self) -> &'static str {
         match self {
             Self::Port => "gateway.port",
@@ -121,12 +121,12 @@ impl RestartCause {
 }
 
 impl Changes {
-    /// The settings because of which a running gateway must be started anew; mostly none.
+    /// Returns the changed settings that require a gateway restart.
     pub fn needs_restart(&self) -> &[RestartCause] {
         &self.restart
     }
 
-    /// The keys of what changed, for people: `agents.main.mcp.servers.git`, `gateway`.
+    /// Returns the keys that changed, for display: `agents.main.mcp.servers.git`, `gateway`.
     pub fn keys(&self) -> Vec<String> {
         let changed = |change: &Change| *change != Change::Same;
         let mut keys = Vec::new();
@@ -150,7 +150,7 @@ impl Changes {
         keys
     }
 
-    /// Whether nothing changed at all.
+    /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         let same = |change: &Change| *change == Change::Same;
         let mut agents = self.agents.values();
@@ -165,7 +165,7 @@ impl Changes {
 }
 
 impl Config {
-    /// What changed from `self` to `newer`.
+    /// Returns what changed from `self` to `newer`.
     ///
     /// ```
     /// # use std::path::Path;
@@ -177,7 +177,7 @@ impl Config {
     /// assert_eq!(old.diff(&new).needs_restart(), [RestartCause::Port]);
     /// ```
     pub fn diff(&self, newer: &Self) -> Changes {
-        // A part of the configuration that is not compared here does not compile.
+        // Destructured, so that a new field must be handled here.
         let Self {
             file: _,
             contents: _,
@@ -220,8 +220,8 @@ impl Config {
 }
 
 impl McpConfig {
-    /// What became of each server of `self` in `newer`. Where a value comes from does not count,
-    /// only what it is.
+    /// Returns how each server changed from `self` to `newer`. Only values are compared, not their
+    /// origins.
     ///
     /// ```
     /// # use std::path::Path;
@@ -256,7 +256,7 @@ fn agent_changes(old: Option<&AgentConfig>, new: Option<&AgentConfig>) -> AgentC
     }
 }
 
-/// Whether two agents are the same, but for their servers.
+/// Whether two agents are equal except for their servers.
 fn has_same_settings(old: &AgentConfig, new: &AgentConfig) -> bool {
     let AgentConfig {
         id,
@@ -272,7 +272,7 @@ fn has_same_settings(old: &AgentConfig, new: &AgentConfig) -> bool {
         tools,
         origins: _,
     } = old;
-    // What the servers are is told one by one; that a server is held back counts here.
+    // Servers are compared one by one elsewhere; servers that are held back count here.
     let McpConfig {
         enabled,
         settings,
@@ -300,7 +300,7 @@ fn ids(config: &Config) -> impl Iterator<Item = &AgentId> {
     config.agents.iter().map(|agent| &agent.id)
 }
 
-/// Whether secrets come from the same places.
+/// Whether the secret providers have the same settings.
 fn is_same_source(old: &Settings, new: &Settings) -> bool {
     let Settings { timeout, base_dir, home, exec, gcp, aws, vault } = old;
     *timeout == new.timeout
@@ -320,7 +320,7 @@ fn server_changes(
     old.keys().chain(new.keys()).map(|name| (name.clone(), change(name))).collect()
 }
 
-/// What became of each entry of a table.
+/// Returns how each entry of a table changed.
 fn tables<K: Ord + Clone, V: PartialEq>(
     old: &BTreeMap<K, V>,
     new: &BTreeMap<K, V>,

@@ -1,6 +1,5 @@
-//! Changes to a configuration file that leave everything else in it as it is: comments, order,
-//! spacing (C10). One exception: an entry that is added to an object on one line gives its neighbours
-//! there lines of their own.
+//! Edits of a configuration file that preserve comments, order and spacing (C10). One exception:
+//! adding an entry to a single-line object puts each of its entries on its own line.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -18,10 +17,10 @@ pub enum EditError {
     /// It could not be read.
     #[error("{0}")]
     Read(#[from] ReadError),
-    /// It is not JSON5; `openclaw config validate` says why.
+    /// It is not valid JSON5; `openclaw config validate` reports why.
     #[error("the file has errors ({0}); run `openclaw config validate`")]
     Syntax(String),
-    /// Something that must be an object is none.
+    /// A value on the path is not an object.
     #[error("`{0}` is not an object")]
     NotAnObject(String),
     /// It could not be written.
@@ -29,7 +28,7 @@ pub enum EditError {
     Write(io::Error),
 }
 
-/// A configuration text that can be changed here and there.
+/// A configuration text that can be edited in place.
 ///
 /// ```
 /// use openclaw_config::Document;
@@ -61,10 +60,10 @@ impl std::fmt::Display for Document {
 }
 
 impl Document {
-    /// Reads a text. An empty one becomes an empty object when something is set.
+    /// Parses a text. An empty text becomes an object when a value is set.
     ///
     /// # Errors
-    /// If it is not JSON5.
+    /// If it is not valid JSON5.
     pub fn parse(text: &str) -> Result<Self, EditError> {
         let unmarked = text.strip_prefix('\u{feff}');
         let root = CstRootNode::parse(unmarked.unwrap_or(text), &json5())
@@ -72,10 +71,10 @@ impl Document {
         Ok(Self { root, byte_order_mark: unmarked.is_some() })
     }
 
-    /// Reads a file; one that does not exist is an empty text.
+    /// Reads a file. A missing file is treated as an empty text.
     ///
     /// # Errors
-    /// If it cannot be read, or is not JSON5.
+    /// If it cannot be read or is not valid JSON5.
     pub fn open(file: &Path) -> Result<Self, EditError> {
         match read_text(file) {
             Ok(text) => Self::parse(&text),
@@ -89,10 +88,10 @@ impl Document {
         self.parent(path).is_some_and(|(parent, key)| parent.get(key).is_some())
     }
 
-    /// Puts a value at the path, making the objects on the way.
+    /// Sets the value at the path, creating missing objects on the way.
     ///
     /// # Errors
-    /// If something on the way is not an object.
+    /// If a value on the way is not an object.
     pub fn set(&self, path: &[&str], value: &Value) -> Result<(), EditError> {
         let Some((key, way)) = path.split_last() else { return Ok(()) };
         let root = self.root.object_value_or_create();
@@ -109,18 +108,17 @@ impl Document {
         Ok(())
     }
 
-    /// Takes the value at the path away; says whether there was one.
+    /// Removes the value at the path. Returns whether there was one.
     pub fn remove(&self, path: &[&str]) -> bool {
         let property = self.parent(path).and_then(|(parent, key)| parent.get(key));
         property.map(|property| property.remove()).is_some()
     }
 
-    /// Writes the text to a file at once: whoever reads it sees the old text or the new one. A
-    /// link is followed, and the file keeps its permissions; a new one is readable by its owner
-    /// alone.
+    /// Writes the text to a file atomically: readers see either the old text or the new one.
+    /// Symlinks are followed and permissions kept; a new file is readable by its owner only.
     ///
     /// # Errors
-    /// If it cannot be written; the old file is then untouched.
+    /// If it cannot be written; the old file is left untouched.
     pub fn save(&self, file: &Path) -> Result<(), EditError> {
         let write = || -> io::Result<()> {
             let target = match fs::canonicalize(file) {
@@ -131,7 +129,7 @@ impl Document {
             let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new("."));
             fs::create_dir_all(folder)?;
-            // Made in the same folder: a rename does not cross file systems.
+            // Created in the same folder: a rename cannot cross file systems.
             let mut temporary =
                 tempfile::Builder::new().prefix(".openclaw-").tempfile_in(folder)?;
             temporary.write_all(self.to_string().as_bytes())?;

@@ -1,4 +1,4 @@
-//! The files that a configuration was read from, and what was in them then.
+//! The files that a configuration was read from, with a hash of their content.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::source::read_text;
 use crate::tree::is_blank;
 
-/// What was found in a file.
+/// Whether a file has content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// An object, be it an empty one.
+    /// More than comments; an empty object counts.
     Something,
-    /// At most comments; or there is no such file.
+    /// Nothing but comments, or no such file.
     Nothing,
 }
 
@@ -21,32 +21,32 @@ impl Content {
     }
 }
 
-/// A file that a configuration was read from, or would have been, had it been there.
+/// A file that a configuration was read from, or would be if it existed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadFile {
     /// Its path.
     pub path: PathBuf,
-    /// What was in it; none if it could not be read.
+    /// A hash of its content; `None` if it could not be read.
     stamp: Option<u64>,
 }
 
 impl ReadFile {
-    /// A file as it is now.
+    /// Reads the current state of a file.
     pub fn now(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let text = is_regular(&path).then(|| read_text(&path).ok()).flatten();
         Self { stamp: text.as_deref().map(stamp), path }
     }
 
-    /// A file that this text was read from.
+    /// Records a file that this text was read from.
     pub(crate) fn with(path: impl Into<PathBuf>, text: &str) -> Self {
         let path = path.into();
-        // Standard input and the like cannot be read again: for them nothing ever changes.
+        // Standard input and pipes cannot be read again: they never count as changed.
         let stamp = is_regular(&path).then(|| stamp(text));
         Self { path, stamp }
     }
 
-    /// A file that could not be read.
+    /// Records a file that could not be read.
     pub(crate) fn unreadable(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), stamp: None }
     }

@@ -1,4 +1,4 @@
-//! The gateway's settings, validated.
+//! Validated gateway settings.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,33 +11,33 @@ use crate::server::SafeUrl;
 /// The gateway's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayConfig {
-    /// The port that it listens on; 0: any that is free.
+    /// The port to listen on; 0 picks a free one.
     pub port: u16,
-    /// Where it can be reached from.
+    /// The interface to listen on.
     pub bind: Bind,
-    /// The token that clients show; none: it is generated.
+    /// The token that clients must present; `None` to generate one.
     pub token: Option<SecretTemplate>,
-    /// The https address under which it is reached from outside.
+    /// The public https URL.
     pub public_url: Option<SafeUrl>,
-    /// Web pages that may connect, as the `Origin` header names them.
+    /// Web origins that may connect, as in the `Origin` header.
     pub allowed_origins: Vec<String>,
-    /// How much time work under way gets when it is stopped.
+    /// The grace period for running work on shutdown.
     pub shutdown_grace: Duration,
 }
 
-/// Where the gateway can be reached from.
+/// The interface that the gateway listens on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bind {
     /// This machine only.
     Loopback,
-    /// Everywhere.
+    /// All interfaces.
     All,
-    /// Wherever this address leads.
+    /// The interface with this address.
     Address(IpAddr),
 }
 
 impl Bind {
-    /// The address to listen on.
+    /// Returns the address to listen on.
     pub fn ip(self) -> IpAddr {
         match self {
             Self::Loopback => Ipv4Addr::LOCALHOST.into(),
@@ -46,15 +46,15 @@ impl Bind {
         }
     }
 
-    /// Whether only this machine can reach it.
+    /// Whether it is reachable from this machine only.
     pub fn is_loopback(self) -> bool {
         self.ip().is_loopback()
     }
 
-    /// Reads what may stand in a configuration, or after `--bind`.
+    /// Parses a value of `gateway.bind` or `--bind`.
     pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
-            // The Node OpenClaw's `auto` prefers this machine, too.
+            // Node OpenClaw's `auto` prefers loopback too.
             "loopback" | "auto" => Self::Loopback,
             "lan" | "all" => Self::All,
             address => Self::Address(address.parse().ok()?),

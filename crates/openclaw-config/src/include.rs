@@ -1,4 +1,4 @@
-//! `$include`: an object may be continued in other files of the configuration's folder.
+//! `$include`: merges other files of the configuration's folder into an object.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -8,24 +8,23 @@ use crate::files::{Content, ReadFile};
 use crate::source::{SourceId, Sources, canonical, read_text};
 use crate::tree::{Member, Node, Value, parse};
 
-/// The key that includes.
 const INCLUDE: &str = "$include";
-/// How deep includes may be nested, and how many there may be in all.
+/// The maximum nesting depth of includes, and the maximum number of included files.
 const MAX_DEPTH: usize = 10;
 const MAX_FILES: usize = 100;
 
-/// Resolves the includes of a tree, reporting what goes wrong.
+/// Resolves the includes of a tree and reports problems.
 pub(crate) struct Includes<'a> {
-    /// Included files must lie here.
+    /// Included files must be in this folder.
     root: PathBuf,
     sources: &'a mut Sources,
     found: &'a mut Vec<Diagnostic>,
-    /// The files that are being read, from the outermost on.
+    /// The files that are being read, outermost first.
     open: Vec<PathBuf>,
     read: usize,
-    /// Every included file, and those that were to be included and could not be read.
+    /// Every included file, and those that could not be read.
     pub(crate) files: Vec<ReadFile>,
-    /// What was found in those that could be read.
+    /// Whether each file that could be read has content.
     pub(crate) contents: BTreeMap<PathBuf, Content>,
 }
 
@@ -48,8 +47,8 @@ impl<'a> Includes<'a> {
         }
     }
 
-    /// The tree with every `$include` replaced by what it names.
-    // The depth of a file is bounded by the parser, that of includes by `MAX_DEPTH`.
+    /// Replaces every `$include` of a tree with the content of the files.
+    // Recursion is bounded: the depth of a file by the parser, that of includes by `MAX_DEPTH`.
     pub(crate) fn resolve(&mut self, node: Node) -> Node {
         let Node { at, value } = node;
         let value = match value {
@@ -78,7 +77,7 @@ impl<'a> Includes<'a> {
         Node { at, value }
     }
 
-    /// What the value of an `$include` names: a file or several, later ones on top.
+    /// Merges the files that an `$include` names, one or several; later ones win.
     fn included(&mut self, names: &Node, mut merged: Option<Node>) -> Option<Node> {
         let single = std::slice::from_ref(names);
         let names = if let Value::Array(names) = &names.value { names.as_slice() } else { single };
@@ -152,7 +151,7 @@ impl<'a> Includes<'a> {
         Ok(node)
     }
 
-    /// Notes a file that may be put right; names that come to nothing are bounded like files.
+    /// Records an unreadable file, so that it is watched. Their number is bounded, too.
     fn missing(&mut self, path: PathBuf) {
         if self.files.len() < MAX_FILES {
             self.files.push(ReadFile::unreadable(path));
@@ -160,7 +159,7 @@ impl<'a> Includes<'a> {
     }
 }
 
-/// What went wrong with an included file, and where to show it.
+/// A problem with an included file, and where to report it.
 enum Problem {
     /// At the `$include`.
     Here(String),
@@ -168,11 +167,11 @@ enum Problem {
     There(Box<Diagnostic>),
 }
 
-/// Lays `over` upon `base`: objects key by key, arrays one after the other, otherwise `over` wins.
+/// Merges `over` into `base`: objects key by key, arrays are concatenated, otherwise `over` wins.
 fn merge(base: Node, over: Node) -> Node {
     let value = match (base.value, over.value) {
         (Value::Object(mut members), Value::Object(over)) => {
-            // A key that stands twice in one file is kept twice: that is reported later.
+            // A duplicate key in one file is kept twice: it is reported later.
             let places: HashMap<String, usize> =
                 members.iter().enumerate().map(|(at, member)| (member.key.clone(), at)).collect();
             for mut member in over {

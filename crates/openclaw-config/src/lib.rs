@@ -1,8 +1,8 @@
-//! A file becomes a validated [`Config`], or a list of good error messages.
+//! Reads a configuration file into a validated [`Config`], or reports every problem in it.
 //!
-//! The way of a configuration: text → [`tree`] with positions → [`include`] → typed raw sections
+//! The stages: text → [`tree`] with positions → [`include`] → typed raw sections
 //! ([`raw`], read by [`decode`]) → merged layers and checked values ([`build`]) → [`Config`].
-//! Every step goes on after a problem, so that all of them are reported at once.
+//! Every stage continues after a problem, so that all problems are reported in one run.
 //!
 //! ```
 //! use std::path::Path;

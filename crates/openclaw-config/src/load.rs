@@ -1,4 +1,4 @@
-//! From a path to a [`Config`] and a [`Report`].
+//! Loads a file into a [`Config`] and a [`Report`].
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,28 +14,28 @@ use crate::source::{ReadError, Sources, read_text};
 use crate::text::Lookup;
 use crate::tree::parse;
 
-/// What the configuration is when there is no file.
+/// The configuration when there is no file.
 const EMBEDDED: &str = include_str!("default.json5");
 const EMBEDDED_NAME: &str = "built-in default";
 
-/// Everything from outside that a configuration depends on, besides the file itself.
+/// The environment that a configuration depends on, besides the file itself.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// The environment variables.
+    /// Looks up environment variables.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The user's home folder.
     pub home: Option<&'a Path>,
 }
 
-/// A configuration that has been read, and what there is to say about it.
+/// A loaded configuration and the findings about it.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The configuration; none if the report has errors.
+    /// The configuration; `None` if the report has errors.
     pub config: Option<Config>,
-    /// Findings.
+    /// The findings.
     pub report: Report,
-    /// The files that it was read from: the first is the one that was asked for, the others are
-    /// included. A file that is missing is among them: it may come.
+    /// The files it was read from: the requested one first, then the included ones. Missing files
+    /// are listed, too: they may be created later.
     pub files: Vec<ReadFile>,
 }
 
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Surroundings<'_> {
     }
 }
 
-/// Reads and checks the file; without a file, the built-in default.
+/// Loads and checks the file, or the built-in default if the file does not exist.
 pub fn load(file: &Path, surroundings: Surroundings<'_>) -> Loaded {
     let mut sources = Sources::default();
     match read_text(file) {
@@ -67,7 +67,7 @@ pub fn load(file: &Path, surroundings: Surroundings<'_>) -> Loaded {
     }
 }
 
-/// Checks text that did not come from a file, as if it stood in `file`.
+/// Like [`load`], but takes the text instead of reading `file`.
 pub fn load_text(file: &Path, text: &str, surroundings: Surroundings<'_>) -> Loaded {
     let mut sources = Sources::default();
     let id = sources.add(file.display().to_string(), text.to_owned());

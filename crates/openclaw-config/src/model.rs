@@ -1,4 +1,4 @@
-//! The validated configuration: what the rest of the program works with.
+//! The validated configuration that the rest of the program uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,32 +18,32 @@ use crate::source::Location;
 /// A configuration without errors.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The file that it was read from; none for the built-in default.
+    /// The file it was read from; `None` for the built-in default.
     pub file: Option<PathBuf>,
-    /// What was found in the file that was asked for, and in those that it includes.
+    /// Whether the requested file and each included file has content.
     pub contents: BTreeMap<PathBuf, Content>,
-    /// The agents; the first is the one that answers where none is named. Never empty.
+    /// The agents, never empty; the first is the default.
     pub agents: Vec<AgentConfig>,
-    /// Which tools may be used by all agents.
+    /// The tool policy for all agents.
     pub tools: ToolPolicy,
-    /// The tools that are built in.
+    /// The built-in tools.
     pub native_tools: NativeTools,
-    /// The providers of models that the file has an entry for.
+    /// The model providers configured in the file.
     pub models: BTreeMap<ProviderId, ProviderConfig>,
     /// The gateway.
     pub gateway: GatewayConfig,
-    /// Which tools may be used through the gateway.
+    /// The tool policy for calls through the gateway.
     pub gateway_tools: ToolPolicy,
-    /// Limits of the sessions that an editor opens.
+    /// Limits for editor sessions.
     pub acp: AcpLimits,
-    /// Where secrets come from.
+    /// Settings of the secret providers.
     pub secrets: openclaw_secrets::Settings,
-    /// Where the values outside the agents come from, for people.
+    /// Where the values outside the agents come from, for display.
     pub origins: Vec<Setting>,
 }
 
 impl Config {
-    /// The agent of that id, or the default one.
+    /// Returns the agent with this id, or the default agent if `id` is `None`.
     pub fn agent(&self, id: Option<&str>) -> Option<&AgentConfig> {
         match id {
             Some(id) => self.agents.iter().find(|agent| agent.id.as_str() == id),
@@ -51,9 +51,9 @@ impl Config {
         }
     }
 
-    /// Every reference to a secret in the configuration, and the settings that it stands in:
-    /// `server.env.NAME`, `models.providers.ID.apiKey`, `gateway.auth.token`. Disabled servers need
-    /// none.
+    /// Returns every secret reference in the configuration, with the settings that use it:
+    /// `server.env.NAME`, `models.providers.ID.apiKey`, `gateway.auth.token`. Disabled servers are
+    /// skipped.
     pub fn secret_references(&self) -> BTreeMap<SecretRef, BTreeSet<String>> {
         let mut found: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
         let mut note = |owner: &dyn std::fmt::Display, setting: &str, reference: &SecretRef| {
@@ -85,46 +85,46 @@ impl Config {
     }
 }
 
-/// The MCP servers of an agent.
+/// The MCP servers and settings of an agent.
 #[derive(Debug, Clone)]
 pub struct McpConfig {
-    /// `false`: MCP is switched off as a whole, and no server is listed.
+    /// `false` if MCP is disabled as a whole; no server is listed then.
     pub enabled: bool,
     /// Settings for all servers.
     pub settings: McpSettings,
-    /// The servers that can be started, the disabled ones among them.
+    /// The servers that can be started, including disabled ones.
     pub servers: BTreeMap<ServerName, ServerConfig>,
-    /// The servers that cannot be started until something outside the file is put right.
+    /// The servers that cannot start until an environment variable is set.
     pub held_back: BTreeMap<ServerName, HeldBack>,
-    /// The servers whose credentials stand in the file as they are (K4).
+    /// The servers with plaintext credentials in the file (K4).
     pub plaintext_credentials: BTreeSet<ServerName>,
-    /// Where the settings and servers come from, for people.
+    /// Where the settings and servers come from, for display.
     pub origins: Origins,
 }
 
-/// Why a server cannot be started.
+/// Why a server cannot start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBack {
-    /// Whether the program must not start without it.
+    /// Whether the program refuses to start without it.
     pub required: bool,
-    /// Environment variables that its entry uses and that are not set.
+    /// The unset environment variables that its entry uses.
     pub unset_variables: Vec<String>,
-    /// The references to secrets in its entry, each with its setting.
+    /// The secret references in its entry, each with its setting.
     pub references: Vec<(SecretRef, String)>,
 }
 
 /// Settings for all MCP servers of an agent (C5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpSettings {
-    /// How often to look for new tools; none: never.
+    /// The interval of tool discovery; `None` disables it.
     pub tool_discovery_interval: Option<Duration>,
-    /// How many servers may be connecting at once.
+    /// How many servers may connect concurrently.
     pub max_concurrent_servers: usize,
-    /// How tools are named for the model.
+    /// The template for the tool names that the model sees.
     pub tool_naming: ToolNaming,
     /// Whether to log every MCP message.
     pub debug: bool,
-    /// The most that progress notifications may prolong a call.
+    /// The maximum duration of a call whose timeout is extended by progress notifications.
     pub call_timeout_cap: Duration,
 }
 
@@ -133,7 +133,7 @@ pub struct McpSettings {
 pub struct ToolNaming(String);
 
 impl ToolNaming {
-    /// Checks a template: letters, digits, `_`, `-`, `{server}` and, once, `{tool}`.
+    /// Validates a template: letters, digits, `_`, `-`, at most one `{server}`, exactly one `{tool}`.
     pub fn new(template: impl Into<String>) -> Option<Self> {
         let template = template.into();
         let rest = template.replacen("{tool}", "", 1);
@@ -155,21 +155,21 @@ impl Default for ToolNaming {
     }
 }
 
-/// Which tools may be used, as glob patterns on their names. Deny beats allow.
+/// Which tools may be used, as glob patterns on their names. Deny takes precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolPolicy {
-    /// Only these, if there are any.
+    /// If set, only these tools.
     pub allow: Option<Vec<String>>,
-    /// Not these.
+    /// Never these tools.
     pub deny: Vec<String>,
 }
 
-/// Limits of the sessions that an editor opens (P5).
+/// Limits for editor sessions (P5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcpLimits {
-    /// MCP servers a session.
+    /// MCP servers per session.
     pub max_servers: usize,
-    /// MCP tools a session.
+    /// MCP tools per session.
     pub max_tools: usize,
 }
 
@@ -182,7 +182,7 @@ pub struct Origins {
     pub servers: BTreeMap<ServerName, Vec<Setting>>,
 }
 
-/// A value as it may be shown, and where it comes from.
+/// A value that is safe to display, and where it comes from.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Setting {
     /// The key within its section: `timeout`, `env.TOKEN`.
@@ -197,18 +197,18 @@ pub struct Setting {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Origin {
-    /// Nobody set it.
+    /// The default value.
     Default,
-    /// It follows from another key.
+    /// Inferred from another key.
     Inferred {
-        /// That key.
+        /// The other key.
         from: &'static str,
     },
-    /// A file says so.
+    /// Set in a file.
     File {
-        /// Where.
+        /// The position in the file.
         location: Location,
-        /// Under which key.
+        /// The path of the key.
         path: String,
     },
 }

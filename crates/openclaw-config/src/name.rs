@@ -1,8 +1,8 @@
-//! Names that people give: of servers, of agents and of providers of models.
+//! User-defined names: of servers, agents and model providers.
 
 use std::fmt;
 
-/// A name that was refused, and one that would do.
+/// Why a name is invalid, with a valid one if possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct NameError {
@@ -11,7 +11,7 @@ pub struct NameError {
 }
 
 impl NameError {
-    /// A similar name that is allowed.
+    /// A similar name that is valid.
     pub fn suggestion(&self) -> Option<&str> {
         self.suggestion.as_deref()
     }
@@ -19,10 +19,10 @@ impl NameError {
 
 const MAX_LENGTH: usize = 64;
 
-/// What a name may look like, as a regular expression: for the JSON Schema.
+/// The form of a name as a regular expression, for the JSON Schema.
 pub(crate) const NAME_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 
-/// Under these names are registered in countries: `example.co.uk`.
+/// Second-level labels of country domains: `example.co.uk`.
 const PUBLIC_LABELS: &[&str] = &["ac", "co", "com", "edu", "gov", "net", "org"];
 
 fn check(name: &str) -> Result<(), NameError> {
@@ -51,10 +51,10 @@ macro_rules! name {
         pub struct $name(String);
 
         impl $name {
-            /// Checks a name: letters, digits, `.`, `_` and `-`, at most 64 of them.
+            /// Validates a name: letters, digits, `.`, `_` and `-`, at most 64 characters.
             ///
             /// # Errors
-            /// If it has another form; the error may carry one that would do.
+            /// If it is invalid; the error may suggest a valid name.
             pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
                 let name = name.into();
                 check(&name).map(|()| Self(name))
@@ -81,17 +81,17 @@ macro_rules! name {
 }
 
 name! {
-    /// The name of an MCP server: fit for file names, tool names and log lines.
+    /// The name of an MCP server: safe in file names, tool names and log lines.
     ServerName
 }
 
 impl ServerName {
-    /// The name that an address suggests: `https://mcp.example.com/mcp` is called `example`.
+    /// Derives a name from a URL: `https://mcp.example.com/mcp` becomes `example`.
     pub fn from_address(url: &str) -> Option<Self> {
         let url = url::Url::parse(url.trim()).ok()?;
         let host = match url.host()? {
             url::Host::Domain(host) => {
-                // The last label is a country or the like, and so may be the one before it.
+                // Drop the top-level domain, and a label such as `co` before it.
                 let mut labels: Vec<&str> = host.trim_end_matches('.').split('.').collect();
                 if labels.len() > 1 {
                     labels.pop();
@@ -114,7 +114,7 @@ name! {
 }
 
 name! {
-    /// The id of a provider of models: the first part of a model's name.
+    /// The id of a model provider: the first part of a model's name.
     ProviderId
 }
 

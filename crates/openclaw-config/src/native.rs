@@ -1,4 +1,4 @@
-//! The settings of the built-in tools, validated.
+//! Validated settings of the built-in tools.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use ipnet::IpNet;
 /// The settings of the built-in tools (G6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NativeTools {
-    /// The tool that fetches a page.
+    /// The tool that fetches web pages.
     pub web_fetch: WebFetchTool,
     /// The tool that runs commands.
     pub exec: ExecTool,
@@ -17,48 +17,48 @@ pub struct NativeTools {
     pub fs: FileTools,
 }
 
-/// The tool that fetches a page.
+/// The tool that fetches web pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebFetchTool {
-    /// Whether there is such a tool.
+    /// Whether the tool is available.
     pub enabled: bool,
-    /// Hosts of private networks that may be fetched from all the same.
+    /// Private hosts that may be fetched from.
     pub allow_private: Vec<PrivateHost>,
-    /// A longer page is cut.
+    /// Pages are truncated to this many characters.
     pub max_chars: usize,
-    /// How long a page may take.
+    /// The timeout for fetching a page.
     pub timeout: Duration,
 }
 
 /// The tool that runs commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecTool {
-    /// Whether there is such a tool.
+    /// Whether the tool is available.
     pub enabled: bool,
-    /// How long a command may take.
+    /// The timeout of a command.
     pub timeout: Duration,
-    /// The shell that runs the commands; none: the usual one of the system.
+    /// The shell that runs the commands; `None` for the system default.
     pub shell: Option<String>,
 }
 
 /// The tools that read and write files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileTools {
-    /// Whether there are such tools.
+    /// Whether the tools are available.
     pub enabled: bool,
 }
 
-/// A host of a private network, or all of a network.
+/// A host on a private network, or a whole network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PrivateHost {
     /// A host by its name, in lower case.
     Name(String),
-    /// A network; a single address is one of its own.
+    /// A network; a single address is a network of one.
     Network(IpNet),
 }
 
 impl PrivateHost {
-    /// Reads a name, an address or a network.
+    /// Parses a host name, an IP address or a network.
     ///
     /// ```
     /// # use openclaw_config::PrivateHost;
@@ -78,17 +78,17 @@ impl PrivateHost {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         match url::Host::parse(text).ok()? {
             url::Host::Domain(name) if name.chars().all(is_plain) => Some(Self::Name(name)),
-            // A number that is an address in disguise, such as `2130706433`.
+            // A number that parses as an address, such as `2130706433`.
             url::Host::Domain(_) | url::Host::Ipv4(_) | url::Host::Ipv6(_) => None,
         }
     }
 
-    /// Whether this address is meant.
+    /// Whether this is a network that contains `address`.
     pub fn holds(&self, address: IpAddr) -> bool {
         matches!(self, Self::Network(network) if network.contains(&address.to_canonical()))
     }
 
-    /// Whether a host of this name is meant.
+    /// Whether this is the host named `host`.
     pub fn is_named(&self, host: &str) -> bool {
         matches!(self, Self::Name(name) if name.eq_ignore_ascii_case(host))
     }

@@ -1,25 +1,25 @@
-//! Which file is the configuration, and where state is kept (C1).
+//! Locates the configuration file and the state folder (C1).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names another file than the usual one.
+/// Overrides the configuration file.
 const CONFIG_VARIABLE: &str = "OPENCLAW_CONFIG_PATH";
-/// Names another state folder than the usual one.
+/// Overrides the state folder.
 const STATE_VARIABLE: &str = "OPENCLAW_STATE_DIR";
 
-/// Where things are.
+/// Where the configuration and the state are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
-    /// The configuration. It need not exist.
+    /// The configuration file; it may not exist.
     pub config: PathBuf,
-    /// Who named it.
+    /// How the file was chosen.
     pub chosen_by: ChosenBy,
-    /// The state folder. It need not exist.
+    /// The state folder; it may not exist.
     pub state: PathBuf,
 }
 
-/// Who named the configuration file.
+/// How the configuration file was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChosenBy {
@@ -27,20 +27,20 @@ pub enum ChosenBy {
     Flag,
     /// `OPENCLAW_CONFIG_PATH`.
     Environment,
-    /// Nobody: it is `openclaw.json` in the state folder.
+    /// By default: `openclaw.json` in the state folder.
     Default,
 }
 
-/// There is neither a home folder nor a variable that names another.
+/// There is no home folder, and no variable that replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this user has no home folder")]
 pub struct NoHome;
 
 impl Paths {
-    /// Finds out from the `--config` flag, the environment and the user's home folder.
+    /// Determines the paths from the `--config` flag, the environment and the user's home folder.
     ///
     /// # Errors
-    /// If there is nothing to go by.
+    /// If none of them determines the configuration file.
     pub fn find(
         flag: Option<&Path>,
         variable: &dyn Fn(&str) -> Option<OsString>,
@@ -55,7 +55,7 @@ impl Paths {
                 (state.as_ref().ok_or(NoHome)?.join("openclaw.json"), ChosenBy::Default)
             }
         };
-        // With a file named, its folder will do where there is no home.
+        // Without a home folder, state is kept next to the configuration file.
         let beside = || config.parent().unwrap_or(Path::new("")).join(".openclaw");
         Ok(Self { state: state.unwrap_or_else(beside), config, chosen_by })
     }

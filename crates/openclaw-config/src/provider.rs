@@ -1,4 +1,4 @@
-//! One provider of models, validated.
+//! A validated model provider.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,27 @@ use openclaw_secrets::SecretTemplate;
 use crate::raw::ModelApi;
 use crate::server::SafeUrl;
 
-/// A provider of models. Two are equal if they would behave the same.
+/// A model provider. Two are equal if they behave the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderConfig {
-    /// Which API it speaks.
+    /// The API it offers.
     pub api: ModelApi,
-    /// The address of its API; none: the usual one.
+    /// The base URL of its API; `None` for the default.
     pub base_url: Option<SafeUrl>,
-    /// The key.
+    /// The API key.
     pub api_key: Option<SecretTemplate>,
-    /// Headers of every request.
+    /// Headers sent with every request.
     pub headers: BTreeMap<String, SecretTemplate>,
 }
 
 impl ProviderConfig {
-    /// What a provider is without an entry in the file, if one of that id is known.
+    /// Returns the built-in provider with this id, which needs no entry in the file.
     pub fn built_in(id: &str) -> Option<Self> {
         let api = ModelApi::of_provider(id)?;
         Some(Self { api, base_url: None, api_key: None, headers: BTreeMap::new() })
     }
 
-    /// Every value that may hold a credential, with the name of its setting.
+    /// Returns every value that may contain a credential, with the name of its setting.
     pub fn credentials(&self) -> Vec<(String, &SecretTemplate)> {
         let headers = self.headers.iter();
         let headers = headers.map(|(name, value)| (format!("headers.{name}"), value));
@@ -36,7 +36,7 @@ impl ProviderConfig {
 }
 
 impl ModelApi {
-    /// The API of a provider that is known by its id.
+    /// Returns the API of the built-in provider with this id.
     pub fn of_provider(id: &str) -> Option<Self> {
         Some(match id {
             "anthropic" => Self::Anthropic,

@@ -1,4 +1,4 @@
-//! Findings as people read them: like a good compiler shows them.
+//! Renders findings for the terminal, in the style of compiler diagnostics.
 
 use annotate_snippets::renderer::{DEFAULT_TERM_WIDTH, DecorStyle};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
@@ -7,10 +7,10 @@ use crate::diagnostic::{Diagnostic, Report, Severity};
 use crate::mask::{Masked, mask};
 use crate::source::{SourceId, Span};
 
-/// More findings than this are counted, not shown.
+/// Findings beyond this limit are counted, not shown.
 const MAX_SHOWN: usize = 50;
 
-/// How to draw findings.
+/// How to render findings.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     /// Whether to use colours.
@@ -26,8 +26,8 @@ impl Default for Style {
 }
 
 impl Report {
-    /// Draws every finding: what, the source line with a marker, the key's path, the way out.
-    /// Credentials on a line that is shown are masked.
+    /// Renders every finding: message, source line with a marker, key path, advice. Credentials in
+    /// source lines are masked.
     pub fn render(&self, style: Style) -> String {
         let renderer = if style.colour { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(style.width);
@@ -45,7 +45,7 @@ impl Report {
     }
 }
 
-/// The masked texts of the sources, made when first needed.
+/// The masked texts of the sources, computed on first use.
 struct Masks<'a> {
     report: &'a Report,
     done: Vec<(SourceId, Masked)>,
@@ -62,7 +62,7 @@ impl Masks<'_> {
         let primary = found.primary.iter().map(|mark| (mark, AnnotationKind::Primary));
         let secondary = found.secondary.iter().map(|mark| (mark, AnnotationKind::Context));
         let mut marks: Vec<_> = primary.chain(secondary).collect();
-        // Marks on the same lines are drawn together.
+        // Marks on the same lines share a snippet.
         while let Some(((first, _), _)) = marks.first() {
             let lines = self.lines(*first);
             let (here, elsewhere) =
@@ -79,12 +79,12 @@ impl Masks<'_> {
         group
     }
 
-    /// Which lines of which source a mark touches.
+    /// Returns the source and the lines that a mark touches.
     fn lines(&self, span: Span) -> (SourceId, std::ops::Range<usize>) {
         (span.source, self.report.sources.get(span.source).lines_around(span.range()).1)
     }
 
-    /// The lines of `span`, cut out of the masked source: handing over a whole large file for each
+    /// Returns the lines of `span` from the masked source: passing a whole large file for each
     /// finding would be slow.
     fn snippet<'a>(
         &mut self,

@@ -1,4 +1,4 @@
-//! The JSON Schema of the configuration, for editors: made from the sections' declarations.
+//! The JSON Schema of the configuration, for editors, generated from the section declarations.
 
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, json_schema};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::name::NAME_PATTERN;
 use crate::raw::RawConfig;
 
-/// The JSON Schema (2020-12) of `openclaw.json`.
+/// Returns the JSON Schema (2020-12) of `openclaw.json`.
 pub fn json_schema() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<RawConfig>();
@@ -15,29 +15,29 @@ pub fn json_schema() -> Value {
     schema.to_value()
 }
 
-/// What the schema of a field can say beyond its type. The checks themselves are in [`crate::build`].
+/// Adds a constraint beyond the type to the schema of a field. The actual checks are in
+/// [`crate::build`].
 pub(crate) type Shape = fn(&mut Value);
 
-/// Text that says something.
+/// A string that is not blank.
 pub(crate) fn filled(schema: &mut Value) {
     schema["pattern"] = json!(r"\S");
 }
 
-/// An address: https, or http on this machine. With a variable in it, it can only be checked when
-/// that is replaced.
+/// A URL: https, or http on this machine. One with a variable can only be checked after expansion.
 pub(crate) fn address(schema: &mut Value) {
     let local = r"([lL][oO][cC][aA][lL][hH][oO][sS][tT]|[^/@]+\.localhost|127(\.\d+){0,3}|\[::1\])";
     let http = format!(r"[hH][tT][tT][pP]://([^/@]*@)?{local}(:\d+)?([/?#]|\s*$)");
     schema["pattern"] = json!(format!(r"\$|^\s*([hH][tT][tT][pP][sS]://[^/\s]|{http})"));
 }
 
-/// The address of a proxy, or `none`.
+/// The URL of a proxy, or `none`.
 pub(crate) fn proxy(schema: &mut Value) {
     schema["pattern"] =
         json!(r"\$|^none$|^([hH][tT][tT][pP][sS]?|[sS][oO][cC][kK][sS]5h?)://[^/\s]");
 }
 
-/// A value that may be a reference to a secret.
+/// A value that may contain secret references.
 pub(crate) fn credential(schema: &mut Value) {
     let reference = r"(env|file|keychain|exec|gcp|aws|vault)/[^\s#]";
     schema["pattern"] = json!(format!(r"\$|^(?!.*secret://(?!{reference}))(?!.*\Ssecret://)"));
@@ -61,7 +61,7 @@ pub(crate) fn variable_names(schema: &mut Value) {
     schema["items"]["pattern"] = json!("^[A-Za-z_][A-Za-z0-9_]*$");
 }
 
-/// What takes the place of a server's name in the names of tools.
+/// A replacement for the server's name in tool names.
 pub(crate) fn tool_prefix(schema: &mut Value) {
     schema["pattern"] = json!(r"\$|^[A-Za-z0-9_-]+$");
 }
@@ -75,12 +75,12 @@ pub(crate) fn tool_naming(schema: &mut Value) {
     schema["pattern"] = json!(format!(r"\$|^({forth}|{back})$"));
 }
 
-/// A name of an agent or a server.
+/// The name of an agent or a server.
 pub(crate) fn name(schema: &mut Value) {
     schema["pattern"] = json!(NAME_PATTERN);
 }
 
-/// Things by name.
+/// A table whose keys are names.
 pub(crate) fn named(schema: &mut Value) {
     let include = json!({ "const": "$include" });
     schema["propertyNames"] = json!({ "anyOf": [include, { "pattern": NAME_PATTERN }] });
@@ -102,24 +102,24 @@ pub(crate) fn models(schema: &mut Value) {
     model(&mut schema["items"]);
 }
 
-/// The address of a provider of models; many of them are in the house, without https.
+/// The URL of a model provider; http is allowed, because local providers often lack https.
 pub(crate) fn model_address(schema: &mut Value) {
     schema["pattern"] = json!(r"\$|^\s*[hH][tT][tT][pP][sS]?://[^/\s]");
 }
 
-/// An address for everyone: https, without user, query and fragment.
+/// A public URL: https, without user info, query and fragment.
 pub(crate) fn https(schema: &mut Value) {
     schema["pattern"] = json!(r"\$|^\s*[hH][tT][tT][pP][sS]://[^/\s?#@]+(/[^?#]*)?\s*$");
 }
 
-/// Where the gateway listens.
+/// The interface that the gateway listens on.
 pub(crate) fn bind(schema: &mut Value) {
     let words = "loopback|auto|lan|all";
     let (four, six) = (r"\d{1,3}(\.\d{1,3}){3}", "[0-9A-Fa-f.]*:[0-9A-Fa-f:.]+");
     schema["pattern"] = json!(format!(r"\$|^({words}|{four}|{six})$"));
 }
 
-/// How the gateway knows its clients.
+/// How the gateway authenticates clients.
 pub(crate) fn auth_mode(schema: &mut Value) {
     schema["pattern"] = json!(r"\$|^token$");
 }
@@ -140,7 +140,7 @@ pub(crate) fn uris(schema: &mut Value) {
     schema["items"]["pattern"] = json!(r"\$|^[A-Za-z][A-Za-z0-9+.-]*:\S+$");
 }
 
-/// Hosts of private networks.
+/// Hosts on private networks.
 pub(crate) fn private_hosts(schema: &mut Value) {
     let (name, six) = ("[A-Za-z0-9_.-]+", r"\[?[0-9A-Fa-f.]*:[0-9A-Fa-f:.]+\]?");
     schema["items"]["pattern"] = json!(format!(r"\$|^({name}|{six})(/\d{{1,3}})?$"));
@@ -157,9 +157,9 @@ pub(crate) struct SectionSchema {
 impl SectionSchema {
     pub(crate) fn new(description: &'static str) -> Self {
         let mut properties = Map::new();
-        // Any object may be continued in another file.
+        // Any object may include other files.
         let include = json!({
-            "description": "Another file (or several) whose content is merged in here.",
+            "description": "One or more files whose content is merged in here.",
             "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
         });
         properties.insert("$include".to_owned(), include);
@@ -174,7 +174,7 @@ impl SectionSchema {
         synonyms: &[&str],
         shape: Option<Shape>,
     ) {
-        // `true` accepts anything, and can carry no description.
+        // `true` accepts anything and cannot have a description.
         schema.ensure_object();
         let mut schema = schema.to_value();
         if let Some(shape) = shape {
@@ -213,7 +213,7 @@ pub(crate) fn rule(schema: &mut Schema, rule: Value) {
     }
 }
 
-/// A documentation comment as one paragraph.
+/// Joins a doc comment into one paragraph.
 fn prose(comment: &str) -> String {
     comment.split_whitespace().collect::<Vec<_>>().join(" ")
 }

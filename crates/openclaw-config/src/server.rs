@@ -1,4 +1,4 @@
-//! One MCP server, validated.
+//! A validated MCP server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,92 +14,91 @@ use crate::model::ToolPolicy;
 pub use crate::raw::{Approval, SamplingRule};
 use crate::text::Expanded;
 
-/// An MCP server that can be started: how to connect to it, and how to treat it once it is connected.
+/// An MCP server that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// Whether it is to be started at all.
+    /// Whether it is enabled.
     pub enabled: bool,
     /// How to connect.
     pub connection: Connection,
-    /// How to treat it.
+    /// The settings that do not affect the connection.
     pub treatment: Treatment,
 }
 
-/// How to connect to a server. It decides whether two entries mean the same server: agents whose
-/// entries agree in it share a process or a connection, and a change of it takes a restart (L7, L10).
+/// How to connect to a server. It is the identity of a server: agents with equal connections share a
+/// process or a session, and a change requires a restart (L7, L10).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// How to reach it.
+    /// The transport.
     pub transport: Transport,
-    /// Whether it is told that it can ask for completions by the agent's model. Capabilities are told
-    /// once, in the handshake.
+    /// Whether the `sampling` capability is advertised. Capabilities are sent once, in the handshake.
     pub sampling: bool,
 }
 
-/// How to treat a server. A change is applied live: the process, the connection and the calls in flight
-/// stay as they are (L10).
+/// The settings of a server that do not affect its connection. A change is applied live: the process,
+/// the connection and calls in flight are kept (L10).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Treatment {
-    /// How long connecting may take. It counts from the next time that it is connected to.
+    /// The connect timeout. A change takes effect at the next connect.
     pub timeout: Duration,
-    /// How long a tool call may take.
+    /// The timeout of a tool call.
     pub tool_timeout: Duration,
-    /// Whether a crashed process is started again.
+    /// Whether a crashed process is restarted.
     pub restart_on_crash: bool,
-    /// How often in a row.
+    /// The maximum number of consecutive restarts.
     pub max_restarts: u32,
-    /// Takes the place of the server's name in the names of its tools.
+    /// Replaces the server's name in the names of its tools.
     pub tool_prefix: Option<String>,
     /// Whether to connect only when a tool is first used.
     pub lazy: bool,
-    /// Which of its tools may be used.
+    /// Its tool policy.
     pub tools: ToolPolicy,
-    /// Which calls a person is asked about.
+    /// Which calls need the user's approval.
     pub approval: Approval,
-    /// Calls a minute; none: no limit.
+    /// Calls per minute; `None` for no limit.
     pub rate_limit: Option<NonZeroU32>,
-    /// A longer result is cut for the model.
+    /// Results are truncated to this many characters for the model.
     pub max_result_chars: usize,
-    /// Whether the server can serve several calls at once.
+    /// Whether the server supports concurrent calls.
     pub supports_parallel_tool_calls: bool,
-    /// Whether the program must not start without it.
+    /// Whether the program refuses to start without it.
     pub required: bool,
-    /// URIs of resources that are put into the context of every conversation.
+    /// URIs of resources that are added to the context of every conversation.
     pub resources: Vec<Expanded>,
-    /// Whether it may use the agent's model.
+    /// Whether and how much it may use the agent's model.
     pub sampling: Sampling,
 }
 
-/// Whether a server may use the agent's model (`sampling/createMessage`), and how much of it.
+/// Whether and how much a server may use the agent's model (`sampling/createMessage`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
-    /// Whether it may at all.
+    /// Whether requests are allowed.
     pub allow: SamplingRule,
-    /// The longest answer, in tokens.
+    /// The maximum length of a completion, in tokens.
     pub max_tokens: u32,
-    /// Requests a minute.
+    /// Requests per minute.
     pub requests_per_minute: NonZeroU32,
 }
 
 impl Sampling {
-    /// Whether the server is told that it can ask for a model.
+    /// Whether the `sampling` capability is advertised to the server.
     pub fn is_offered(self) -> bool {
         self.allow != SamplingRule::Never
     }
 }
 
-/// In a configuration this stands for the running program: the built-in default uses it.
+/// The variable that names the running program in a configuration; the built-in default uses it.
 pub const PROGRAM_VARIABLE: &str = "OPENCLAW_PROGRAM";
 
 impl ServerConfig {
-    /// What it is, in a few words: its command line or its address, without credentials.
+    /// Returns a short description: the command line or the URL, without credentials.
     pub fn gist(&self) -> String {
         self.connection.gist()
     }
 }
 
 impl Connection {
-    /// What it is, in a few words: its command line or its address, without credentials.
+    /// Returns a short description: the command line or the URL, without credentials.
     pub fn gist(&self) -> String {
         match &self.transport {
             Transport::Stdio(stdio) => {
@@ -111,7 +110,7 @@ impl Connection {
         }
     }
 
-    /// Every value that may hold a credential, with the name of its setting.
+    /// Returns every value that may contain a credential, with the name of its setting.
     pub fn credentials(&self) -> Vec<(String, &SecretTemplate)> {
         match &self.transport {
             Transport::Stdio(stdio) => {
@@ -130,7 +129,7 @@ impl Connection {
     }
 }
 
-/// A program as people know it: this one has a name, wherever it lies.
+/// Returns the name to display for a program: `openclaw` for [`PROGRAM_VARIABLE`].
 fn program(written: &str) -> &str {
     let braced = written.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
     let name = braced.map(|inner| inner.split_once(":-").map_or(inner, |(name, _)| name));
@@ -138,42 +137,42 @@ fn program(written: &str) -> &str {
     if name == Some(PROGRAM_VARIABLE) { "openclaw" } else { written }
 }
 
-/// How to reach a server.
+/// The transport of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "there are a few dozen of these, all long-lived")]
 pub enum Transport {
-    /// A process on this machine.
+    /// A local process.
     Stdio(StdioServer),
-    /// A service at an address.
+    /// A remote service.
     Http(HttpServer),
 }
 
-/// A process on this machine.
+/// A local process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StdioServer {
     /// The program.
     pub command: Expanded,
     /// Its arguments.
     pub args: Args,
-    /// Its environment variables, besides the baseline.
+    /// Environment variables in addition to the baseline.
     pub env: BTreeMap<String, SecretTemplate>,
-    /// The folder that it runs in.
+    /// Its working folder.
     pub cwd: Option<PathBuf>,
-    /// Names of variables of this program that it gets, too.
+    /// Names of variables that it inherits from this process.
     pub inherit_env: Vec<String>,
 }
 
-/// The arguments of a command. What follows a flag such as `--token` is not shown.
+/// The arguments of a command. `Debug` redacts the value after a flag such as `--token`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Args(Vec<Expanded>);
 
 impl Args {
-    /// The arguments, to be used and not to be shown.
+    /// Returns the arguments. Do not display them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(Expanded::as_str)
     }
 
-    /// The arguments as they may be shown.
+    /// Returns the arguments with credentials redacted.
     pub fn shown(&self) -> Vec<String> {
         credential::safe_args(self.0.iter().map(Expanded::written))
     }
@@ -191,20 +190,20 @@ impl fmt::Debug for Args {
     }
 }
 
-/// A service at an address.
+/// A remote service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpServer {
-    /// The address.
+    /// The URL.
     pub url: SafeUrl,
-    /// Which HTTP transport to begin with.
+    /// Which HTTP transport to try first.
     pub flavour: HttpFlavour,
-    /// Headers of every request.
+    /// Headers sent with every request.
     pub headers: BTreeMap<String, SecretTemplate>,
-    /// A fixed key.
+    /// A static API key.
     pub api_key: Option<SecretTemplate>,
-    /// What is known about the OAuth login beforehand.
+    /// OAuth settings.
     pub oauth: OAuthSettings,
-    /// Certificates.
+    /// TLS settings.
     pub tls: TlsSettings,
     /// The proxy.
     pub proxy: ProxySetting,
@@ -219,48 +218,48 @@ pub enum HttpFlavour {
     Sse,
 }
 
-/// What is known about an OAuth login beforehand.
+/// OAuth settings that are configured rather than discovered or registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OAuthSettings {
-    /// The id under which this program is registered.
+    /// The client id.
     pub client_id: Option<String>,
-    /// The secret that belongs to it.
+    /// The client secret.
     pub client_secret: Option<SecretTemplate>,
-    /// The authorization server.
+    /// The URL of the authorization server.
     pub authorization_server_url: Option<SafeUrl>,
-    /// The scopes to ask for.
+    /// The scopes to request.
     pub scopes: Option<Vec<String>>,
-    /// Where this program's client metadata document is published.
+    /// The URL of the client metadata document.
     pub client_metadata_url: Option<SafeUrl>,
-    /// The port that the browser is sent back to.
+    /// The local port of the redirect URL.
     pub redirect_port: Option<u16>,
 }
 
-/// Certificates.
+/// TLS settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Authorities to trust besides those of the system.
+    /// A file of certificate authorities to trust in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// This program's certificate.
+    /// The client certificate file.
     pub client_cert: Option<PathBuf>,
-    /// The key of that certificate.
+    /// The private key file of the client certificate.
     pub client_key: Option<PathBuf>,
-    /// Whether certificates are checked at all.
+    /// Whether server certificates are verified.
     pub verify: bool,
 }
 
-/// The proxy of a server.
+/// The proxy for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProxySetting {
-    /// What the environment says (`HTTPS_PROXY`, `NO_PROXY`).
+    /// As set in the environment (`HTTPS_PROXY`, `NO_PROXY`).
     Environment,
-    /// None.
+    /// No proxy.
     Direct,
-    /// This one.
+    /// This proxy.
     Url(SafeUrl),
 }
 
-/// An address that shows itself as it was written, without its user part and the values of its query.
+/// A URL that is displayed as written, without its user info and query values.
 #[derive(Clone)]
 pub struct SafeUrl {
     url: Url,
@@ -268,17 +267,17 @@ pub struct SafeUrl {
 }
 
 impl SafeUrl {
-    /// An address and how it was written, with `${VARIABLE}` for a variable.
+    /// Wraps a URL and its text as written, with variables unexpanded.
     pub(crate) fn new(url: Url, written: &str) -> Self {
         Self { url, written: written.to_owned() }
     }
 
-    /// Whether somebody who writes this means the same address.
+    /// Whether `written` parses to the same URL.
     pub fn is(&self, written: &str) -> bool {
         Url::parse(written.trim()).is_ok_and(|url| url == self.url)
     }
 
-    /// The address itself, to be used and not to be shown.
+    /// Returns the URL itself. Do not display it.
     pub fn expose(&self) -> &Url {
         &self.url
     }

@@ -1,4 +1,4 @@
-//! Where servers stand in a file (C2), for edits.
+//! The places in a file that may define servers (C2), for edits.
 
 use jsonc_parser::cst::CstObject;
 use serde_json::Value;
@@ -7,16 +7,16 @@ use crate::decode::Segment;
 use crate::edit::{Document, EditError};
 use crate::name::ServerName;
 
-/// Where new servers are put.
+/// Where new servers are added.
 const USUAL: [&str; 2] = ["mcp", "servers"];
-/// The place below that one: what a server has there shines through.
+/// The layer below `USUAL`: its fields apply unless overridden.
 const BELOW: [&str; 5] = ["plugins", "entries", "mcp-client", "config", "servers"];
-/// The place above that holds for all agents.
+/// The layer above `USUAL`, for all agents.
 const ABOVE: [&str; 4] = ["agents", "defaults", "mcp", "servers"];
 
 impl Document {
-    /// Every server in the file and the paths at which it stands (`agents.list[0].mcp.servers.x`), in
-    /// the order of the places.
+    /// Returns every server in the file with its path (`agents.list[0].mcp.servers.x`), lowest layer
+    /// first.
     pub fn servers(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         for (path, servers) in self.server_tables() {
@@ -29,22 +29,22 @@ impl Document {
         found
     }
 
-    /// The path of a server that is put into the file.
+    /// Returns the path at which [`put_server`](Self::put_server) adds a server.
     pub fn server_path(name: &ServerName) -> String {
         format!("{}{}", USUAL.join("."), Segment::Key(name.to_string()))
     }
 
-    /// Puts a server into the file, in place of one of that name. What agents change about it stays.
+    /// Adds a server to the file, replacing one of the same name. Overrides by agents are kept.
     ///
     /// # Errors
-    /// If something on the way is not an object.
+    /// If a value on the way is not an object.
     pub fn put_server(&self, name: &ServerName, entry: &Value) -> Result<(), EditError> {
         let [below, usual] = [&BELOW[..], &USUAL].map(|way| [way, &[name.as_str()]].concat());
         self.remove(&below);
         self.set(&usual, entry)
     }
 
-    /// Takes a server away wherever it stands; says where that was.
+    /// Removes a server from every place. Returns the paths it was removed from.
     pub fn remove_server(&self, name: &str) -> Vec<String> {
         let mut removed = Vec::new();
         for (path, servers) in self.server_tables() {
@@ -56,7 +56,7 @@ impl Document {
         removed
     }
 
-    /// The objects that hold servers by name, with their paths.
+    /// Returns the objects that contain servers by name, with their paths.
     fn server_tables(&self) -> Vec<(String, CstObject)> {
         let mut tables = Vec::new();
         for way in [&BELOW[..], &USUAL, &ABOVE] {

@@ -1,14 +1,14 @@
-//! The text of the files that a configuration is made of, and positions in them.
+//! The source texts of a configuration, and positions in them.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A configuration larger than this is refused unread: it is a mistake, not a configuration.
+/// Larger files are rejected: they are not configurations.
 pub(crate) const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A place in one of the [`Sources`], as a range of bytes.
+/// A byte range in one of the [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     pub(crate) source: SourceId,
@@ -32,7 +32,7 @@ impl Span {
     }
 }
 
-/// A position as people count: from one, in characters.
+/// A position in a file, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Location {
     /// The file, or the name of a built-in text.
@@ -55,13 +55,13 @@ pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) text: String,
     line_starts: Vec<u32>,
-    /// Then a column is an offset, and need not be counted.
+    /// If so, a column is a byte offset and need not be counted.
     is_ascii: bool,
 }
 
-/// Every text that took part in a configuration: the file and what it includes.
+/// Every source text of a configuration: the file and its includes.
 ///
-/// Its `Debug` shows names only: a configuration may hold credentials.
+/// Its `Debug` shows names only: a configuration may contain credentials.
 #[derive(Clone, Default)]
 pub struct Sources(Vec<Source>);
 
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Sources {
 }
 
 impl Sources {
-    /// Adds a text, without the byte order mark that it may begin with.
+    /// Adds a text, stripping a leading byte order mark.
     pub(crate) fn add(&mut self, name: String, mut text: String) -> SourceId {
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
@@ -93,7 +93,7 @@ impl Sources {
         &self.0[usize::from(id.0)]
     }
 
-    /// The file, line and column at which `span` begins.
+    /// Returns the file, line and column where `span` begins.
     pub fn locate(&self, span: Span) -> Location {
         let source = self.get(span.source);
         let line = source.line_of(span.start);
@@ -104,12 +104,12 @@ impl Sources {
 }
 
 impl Source {
-    /// The index (from 0) of the line that holds `offset`.
+    /// Returns the index (from 0) of the line that contains `offset`.
     pub(crate) fn line_of(&self, offset: u32) -> usize {
         self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1)
     }
 
-    /// The range of bytes of the lines that `range` touches, and the index of the first.
+    /// Returns the index of the first line that `range` touches, and the byte range of all of them.
     pub(crate) fn lines_around(
         &self,
         range: std::ops::Range<usize>,
@@ -125,33 +125,33 @@ impl Source {
 /// Why a file could not be read as text.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Nothing is there.
+    /// The file does not exist.
     #[error("no such file")]
     Missing,
-    /// The path names a folder.
+    /// The path is a folder.
     #[error("is a folder, not a file")]
     Folder,
-    /// It is a pipe or the like, on which one could wait for ever.
+    /// A pipe or a device: reading it could block forever.
     #[error("is a pipe or a device, not a file")]
     Special,
-    /// The user may not read it.
+    /// Permission denied.
     #[error("permission denied")]
     Denied,
-    /// It is far larger than a configuration can be.
+    /// The file exceeds the size limit.
     #[error("larger than {} MiB, the limit for a configuration", MAX_FILE_BYTES / 1024 / 1024)]
     TooLarge,
-    /// It is not UTF-8; the offset of the first wrong byte.
+    /// Not UTF-8; the offset of the first invalid byte.
     #[error("not UTF-8 text (byte {0} is invalid); save it as UTF-8")]
     NotUtf8(usize),
-    /// It is UTF-16, as some Windows editors write it.
+    /// UTF-16, as some Windows editors write.
     #[error("UTF-16 text; save it as UTF-8")]
     Utf16,
-    /// Any other failure of the operating system.
+    /// Any other I/O error.
     #[error(transparent)]
     Io(io::Error),
 }
 
-/// Reads a file as text, and never more than the limit.
+/// Reads a file as text, up to the size limit.
 pub(crate) fn read_text(path: &Path) -> Result<String, ReadError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ReadError::Missing,
@@ -159,12 +159,12 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ReadError> {
         io::ErrorKind::IsADirectory => ReadError::Folder,
         _ => ReadError::Io(error),
     };
-    // Asked before it is opened: to open a pipe that nobody writes to would wait for ever.
+    // Checked before opening: opening a pipe without a writer blocks forever.
     let metadata = std::fs::metadata(path).map_err(failed)?;
     if metadata.is_dir() {
         return Err(ReadError::Folder);
     }
-    // What the shell makes of `<(…)`, and standard input, lie there.
+    // Standard input and the shell's `<(…)` are there.
     if !metadata.is_file() && !path.starts_with("/dev") && !path.starts_with("/proc") {
         return Err(ReadError::Special);
     }
@@ -172,7 +172,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ReadError> {
     if metadata.len() > MAX_FILE_BYTES {
         return Err(ReadError::TooLarge);
     }
-    // A pipe or a device reports no length: the reader itself is bounded too.
+    // Pipes and devices report no length, so the read is bounded too.
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
@@ -184,7 +184,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ReadError> {
     String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8(error.utf8_error().valid_up_to()))
 }
 
-/// The absolute form of `path`, with links followed, or the path itself where that fails.
+/// Returns the canonical form of `path`, or `path` itself if it cannot be resolved.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

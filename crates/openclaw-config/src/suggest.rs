@@ -1,8 +1,8 @@
 //! "Did you mean …?"
 
-/// The known word that `word` is most likely a slip of, if it is near enough to one.
+/// Returns the known word that `word` is most likely a typo of, if one is close enough.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    // A misspelt key is no longer than this; the distance of a very long one is costly to compute.
+    // No known key is longer, and the distance of a long word is expensive to compute.
     if word.len() > 64 {
         return None;
     }
@@ -21,7 +21,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn a_slip_is_recognised_and_a_different_word_is_not() {
+    fn a_typo_is_recognised_and_a_different_word_is_not() {
         let known = ["command", "args", "env", "url", "toolTimeout"];
         assert_eq!(nearest("comand", &known), Some("command"));
         assert_eq!(nearest("tool_timeout", &known), Some("toolTimeout"));

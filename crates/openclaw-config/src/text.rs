@@ -1,4 +1,4 @@
-//! Strings of the configuration, and the environment variables in them (C6).
+//! Configuration strings, and the expansion of environment variables in them (C6).
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::decode::{Decode, Decoder, Overlay};
 use crate::tree::{Node, Value};
 
-/// A string as it was written. No `Debug`: it may be a credential.
+/// A string as written in the file. No `Debug`: it may be a credential.
 #[derive(Clone)]
 pub(crate) struct Text(pub(crate) String);
 
@@ -35,8 +35,8 @@ impl JsonSchema for Text {
     }
 }
 
-/// A string in which the variables have been replaced. It shows itself as it was written, so that
-/// the value of a variable, which may be a credential, appears nowhere.
+/// A string with its environment variables expanded. `Display` and `Debug` show the text as
+/// written, because the value of a variable may be a credential.
 #[derive(Clone)]
 pub struct Expanded {
     value: String,
@@ -50,22 +50,22 @@ impl Expanded {
         Self { value, written: written.to_owned(), has_variables }
     }
 
-    /// The same text with another value.
+    /// Replaces the value; the text as written stays.
     pub(crate) fn with_value(self, value: String) -> Self {
         Self { value, ..self }
     }
 
-    /// Whether a part of the value does not stand in the file.
+    /// Whether the text uses variables.
     pub(crate) fn has_variables(&self) -> bool {
         self.has_variables
     }
 
-    /// The value, to be used and not to be shown.
+    /// Returns the expanded value. Do not display it.
     pub fn as_str(&self) -> &str {
         &self.value
     }
 
-    /// The text as it stands in the file, with `${VARIABLE}` for a variable.
+    /// Returns the text as written in the file, with its variables unexpanded.
     pub fn written(&self) -> &str {
         &self.written
     }
@@ -91,23 +91,23 @@ impl fmt::Debug for Expanded {
     }
 }
 
-/// What came of replacing the variables in a string.
+/// The result of expanding the variables in a string.
 #[derive(Default)]
 pub(crate) struct Expansion {
     pub(crate) value: String,
-    /// Whether there was a variable in it.
+    /// Whether the string uses variables.
     pub(crate) has_variables: bool,
-    /// The names of variables that are not set.
+    /// The names of unset variables.
     pub(crate) unset: Vec<String>,
-    /// A `${` that is not the beginning of a reference.
+    /// The problem with a `${` that does not begin a valid reference.
     pub(crate) malformed: Option<String>,
 }
 
-/// Where the values of variables come from.
+/// Looks up an environment variable.
 pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Replaces `${NAME}`, `${NAME:-default}` and `$NAME`; `$$` stands for `$`. The short form takes
-/// upper-case names only, as they are customary: text such as `$ref` or `^a$` is left alone.
+/// Expands `${NAME}`, `${NAME:-default}` and `$NAME`; `$$` is a literal `$`. The short form takes
+/// upper-case names only, so that text such as `$ref` or `^a$` is left alone.
 pub(crate) fn expand(text: &str, lookup: Lookup<'_>) -> Expansion {
     let mut out = Expansion::default();
     let mut rest = text;
@@ -136,7 +136,7 @@ pub(crate) fn expand(text: &str, lookup: Lookup<'_>) -> Expansion {
 }
 
 impl Expansion {
-    /// Handles what follows a `${`; returns what follows the `}`.
+    /// Expands the text after a `${`. Returns the text after the `}`.
     fn braced<'t>(&mut self, after: &'t str, lookup: Lookup<'_>) -> &'t str {
         let Some(close) = after.find('}') else {
             self.malformed = Some("`${` without a `}`".to_owned());
@@ -164,8 +164,8 @@ impl Expansion {
     }
 }
 
-/// Whether a word is a reference as a whole: `secret://…`, `${NAME}`, `${NAME:-}`, `$NAME`. It names a
-/// value and is none, so it may be shown.
+/// Whether the whole word is a reference: `secret://…`, `${NAME}`, `${NAME:-}`, `$NAME`. It names a
+/// value without containing it, so it may be displayed.
 pub(crate) fn is_reference_word(word: &str) -> bool {
     if word.starts_with(openclaw_secrets::SCHEME) {
         return !word.contains(char::is_whitespace);
@@ -180,7 +180,7 @@ pub(crate) fn is_reference_word(word: &str) -> bool {
     }
 }
 
-/// Whether an environment variable can be called so.
+/// Whether this is a valid environment variable name.
 pub(crate) fn is_variable_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())

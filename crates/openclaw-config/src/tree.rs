@@ -1,4 +1,4 @@
-//! JSON5 text as a tree in which every key and value knows where it stands.
+//! Parses JSON5 into a tree in which every key and value has its position.
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
@@ -8,7 +8,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind};
 use crate::diagnostic::Diagnostic;
 use crate::source::{SourceId, Sources, Span};
 
-/// A value and where it stands. No `Debug`: it may hold credentials.
+/// A value and its position. No `Debug`: it may contain credentials.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) at: Span,
@@ -35,8 +35,8 @@ pub(crate) struct Member {
 }
 
 impl Node {
-    /// What to mark when it is spoken of: of an object or an array its first character, for all of
-    /// it may be many lines.
+    /// Returns the span to mark in messages: of an object or an array only the first character,
+    /// because it may have many lines.
     pub(crate) fn mark(&self) -> Span {
         match self.value {
             Value::Array(_) | Value::Object(_) => {
@@ -48,7 +48,7 @@ impl Node {
 }
 
 impl Member {
-    /// What to mark when its value is spoken of: the key, where the value may be many lines.
+    /// Returns the span to mark in messages: the value, or the key if the value may have many lines.
     pub(crate) fn mark(&self) -> Span {
         match self.node.value {
             Value::Array(_) | Value::Object(_) => self.key_at,
@@ -58,7 +58,7 @@ impl Member {
 }
 
 impl Value {
-    /// What to call it in a message. Never the value: it may be a credential.
+    /// Returns its type for messages. Never the value: it may be a credential.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -71,7 +71,7 @@ impl Value {
     }
 }
 
-/// JSON5, and nothing looser.
+/// Parser options for strict JSON5.
 pub(crate) fn json5() -> ParseOptions {
     ParseOptions { allow_missing_commas: false, ..ParseOptions::default() }
 }
@@ -87,16 +87,16 @@ pub(crate) fn parse(sources: &Sources, id: SourceId) -> Result<Node, Box<Diagnos
     })
 }
 
-/// Whether nothing stands in a text but comments.
+/// Whether a text contains nothing but comments.
 pub(crate) fn is_blank(text: &str) -> bool {
-    // What opens is not looked for in comments, so that most texts need no second reading.
+    // A quick check, so that most texts are not parsed a second time.
     let begins = text.trim_start_matches('\u{feff}').trim_start();
     !begins.starts_with(['{', '['])
         && jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &json5())
             .is_ok_and(|parsed| parsed.value.is_none())
 }
 
-// The parser bounds the depth of nesting, and with it this recursion.
+// The parser bounds the nesting depth, and with it this recursion.
 fn convert(value: ast::Value<'_>, id: SourceId) -> Node {
     let at = Span::new(id, value.start()..value.end());
     let value = match value {
@@ -122,7 +122,7 @@ fn convert(value: ast::Value<'_>, id: SourceId) -> Node {
     Node { at, value }
 }
 
-/// Says what is wrong with the syntax, and what to do about it.
+/// Describes a syntax error and how to fix it.
 fn explain(error: &ParseError, text: &str, id: SourceId) -> Diagnostic {
     use ParseErrorKind as Kind;
     let range = error.range();
@@ -169,7 +169,7 @@ fn explain(error: &ParseError, text: &str, id: SourceId) -> Diagnostic {
     };
     let start = floor_char(text, range.start);
     let end = floor_char(text, range.end).max(start);
-    // What a thing was opened by is enough of it: the rest may be the whole file.
+    // Mark only the opening token: the rest may be the whole file.
     let end = match error.kind() {
         Kind::UnterminatedObject | Kind::UnterminatedArray => (start + 1).min(text.len()),
         Kind::UnterminatedCommentBlock => (start + 2).min(text.len()),

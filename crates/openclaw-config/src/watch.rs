@@ -1,9 +1,9 @@
-//! Tells when a configuration was saved (C9).
+//! Reports when a configuration was saved (C9).
 //!
-//! What counts is what is in the files. Events of the operating system only say when to look: they
+//! Only the content of the files counts. Events of the operating system just trigger a check: they
 //! differ between systems and editors, and some get lost. A file may be written in two steps, be
-//! replaced by renaming another over it, be a link, or not be there yet, nor its folder: so the
-//! folders are watched, not the files.
+//! replaced by a rename, be a symlink, or not exist yet, nor its folder: so the folders are watched,
+//! not the files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::files::ReadFile;
 
-/// A file is looked at when nothing has happened to it for so long, or at last after [`PATIENCE`].
+/// Files are checked after this long without an event, or after [`PATIENCE`] at the latest.
 const QUIET: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many links are followed, and how often folders may come and go while they are looked for.
+/// How many symlinks are followed, and how often the set of folders may change while it is resolved.
 const MAX_LINKS: usize = 40;
 const MAX_ROUNDS: usize = 8;
 
@@ -28,7 +28,7 @@ const MAX_ROUNDS: usize = 8;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot watch {} for changes", .folder.display())]
 pub struct WatchError {
-    /// Which.
+    /// The folder.
     pub folder: PathBuf,
     #[source]
     source: notify::Error,
@@ -53,21 +53,21 @@ pub struct Watcher {
     system: RecommendedWatcher,
     files: Vec<ReadFile>,
     folders: BTreeSet<PathBuf>,
-    /// What to heed events about. The system's thread reads it.
+    /// The paths whose events count. The watcher's thread reads it.
     heeded: Arc<Mutex<BTreeSet<PathBuf>>>,
-    /// One waiting tick says as much as many: when it is full, nothing is lost.
+    /// One pending tick means the same as many: nothing is lost when the channel is full.
     ticks: mpsc::Receiver<()>,
     tick: mpsc::Sender<()>,
-    /// Whether a tick was taken and the files have not been looked at since.
+    /// Whether a tick was received and the files have not been checked since.
     is_due: bool,
 }
 
 impl Watcher {
-    /// Watches the files that a configuration was read from (`Loaded::files`). A change since then
-    /// counts, too.
+    /// Watches the files that a configuration was read from (`Loaded::files`). Changes since then
+    /// are reported, too.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the operating system cannot watch them.
     pub fn new(files: Vec<ReadFile>) -> Result<Self, WatchError> {
         let (tick, ticks) = mpsc::channel(1);
         let heeded = Arc::new(Mutex::new(BTreeSet::new()));
@@ -75,7 +75,7 @@ impl Watcher {
         let system = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let heeded = heeds.lock().unwrap_or_else(PoisonError::into_inner);
             if event.is_err() || event.is_ok_and(|event| matters(&event, &heeded)) {
-                // Full: a look is due anyway.
+                // Full: a check is pending anyway.
                 let _ = sender.try_send(());
             }
         });
@@ -87,25 +87,25 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Watches these files from now on: those that the configuration was last read from.
+    /// Replaces the watched files with those that the configuration was last read from.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the operating system cannot watch them.
     pub fn watch(&mut self, files: Vec<ReadFile>) -> Result<(), WatchError> {
         self.files = files;
         self.is_due = true;
         self.aim()
     }
 
-    /// Waits until a file has another content than when it was last read or told of, and names it.
-    /// A file that comes or goes counts. Nothing is lost if the wait is given up.
+    /// Waits until the content of a file differs from when it was last read or reported, and returns
+    /// its path. Creation and removal count as changes. Cancel safe: no change is lost.
     ///
     /// # Errors
-    /// If the operating system refuses to go on watching.
+    /// If the operating system cannot watch the files any more.
     pub async fn changed(&mut self) -> Result<Vec<PathBuf>, WatchError> {
         loop {
             if !self.is_due {
-                // There is a sender in `self`: this never ends for good.
+                // `self` holds a sender, so the channel never closes.
                 self.ticks.recv().await;
                 self.is_due = true;
             }
@@ -126,14 +126,14 @@ impl Watcher {
         }
     }
 
-    /// Waits until whoever writes has most likely finished.
+    /// Waits until the writer has most likely finished.
     async fn quiet(&mut self) {
         let patience = Instant::now() + PATIENCE;
         let next_tick = async { while timeout(QUIET, self.ticks.recv()).await.is_ok() {} };
         drop(timeout_at(patience, next_tick).await);
     }
 
-    /// Watches the folders in which something could happen to the files.
+    /// Watches the folders whose entries determine the content of the files.
     fn aim(&mut self) -> Result<(), WatchError> {
         let mut refused = None;
         for _ in 0..MAX_ROUNDS {
@@ -144,7 +144,8 @@ impl Watcher {
             heeded.extend(folders.iter().cloned());
             *self.heeded.lock().unwrap_or_else(PoisonError::into_inner) = heeded;
             refused = None;
-            // All anew: a folder that was removed and made again is another one to the system.
+            // Watch all of them again: a folder that was removed and recreated is a different one to the
+            // system.
             for folder in std::mem::take(&mut self.folders) {
                 drop(self.system.unwatch(&folder));
             }
@@ -154,19 +155,19 @@ impl Watcher {
                     Err(source) => refused = Some(WatchError { folder, source }),
                 }
             }
-            // A folder that came or went meanwhile is seen now, or there will be an event.
+            // A folder that was created or removed meanwhile is seen now, or an event follows.
             let now = self::places(self.files.iter().map(|file| file.path.as_path()));
             if refused.is_none() && now == places {
                 return Ok(());
             }
         }
-        // Folders come and go all the time: another look will be due.
+        // The folders keep changing: schedule another check.
         let _ = self.tick.try_send(());
         refused.map_or(Ok(()), Err)
     }
 }
 
-/// Whether an event is a reason to look. That somebody reads a file is none: we do.
+/// Whether an event requires a check. Reads do not: we read the files ourselves.
 fn matters(event: &Event, heeded: &BTreeSet<PathBuf>) -> bool {
     let is_reading = match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
@@ -178,8 +179,8 @@ fn matters(event: &Event, heeded: &BTreeSet<PathBuf>) -> bool {
         || !is_reading && (event.paths.is_empty() || event.paths.iter().any(is_ours))
 }
 
-/// The entries of folders that decide what is in the files: the files themselves, the links on the
-/// way to them, and the first thing on the way that is not there.
+/// Returns the folder entries that determine the content of the files: the files themselves, the
+/// symlinks on the way to them, and the first missing entry on the way.
 fn places<'a>(files: impl Iterator<Item = &'a Path>) -> BTreeSet<PathBuf> {
     let mut places = BTreeSet::new();
     for file in files {
@@ -192,7 +193,7 @@ fn places<'a>(files: impl Iterator<Item = &'a Path>) -> BTreeSet<PathBuf> {
     places
 }
 
-/// Notes the first decisive entry on a way. If that is a link, says where the way goes on.
+/// Adds the first relevant entry of a path. If it is a symlink, returns the path behind it.
 fn first_place(path: &Path, places: &mut BTreeSet<PathBuf>) -> Option<PathBuf> {
     let mut way = PathBuf::new();
     let mut steps = path.components();
@@ -217,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reading_is_no_reason_to_look_and_writing_is() {
+    fn writes_trigger_a_check_and_reads_do_not() {
         let heeded = BTreeSet::from([PathBuf::from("/c/openclaw.json")]);
         let event = |kind, path: &str| Event::new(kind).add_path(PathBuf::from(path));
         let open = EventKind::Access(AccessKind::Open(AccessMode::Any));

@@ -1,5 +1,4 @@
-//! Whom the suite's servers reach through us: a person who agrees to everything, and a model that has
-//! little to say.
+//! The host side for the suite's servers: a user who accepts everything, and a model with a fixed answer.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -8,7 +7,7 @@ use openclaw_mcp::connection::client::{
 };
 use serde_json::{Map, Value, json};
 
-/// Agrees, and fills a form with its defaults; what has none gets the first value that fits.
+/// Accepts every elicitation, and fills forms with their defaults; a field without one gets a valid value.
 pub(crate) struct Defaults;
 
 impl Person for Defaults {
@@ -43,14 +42,14 @@ fn value(property: &Value) -> Value {
     }
 }
 
-/// Answers every prompt with the same words.
+/// Answers every sampling request with the same text.
 pub(crate) struct Echo;
 
 impl Sampler for Echo {
     fn create_message(&self, _request: SamplingRequest) -> BoxFuture<'_, Result<Value, String>> {
         let message = json!({
             "role": "assistant",
-            "content": { "type": "text", "text": "All is well." },
+            "content": { "type": "text", "text": "Test response." },
             "model": "none",
             "stopReason": "endTurn",
         });

@@ -1,7 +1,7 @@
-//! What the official MCP conformance suite runs as `openclaw-conformance-client URL`: a fleet of one
-//! server, built with the public API that the product uses, driven through one scenario.
+//! The client that the official MCP conformance suite runs as `openclaw-conformance-client URL`: runs a
+//! fleet of one server, built with the public API that the product uses, through one scenario.
 
-#![allow(clippy::print_stderr, reason = "it talks to the suite's log")]
+#![allow(clippy::print_stderr, reason = "the suite logs stderr")]
 
 mod host;
 mod scenarios;
@@ -23,7 +23,7 @@ use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use host::{Defaults, Echo};
 use scenarios::{Problem, Scenario};
 
-/// The suite gives a client half a minute.
+/// The timeout of a scenario, below the suite's own of 30 s.
 const PATIENCE: Duration = Duration::from_secs(25);
 
 #[tokio::main(flavor = "current_thread")]
@@ -34,7 +34,7 @@ async fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let outcome = tokio::time::timeout(PATIENCE, Box::pin(run(&url))).await;
-    match outcome.unwrap_or_else(|_| Err("the scenario took too long".into())) {
+    match outcome.unwrap_or_else(|_| Err("the scenario timed out".into())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("{problem}");
@@ -45,14 +45,14 @@ async fn main() -> ExitCode {
 
 async fn run(url: &str) -> Result<(), Problem> {
     let variable = |name: &str| std::env::var(name).ok();
-    let name = variable("MCP_CONFORMANCE_SCENARIO").ok_or("no scenario is named")?;
+    let name = variable("MCP_CONFORMANCE_SCENARIO").ok_or("MCP_CONFORMANCE_SCENARIO is not set")?;
     let context = variable("MCP_CONFORMANCE_CONTEXT");
     let scenario = Scenario::new(&name, context.as_deref())?;
 
     let config = serde_json::json!({ "mcp": { "servers": { "suite": { "url": url, "sampling": "always" } } } });
     let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
-    let config = loaded.config.ok_or("the address cannot be used")?;
+    let config = loaded.config.ok_or("invalid server URL")?;
 
     let environment = Environment::new(move |name| std::env::var(name).ok());
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
@@ -66,13 +66,13 @@ async fn run(url: &str) -> Result<(), Problem> {
     let start = StartMode::Eager;
     let setup = Setup { surroundings, folders, services, tries_again: false, start, agent: None };
     let fleet = Fleet::start(&config, setup);
-    let tools = fleet.agent("main").ok_or("there is no agent")?;
+    let tools = fleet.agent("main").ok_or("agent `main` not found")?;
     let outcome = match tools.server("suite") {
         Some(server) => match server.ready().await {
             Ok(_) => Box::pin(scenario.play(&tools)).await,
             Err(unavailable) => Err(unavailable.to_string().into()),
         },
-        None => Err("there is no server".into()),
+        None => Err("server `suite` not found".into()),
     };
     fleet.stop().await;
     outcome

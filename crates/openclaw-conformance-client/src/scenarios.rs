@@ -1,4 +1,4 @@
-//! What is done in each scenario, after the connection stands and the tools are listed.
+//! The scenarios, each run after the server is connected and its tools are listed.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -8,26 +8,26 @@ use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// Who calls.
+/// The caller of all calls.
 const WHO: &str = "conformance";
 
-/// Why a scenario was not played to its end.
+/// Why a scenario failed.
 pub(crate) type Problem = Box<dyn Error>;
 
 /// A scenario of the suite.
 #[derive(Debug)]
 pub(crate) enum Scenario {
-    /// To connect and to list is all.
+    /// Only connects and lists the tools.
     ConnectOnly,
-    /// These tools are called, one after the other.
+    /// Calls these tools one after the other.
     Calls(Vec<(String, Value)>),
-    /// Two tools are called at once, then two others.
+    /// Calls two tools concurrently, then two others.
     Rounds,
-    /// Every tool that is left in the catalogue is called.
+    /// Calls every tool in the catalogue.
     EveryTool,
-    /// A schema is sent back as it came.
+    /// Sends a tool's schema back unchanged.
     SchemaEcho,
-    /// One request of every kind.
+    /// Sends one request of every kind.
     OneOfEach,
 }
 
@@ -46,15 +46,15 @@ impl Scenario {
             "http-standard-headers" => Self::OneOfEach,
             "http-invalid-tool-headers" => Self::EveryTool,
             "http-custom-headers" => {
-                let context: Value = serde_json::from_str(context.ok_or("no context is given")?)?;
-                let calls = context["toolCalls"].as_array().ok_or("no calls are given")?;
+                let context: Value = serde_json::from_str(context.ok_or("no context given")?)?;
+                let calls = context["toolCalls"].as_array().ok_or("`toolCalls` is missing")?;
                 let read = |call: &Value| {
                     let name = call["name"].as_str().ok_or("a call without a name")?;
                     Ok((name.to_owned(), call["arguments"].clone()))
                 };
                 Self::Calls(calls.iter().map(read).collect::<Result<_, Problem>>()?)
             }
-            _ => return Err(format!("the scenario `{name}` is not known here").into()),
+            _ => return Err(format!("unknown scenario `{name}`").into()),
         })
     }
 

@@ -1,9 +1,10 @@
-//! What rendering text from outside for a model costs, beside a plain copy of the text and a search for a word that it lacks: for
-//! each kind of text, and for mixtures of the ordinary and of the hostile kinds.
+//! Measures rendering of external text for a model against a plain copy of the text and a search for a
+//! word that it does not contain: for each kind of text, and for mixtures of the ordinary and of the
+//! hostile kinds.
 //!
-//! A sample that is repeated flatters the processor's branch prediction, so the mixtures come in two
-//! forms: in blocks of one kind each, and with the samples shuffled. What the budgets come out as
-//! depends on what is called ordinary: the summary shows each definition, for both budgets.
+//! A repeated sample flatters the processor's branch prediction, so the mixtures come in two forms: in
+//! blocks of one kind each, and with the samples shuffled. Whether the budgets are met depends on the
+//! definition of ordinary text: the summary shows each definition, for both budgets.
 //!
 //! `cargo bench -p openclaw-content`. The rounds are interleaved and the best of each counts, as
 //! machines are shared and noisy.
@@ -15,7 +16,7 @@ use openclaw_content::{Source, Text, Untrusted, render};
 
 const SIZE: usize = 1 << 20;
 const ROUNDS: usize = 15;
-/// Ordinary text may cost this many copies, hostile text this many ordinary texts.
+/// Ordinary text may cost this many times a copy, hostile text this many times ordinary text.
 const BUDGETS: (f64, f64) = (8.0, 3.0);
 
 const ENGLISH: &str = "The committee met on Tuesday to discuss the harbour. Most members agreed that \
@@ -45,7 +46,7 @@ const ORDINARY: &[Kind] = &[
     ("Russian prose", RUSSIAN),
     ("Chinese prose", CHINESE),
 ];
-/// How many of the ordinary kinds, from the first, are English prose and JSON.
+/// The number of leading entries of [`ORDINARY`] that are English prose and JSON.
 const ENGLISH_AND_JSON: usize = 2;
 const HOSTILE: &[Kind] = &[
     ("< < < <", "< "),
@@ -67,12 +68,12 @@ fn repeated(sample: &str, size: usize) -> String {
     sample.repeat(size / sample.len() + 1)
 }
 
-/// As much of each kind, one after the other.
+/// Equal amounts of each kind, one after the other.
 fn mixed(kinds: &[Kind]) -> String {
     kinds.iter().map(|(_, sample)| repeated(sample, SIZE / kinds.len())).collect()
 }
 
-/// The samples of all kinds in an order without a pattern, the same at every run.
+/// The samples of all kinds in pseudo-random order, the same in every run.
 fn shuffled(kinds: &[Kind]) -> String {
     let mut text = String::with_capacity(SIZE + 1024);
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -115,7 +116,7 @@ impl Row {
     fn round(&mut self) {
         let source = Source::mcp_tool("bench", "text");
         let text = black_box(self.text.as_str());
-        // Who renders has the text already.
+        // Labelling is not measured: a caller of `render` has a `Text` already.
         let labelled = Text::outside(Untrusted::new(text.to_owned()), source);
         let Ok(labelled) = labelled else { return };
         self.copy = self.copy.min(time(|| text.to_owned()));
@@ -150,7 +151,7 @@ fn main() {
     }
 }
 
-/// The time per byte of the slower one of English prose and JSON.
+/// The time per byte of English prose or JSON, whichever is slower.
 fn english_and_json(ordinary: &[Row]) -> f64 {
     ordinary[..ENGLISH_AND_JSON].iter().map(Row::seconds_per_byte).fold(0.0, f64::max)
 }
@@ -176,7 +177,7 @@ fn table(groups: &[Vec<Row>; 3]) -> String {
     out
 }
 
-/// Both budgets, for each definition of ordinary; and the worst kind, which mixtures hide.
+/// Both budgets for each definition of ordinary text, and the worst kind, which mixtures hide.
 fn summary([ordinary, hostile, mixtures]: &[Vec<Row>; 3]) -> String {
     let usual = english_and_json(ordinary);
     let copies = ordinary[..ENGLISH_AND_JSON].iter().map(Row::in_copies).fold(0.0, f64::max);

@@ -1,34 +1,34 @@
-//! The automaton that finds all patterns at once (Aho and Corasick's): one table look-up for each
-//! character that counts, whatever the text.
+//! The Aho-Corasick automaton that finds all patterns in one pass: one table lookup per significant
+//! character, whatever the text.
 
 use crate::fold::{self, CLASSES, Class, SKIP};
 use crate::patterns::{Meaning, PATTERNS};
 
-/// Where the automaton stands: the place of a state's row in the table.
+/// A state of the automaton: the offset of its row in the table.
 pub(crate) type State = usize;
 
-/// A state as it is kept in the table: the smaller the table, the more of it is in the cache.
+/// A state as stored in the table: the smaller the table, the more of it fits in the CPU cache.
 type Packed = u16;
 
-/// How many entries there are from the column of any class on: one for whatever `Packed` can name.
+/// The number of entries that follow the start of any class's column: one per value of `Packed`.
 const COLUMN: usize = 1 << Packed::BITS;
-/// The whole table. It is longer than its rows need, so that no class leads out of it.
+/// The size of the table. It is longer than its rows need, so that no class indexes past its end.
 const TABLE: usize = COLUMN + (1 << Class::BITS);
 
-/// The state in which nothing that was read can become part of a match.
+/// The state in which nothing read so far can become part of a match.
 pub(crate) const ROOT: State = 0;
 
 /// A pattern as the automaton sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pattern {
-    /// How many characters that count it has.
+    /// The number of its significant characters.
     pub(crate) length: usize,
-    /// Whether the match must not be followed by more of the same word.
+    /// Whether the match must end at a word boundary.
     pub(crate) ends_word: bool,
     pub(crate) meaning: Meaning,
 }
 
-/// How many nodes there are at most: one for each letter of each pattern, and the root.
+/// The maximum number of nodes: one for each letter of each pattern, and the root.
 const NODES: usize = {
     let (mut letters, mut nth) = (0, 0);
     while nth < PATTERNS.len() {
@@ -38,10 +38,10 @@ const NODES: usize = {
     1 + letters
 };
 
-/// The patterns as a tree, letter by letter, with a way on from every node for every class: that of the
-/// longest suffix that is also the beginning of a pattern.
+/// The patterns as a trie. Every node has a successor for every class: that of the longest suffix that
+/// is also a prefix of a pattern.
 struct Trie {
-    /// The nodes that follow; 0, which follows nothing, where there is none yet.
+    /// The successors; 0 (the root, never a child) where there is none yet.
     next: [[Packed; CLASSES]; NODES],
     fallback: [Packed; NODES],
     /// Whether a pattern ends here, or in the node that it falls back to.
@@ -53,7 +53,7 @@ struct Trie {
     ends: [Packed; PATTERNS.len()],
 }
 
-/// Built by the compiler: programs that live for a moment would wait for it.
+/// Built at compile time: building it at startup would delay short-lived processes.
 const TRIE: Trie = Trie::new();
 
 impl Trie {
@@ -114,7 +114,7 @@ impl Trie {
         self
     }
 
-    /// How many nodes are matches, and how many patterns end in them, counted in each.
+    /// The number of matching nodes, and the number of patterns that end in them, summed over the nodes.
     const fn count_matches(&self) -> [usize; 2] {
         let (mut node, mut counts) = (0, [0, 0]);
         while node < self.used {
@@ -127,7 +127,8 @@ impl Trie {
         counts
     }
 
-    /// Writes down the patterns that end in a node, longest first, from `count` on, where there is room.
+    /// Writes the patterns that end in a node, longest first, to `written` from index `count` on, as far
+    /// as there is room.
     const fn each_ending(&self, mut node: usize, written: &mut [Pattern], count: &mut usize) {
         while node != 0 {
             let mut nth = 0;
@@ -145,7 +146,7 @@ impl Trie {
     }
 }
 
-/// Stands where no pattern was written yet.
+/// A placeholder for a pattern that is not written yet.
 const NOTHING: Pattern = Pattern { length: 0, ends_word: false, meaning: Meaning::OpeningBar };
 
 const fn pattern(nth: usize) -> Pattern {
@@ -158,11 +159,11 @@ const fn pattern(nth: usize) -> Pattern {
         }
         at += 1;
     }
-    // A trailing `+` lets the last word go on; it is no letter.
+    // A trailing `+` allows the last word to continue; it is not part of the pattern.
     Pattern { length, ends_word: text[text.len() - 1] != b'+', meaning }
 }
 
-/// The classes that count of a pattern, or of anything else that is written in ASCII.
+/// The significant classes of a pattern, or of any other ASCII text.
 pub(crate) fn classes_of(ascii: &str) -> impl Iterator<Item = Class> + '_ {
     ascii
         .bytes()
@@ -170,7 +171,7 @@ pub(crate) fn classes_of(ascii: &str) -> impl Iterator<Item = Class> + '_ {
         .filter(|class| *class != SKIP && usize::from(*class) < CLASSES)
 }
 
-/// The class of a character of a pattern, if it counts.
+/// The class of a character of a pattern, if it is significant.
 const fn class_that_counts(ascii: u8) -> Option<usize> {
     match fold::class_of_ascii(ascii) {
         _ if ascii == b'+' => None,
@@ -180,7 +181,7 @@ const fn class_that_counts(ascii: u8) -> Option<usize> {
     }
 }
 
-/// There are far fewer nodes than numbers; were there more, this would not compile.
+/// There are far fewer nodes than `Packed` has values; with too many, this fails to compile.
 const fn packed(number: usize) -> Packed {
     assert!(number <= Packed::MAX as usize);
     number as Packed
@@ -194,14 +195,14 @@ pub(crate) struct Automaton {
     first_match: State,
     /// The patterns that end in the states from `first_match` on, state by state.
     endings: [Pattern; MATCHES[1]],
-    /// Where those of each of these states begin, and at last, where they end.
+    /// The index in `endings` where each of these states begins; the last entry is the end.
     begins: [usize; MATCHES[0] + 1],
 }
 
 pub(crate) static AUTOMATON: Automaton = Automaton::new(&TRIE);
 
 impl Automaton {
-    /// Lays the nodes out as one table, those with a match last, so that one comparison tells them.
+    /// Lays the nodes out as one table, matching nodes last, so that one comparison identifies them.
     const fn new(trie: &Trie) -> Self {
         let mut place = [0; NODES];
         let (mut plain, mut matching, mut nth) = (0, trie.used - MATCHES[0], 0);
@@ -235,12 +236,12 @@ impl Automaton {
         Self { next, first_match, endings, begins }
     }
 
-    /// What reading needs of the automaton, for a loop to keep at hand.
+    /// Returns the part of the automaton that the read loop needs.
     pub(crate) fn steps(&self) -> Steps<'_> {
         Steps { next: &self.next, first_match: self.first_match }
     }
 
-    /// The patterns that end in this state, longest first.
+    /// Returns the patterns that end in this state, longest first.
     pub(crate) fn matches(&self, state: State) -> &[Pattern] {
         let row = state.saturating_sub(self.first_match) / CLASSES;
         match self.begins.get(row..row + 2) {
@@ -258,12 +259,12 @@ pub(crate) struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// One step. A class that is skipped stays where it is.
+    /// Returns the next state. [`SKIP`] leaves the state as it is.
     #[inline]
     pub(crate) fn step(self, state: State, class: Class) -> State {
-        // The sum is formed this way round since the class is known before the state is: the next
-        // step has to wait for nothing but the look-up. That every class has a column is known by
-        // the types, and not checked at run time.
+        // The index is computed in this order because the class is known before the state is: the
+        // next step waits for nothing but the lookup. The types guarantee that every class has a
+        // column, so there is no bounds check.
         let column = self.next[usize::from(class)..].first_chunk::<COLUMN>();
         column.map_or(ROOT, |column| State::from(column[state]))
     }

@@ -1,4 +1,4 @@
-//! The boundary around a text from outside.
+//! The boundary around an external text.
 
 use std::cell::RefCell;
 
@@ -9,19 +9,19 @@ use crate::source::{NOTICE_END, NOTICE_START, Source};
 const START: &str = "<<<EXTERNAL_UNTRUSTED_CONTENT id=\"";
 const END: &str = "<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"";
 const CLOSE: &str = "\">>>";
-/// Room for what stands before a text, mostly, and after it.
+/// Capacity reserved for the header and the footer; a header is rarely longer.
 pub(crate) const HEADER: usize = 320;
 pub(crate) const FOOTER: usize = 64;
-/// How long an id is.
+/// The length of an id.
 const ID_CHARS: usize = 16;
 
-/// The operating system gave no random bytes, so no boundary can be made that a text could not guess.
+/// The operating system returned no random bytes, so the boundary would be guessable.
 #[derive(Debug, thiserror::Error)]
 #[error("no randomness for the boundary around external content")]
 pub struct NoRandomness(#[source] getrandom::Error);
 
-/// Random bytes that nobody has seen yet. The system is asked for many at a time: for eight, asking
-/// takes longer than wrapping a short text.
+/// A buffer of unused random bytes. They are requested in bulk: a system call for eight bytes takes
+/// longer than wrapping a short text.
 struct Pool {
     bytes: [u8; 512],
     used: usize,
@@ -46,7 +46,8 @@ impl Pool {
     }
 }
 
-/// A boundary around one text. Its id is random and shown to nobody before, so the text cannot hold it.
+/// A boundary around one text. Its id is random and not disclosed beforehand, so the text cannot
+/// contain it.
 ///
 /// ```
 /// use openclaw_content::{Boundary, Source};
@@ -68,7 +69,7 @@ impl Pool {
 pub struct Boundary([u8; 8]);
 
 impl Boundary {
-    /// A boundary with a fresh id from the operating system's random source.
+    /// Returns a boundary with a new id from the operating system's random source.
     ///
     /// # Errors
     ///
@@ -77,20 +78,20 @@ impl Boundary {
         POOL.with_borrow_mut(Pool::take).map(Self::from_random_bytes).map_err(NoRandomness)
     }
 
-    /// A boundary with an id from these bytes, for tests and for those with a random source of their
-    /// own. They must not be guessable.
+    /// Returns a boundary with an id from these bytes, for tests and for callers with their own random
+    /// source. The bytes must not be guessable.
     #[must_use]
     pub const fn from_random_bytes(random: [u8; 8]) -> Self {
         Self(random)
     }
 
-    /// The id: 16 hexadecimal digits.
+    /// Returns the id: 16 hexadecimal digits.
     #[must_use]
     pub fn id(&self) -> String {
         format!("{:016x}", u64::from_be_bytes(self.0))
     }
 
-    /// The boundary of this id.
+    /// Returns the boundary with this id; none if the id is malformed.
     pub(crate) fn from_id(id: &str) -> Option<Self> {
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let is_id = id.len() == ID_CHARS && id.bytes().all(is_digit);
@@ -98,7 +99,7 @@ impl Boundary {
         Some(Self(number.to_be_bytes()))
     }
 
-    /// All that stands before the text.
+    /// Returns everything that precedes the text.
     #[must_use]
     pub fn header(&self, source: &Source) -> String {
         let mut header = String::with_capacity(HEADER);
@@ -121,7 +122,7 @@ impl Boundary {
         }
     }
 
-    /// All that stands after the text.
+    /// Returns everything that follows the text.
     #[must_use]
     pub fn footer(&self) -> String {
         let mut footer = String::with_capacity(FOOTER);
@@ -143,19 +144,19 @@ impl<'de> Deserialize<'de> for Boundary {
     }
 }
 
-/// A text that was put inside a boundary by an earlier version.
+/// A text that an earlier version stored with its boundary.
 pub(crate) struct Wrapped<'t> {
-    /// What stands before the notice.
+    /// The text before the notice.
     pub(crate) before: &'t str,
     pub(crate) boundary: Boundary,
     pub(crate) source: Source,
     pub(crate) text: &'t str,
-    /// What stands after the end marker.
+    /// The text after the end marker.
     pub(crate) after: &'t str,
 }
 
-/// The first text that stands inside a whole boundary. The lines about the source hold no line of dashes:
-/// each begins with a word and a colon.
+/// Returns the first text inside a complete boundary. None of the lines about the source is a line of
+/// dashes: each begins with a word and a colon.
 pub(crate) fn find_wrapped(text: &str) -> Option<Wrapped<'_>> {
     let starts = memchr::memmem::find_iter(text.as_bytes(), START.as_bytes());
     starts.into_iter().find_map(|start| {

@@ -1,12 +1,12 @@
-//! What the scanner noticed in a text: the kinds of suspicious content, and how often each occurred.
+//! The findings of a scan: the kinds of suspicious content, and how often each occurred.
 
 use std::fmt;
 
-/// A kind of suspicious content. Its name ([`Suspicion::name`]) is stable: logs and results carry it.
+/// A kind of suspicious content. Its name ([`Suspicion::name`]) is stable: it appears in logs and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Suspicion {
-    /// Something that looks like the boundary around outside text. It was defused.
+    /// A look-alike of the boundary around external text. It was defused.
     SpoofedMarker,
     /// A control token of a chat template. It was removed.
     ControlToken,
@@ -16,7 +16,7 @@ pub enum Suspicion {
     NewInstructions,
     /// "You are now", "pretend to be".
     RoleChange,
-    /// Talk of the system prompt.
+    /// A mention of the system prompt.
     SystemPrompt,
     /// `<system>` tags, or a line that begins with `system:`.
     RoleMarkup,
@@ -28,14 +28,14 @@ pub enum Suspicion {
     Exfiltration,
     /// "Do not tell the user".
     Concealment,
-    /// A Markdown image whose address carries a query, the usual way to leak by rendering.
+    /// A Markdown image whose URL has a query, the usual way to leak data by rendering.
     ImageLeak,
-    /// Text in tag characters, which people do not see and models read.
+    /// Text in Unicode tag characters, which are invisible to users but read by models.
     HiddenText,
 }
 
 impl Suspicion {
-    /// All kinds, in the order of declaration.
+    /// All kinds, in declaration order.
     pub const ALL: [Self; 13] = [
         Self::SpoofedMarker,
         Self::ControlToken,
@@ -52,7 +52,7 @@ impl Suspicion {
         Self::HiddenText,
     ];
 
-    /// The stable name, as in logs.
+    /// Returns the stable name that logs use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,11 +82,11 @@ impl fmt::Display for Suspicion {
 /// One kind of suspicious content in one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// The kind.
     pub kind: Suspicion,
-    /// How often it occurs.
+    /// The number of occurrences.
     pub count: usize,
-    /// Where it first occurs: a byte offset into the text as it came.
+    /// The byte offset of the first occurrence in the original text.
     pub first: usize,
 }
 
@@ -97,24 +97,24 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// The findings, in the order of [`Suspicion::ALL`].
+    /// Returns the findings in the order of [`Suspicion::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = Finding> + '_ {
         Suspicion::ALL.into_iter().filter_map(|kind| self.get(kind))
     }
 
-    /// The finding of this kind, if there is one.
+    /// Returns the finding of this kind, if there is one.
     #[must_use]
     pub fn get(&self, kind: Suspicion) -> Option<Finding> {
         self.by_kind[kind as usize].map(|(count, first)| Finding { kind, count, first })
     }
 
-    /// Whether nothing suspicious was found.
+    /// Returns whether nothing suspicious was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_kind.iter().all(Option::is_none)
     }
 
-    /// How many markers and tokens were made harmless.
+    /// Returns the number of defused markers and removed tokens.
     #[must_use]
     pub fn defused(&self) -> usize {
         [Suspicion::SpoofedMarker, Suspicion::ControlToken]
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_counts_and_remembers_the_first_place() {
+    fn a_finding_counts_and_keeps_the_first_offset() {
         let mut findings = Findings::default();
         assert!(findings.is_empty());
         findings.note(Suspicion::RoleChange, 7);

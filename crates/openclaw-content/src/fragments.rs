@@ -1,17 +1,17 @@
-//! Searches for the rare fragments that suspicious phrases have in them.
+//! Searches for the rare fragments that suspicious phrases contain.
 //!
-//! Only every fourth place of the text is looked at. A fragment has at least six letters, so one of
-//! its first four groups of three starts at such a place; a table tells which fragments that could
-//! be. It is a plain look-up, without regard to case, and needs no particular processor.
+//! Only every fourth offset of the text is probed. A fragment has at least six letters, so one of its
+//! first four groups of three starts at such an offset; a table maps the group to the candidate
+//! fragments. The lookup is case-insensitive and uses no special CPU instructions.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use crate::patterns::RARE_FRAGMENTS;
 
-/// How far apart the places are that are looked at.
+/// The distance between probed offsets, in bytes.
 const STRIDE: usize = 4;
-/// How many bytes are looked at together.
+/// The number of bytes probed together.
 const GROUP: usize = 3;
 
 /// The length of the longest fragment.
@@ -28,24 +28,24 @@ pub(crate) const LONGEST: usize = {
 
 const HASH_BITS: u32 = 13;
 
-/// Which fragments have a given group of bytes near their beginning.
+/// The fragments by the groups of bytes near their beginning.
 struct Groups {
-    /// By the hash of a group: 0, or one more than its place in `candidates`.
+    /// By the hash of a group: 0, or its index in `candidates` plus one.
     by_hash: Box<[u8; 1 << HASH_BITS]>,
-    /// The fragments and where in them the group stands.
+    /// The fragments, each with the offset of the group in it.
     candidates: Vec<Vec<(&'static str, usize)>>,
 }
 
 static GROUPS: LazyLock<Groups> = LazyLock::new(|| Groups::new(RARE_FRAGMENTS));
 
-/// The hash of a group of bytes. Their five low bits are the same for capitals and small letters.
+/// Returns the hash of a group of bytes. Only their low five bits count, which do not depend on case.
 #[inline]
 fn hash(group: [u8; GROUP]) -> usize {
     let [first, second, third] = group;
     hash_of_word([first, second, third, 0])
 }
 
-/// The same of the first three bytes of a word.
+/// Like [`hash`], for the first three bytes of a word.
 #[inline]
 fn hash_of_word(word: [u8; STRIDE]) -> usize {
     let letters = u32::from_le_bytes(word) & 0x001F_1F1F;
@@ -57,7 +57,7 @@ impl Groups {
         let mut groups = Self { by_hash: Box::new([0; 1 << HASH_BITS]), candidates: Vec::new() };
         for fragment in fragments {
             for (offset, group) in fragment.as_bytes().array_windows().take(STRIDE).enumerate() {
-                // Words may stand on different lines.
+                // Words may be on different lines.
                 for blank in b" \n\t" {
                     let group = group.map(|byte| if byte == b' ' { *blank } else { byte });
                     groups.add(hash(group), (fragment, offset));
@@ -79,7 +79,7 @@ impl Groups {
         }
     }
 
-    /// The first fragment that begins at or after `from`, by the groups at these places.
+    /// Returns the first fragment that begins at or after `from`, probing the groups at these offsets.
     fn find_in(&self, text: &[u8], places: Range<usize>, from: usize) -> Option<Range<usize>> {
         places.step_by(STRIDE).find_map(|at| {
             let group = text.get(at..)?.first_chunk()?;
@@ -88,7 +88,7 @@ impl Groups {
         })
     }
 
-    /// The fragment that has the group at `at`, if it is one.
+    /// Returns the candidate fragment that occurs around `at`, if one does.
     fn confirm(&self, text: &[u8], at: usize, place: u8) -> Option<Range<usize>> {
         self.candidates.get(usize::from(place).checked_sub(1)?)?.iter().find_map(
             |(fragment, offset)| {
@@ -100,12 +100,12 @@ impl Groups {
     }
 }
 
-/// Whether the text is the fragment, but for case and the kind of white space.
+/// Whether the text equals the fragment, ignoring case and the kind of white space.
 fn is_same(text: &[u8], fragment: &[u8]) -> bool {
     text.iter().zip(fragment).all(|(a, b)| a.to_ascii_lowercase().max(b' ') == *b)
 }
 
-/// How many places there is one decision for.
+/// The number of probes that share one branch.
 const PLACES: usize = 8;
 const BLOCK: usize = PLACES * STRIDE;
 
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fragment_is_found_wherever_it_stands() {
+    fn every_fragment_is_found_at_any_offset() {
         for fragment in RARE_FRAGMENTS {
             for before in 0..9 {
                 for after in 0..5 {

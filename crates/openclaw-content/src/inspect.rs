@@ -1,4 +1,4 @@
-//! Looks through a text from outside for what is suspicious.
+//! Inspects an external text for suspicious content.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::source::Source;
 use crate::text::Text;
 use crate::untrusted::Untrusted;
 
-/// What is suspicious in a text. It is logged: one event at `warn` for a text, none for a text in which
-/// nothing is. The text stays as it is.
+/// Returns what is suspicious in a text, and logs it as one event at `warn`; a text without findings is
+/// not logged. The text is not changed.
 ///
 /// ```
 /// use openclaw_content::{Source, Suspicion, Untrusted, inspect};
@@ -30,11 +30,11 @@ pub fn inspect(text: Untrusted<&str>, source: &Source) -> Findings {
     findings
 }
 
-/// A text from outside with its origin, and what is suspicious in it ([`inspect`]).
+/// Returns an external text with its origin, and what is suspicious in it ([`inspect`]).
 ///
 /// # Errors
 ///
-/// If the operating system gives no random bytes for its boundary.
+/// If the operating system returns no random bytes for its boundary.
 pub fn label(
     text: Untrusted<String>,
     source: impl Into<Arc<Source>>,

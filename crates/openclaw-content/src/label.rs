@@ -1,25 +1,23 @@
-//! Short texts from outside that stand beside content rather than in it: descriptions of tools,
-//! names, addresses.
+//! Short external texts that are not content: tool descriptions, names, addresses.
 
 use std::borrow::Cow;
 
 use crate::sanitize::sanitize;
 use crate::untrusted::Untrusted;
 
-/// Names shorter than this hold no marker.
+/// Names shorter than this cannot contain a marker.
 const PLAIN_NAME: usize = 20;
-/// Names longer than this are cut.
+/// Names longer than this are truncated.
 const NAME_CHARS: usize = 64;
-/// Addresses longer than this are cut.
+/// Addresses longer than this are truncated.
 const ADDRESS_CHARS: usize = 512;
 
-/// One line of text without invisible and bidirectional control characters, markers and control
-/// tokens, with at most `max_chars` characters; what was cut off leaves an ellipsis.
+/// Returns one line of text without invisible and bidirectional control characters, markers and control
+/// tokens, truncated to `max_chars` characters with an ellipsis.
 ///
-/// The result may stand where a model or a person expects a short text from outside and nothing but
-/// that: the description of a tool, a title, the message of an error. It cannot leave its line or
-/// pretend to be a boundary, but what it *says* is still the word of a stranger: it is no place for
-/// content, which is to be a [`Text`](crate::Text).
+/// Use it where a model or a user expects nothing but a short external text: the description of a tool,
+/// a title, an error message. The result cannot leave its line or pretend to be a boundary, but what it
+/// *says* is still untrusted: content must be a [`Text`](crate::Text) instead.
 ///
 /// ```
 /// use openclaw_content::{Untrusted, clean_line};
@@ -50,7 +48,7 @@ pub fn clean_line(text: Untrusted<&str>, max_chars: usize) -> String {
         }
         line.push(c);
         kept += 1;
-        // No more is needed: one character beyond the limit shows that there is something to cut.
+        // No more is needed: one character beyond the limit shows that there is something to truncate.
         if kept > max_chars.saturating_mul(2) {
             break;
         }
@@ -58,8 +56,8 @@ pub fn clean_line(text: Untrusted<&str>, max_chars: usize) -> String {
     cut(sanitize(Untrusted::new(line.trim_end())).into_text().into_owned(), max_chars)
 }
 
-/// Whether a text plainly is what [`clean_line`] would make of it. One of which this is not seen at little
-/// cost may be so, too.
+/// Returns whether [`clean_line`] would return the text unchanged, as far as a cheap check can tell: it
+/// may return `false` for a text that is clean.
 ///
 /// ```
 /// use openclaw_content::{Untrusted, is_clean_line};
@@ -74,8 +72,8 @@ pub fn is_clean_line(text: Untrusted<&str>, max_chars: usize) -> bool {
     line.len() <= max_chars && (is_plain_name(line) || is_plain())
 }
 
-/// A name: one word of letters, digits and the signs that occur in names. A sentence in the place of
-/// a name would stand in our own notice, as if we had said it.
+/// Reduces a name to one word of letters, digits and the punctuation that occurs in names. A sentence in
+/// place of a name would become part of our own notice.
 pub(crate) fn clean_name(name: &str) -> Cow<'_, str> {
     if is_plain_name(name) {
         return Cow::Borrowed(name);
@@ -83,15 +81,16 @@ pub(crate) fn clean_name(name: &str) -> Cow<'_, str> {
     clean_word(name, "-_./:@", NAME_CHARS).into()
 }
 
-/// Nearly all names are so, and stand before every text: no marker is so short, and no token so plain.
+/// The fast path for nearly all names, which are checked with every text: a marker is longer, and a
+/// control token has other characters.
 fn is_plain_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     name.len() < PLAIN_NAME && name.bytes().all(is_plain)
 }
 
-/// Whether there is nothing to leave out and no blank to join: so are most descriptions.
+/// Whether there is nothing to remove and no blanks to collapse, as in most descriptions.
 fn is_one_plain_line(text: &str) -> bool {
-    // As if a blank stood before it: it must not begin with one either.
+    // As if a blank preceded it: the text must not begin with one either.
     let mut before = b' ';
     for byte in text.bytes() {
         if !matches!(byte, b' '..=b'~') || byte == b' ' && before == b' ' {
@@ -102,12 +101,13 @@ fn is_one_plain_line(text: &str) -> bool {
     before != b' '
 }
 
-/// An address: one word of the characters that an address is made of, but for brackets and quotes.
+/// Reduces an address to one word of URL characters, without brackets and quotes.
 pub(crate) fn clean_address(address: &str) -> String {
     clean_word(address, "-_./:@~?#!$&*+,;=%()", ADDRESS_CHARS)
 }
 
-/// An address for the log: without what may be a secret (user and password, query, fragment).
+/// Like [`clean_address`], without the parts that may be secret (user and password, query, fragment), for
+/// logs.
 pub(crate) fn clean_place(address: &str) -> String {
     let place = address.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = place.split_once("://") else { return clean_address(place) };
@@ -126,9 +126,9 @@ fn clean_word(text: &str, signs: &str, max_chars: usize) -> String {
     cut(sanitize(Untrusted::new(&word)).into_text().into_owned(), max_chars)
 }
 
-/// Cuts the text to a number of characters.
+/// Truncates the text to a number of characters.
 fn cut(mut text: String, max_chars: usize) -> String {
-    // No more bytes than that: no more characters either.
+    // A text has no more characters than bytes.
     if text.len() <= max_chars {
         return text;
     }
@@ -143,7 +143,7 @@ fn cut(mut text: String, max_chars: usize) -> String {
     text
 }
 
-/// Characters that show nothing, or change the direction of what is shown.
+/// Whether a character is invisible or changes the direction of the text.
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_the_log_has_no_secrets() {
+    fn an_address_in_the_log_has_no_secrets() {
         for (address, place) in [
             ("https://me:secret@example.org/a/b?token=secret#secret", "https://example.org/a/b"),
             ("https://me@secret@example.org", "https://example.org"),

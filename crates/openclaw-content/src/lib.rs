@@ -1,10 +1,10 @@
-//! Text carries where it came from: it is [ours, the user's, or from outside](Origin), from the tool that
-//! returned it to the request that a model is sent. What comes from outside is [`Untrusted`] until it is a
-//! [`Text`] with its [`Source`]; [`render`] is the one place where such text is put inside a boundary that
-//! says where it comes from and that it is data, with every look-alike of that boundary and every control
-//! token of a chat template made harmless. [`inspect`] notes and logs what is suspicious in it.
+//! Text with its origin: it is [ours, the user's, or external](Origin), all the way from the tool that
+//! returned it to the request to a model. External text is [`Untrusted`] until it is a [`Text`] with its
+//! [`Source`]; [`render`] is the one place that wraps it in a boundary, which names the source and marks the
+//! text as data. Look-alikes of the boundary are defused, and control tokens of chat templates are removed.
+//! [`inspect`] finds and logs suspicious content.
 //!
-//! There is one way for all sources, and it is linear in the length of the text, whatever the text.
+//! All sources are handled alike, in time linear in the length of the text, whatever the text.
 
 mod automaton;
 mod boundary;

@@ -1,12 +1,12 @@
-//! Which brackets a pattern could begin with, by the two characters after them. Markup is full of
-//! brackets, so this is worked out beforehand.
+//! Which brackets can begin a pattern, by the two characters after them. Markup is full of brackets, so
+//! this is precomputed.
 
 use std::sync::LazyLock;
 
 use crate::automaton::{AUTOMATON, ROOT, Steps};
 use crate::fold::{self, CLASSES, Class, SKIP};
 
-/// Classes that the automaton does not know may be anything: one column does for all of them.
+/// Classes that the automaton does not know may be anything: they share one column.
 const COLUMNS: usize = 64;
 const _: () = assert!(CLASSES < COLUMNS);
 
@@ -23,12 +23,12 @@ pub(crate) static OPENINGS: LazyLock<Openings> = LazyLock::new(|| Openings {
 });
 
 impl Openings {
-    /// Whether a pattern could begin with the bracket or ampersand that the text begins with.
+    /// Whether a pattern can begin with the bracket or ampersand at the start of the text.
     #[inline]
     pub(crate) fn can_begin(&self, text: &[u8]) -> bool {
         match *text {
             [b'&', next, ..] => b"lLgG#vVrR".contains(&next),
-            // JSON inside of JSON is full of these.
+            // Common in JSON nested in JSON.
             [bracket, b'\\', second, third, ..] => {
                 !second.is_ascii_alphanumeric() && self.can_go_on(bracket, second, third)
             }
@@ -58,11 +58,11 @@ fn going_on_after(bracket: u8, steps: Steps<'_>) -> [u64; COLUMNS] {
     })
 }
 
-/// Whether a pattern that begins with the first of these classes can go on with the others.
+/// Whether a pattern that begins with the first of these classes can continue with the others.
 fn can_go_on(steps: Steps<'_>, first: Class, others: [usize; 2]) -> bool {
     let (mut with, mut without) = (steps.step(ROOT, first), ROOT);
     for column in others {
-        // What is skipped or looked at more closely says nothing yet.
+        // A class that is skipped or not resolved yet excludes nothing.
         let Some(class) = Class::try_from(column).ok().filter(|_| column < CLASSES) else {
             return true;
         };
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bracket_is_an_opening_if_a_pattern_goes_on_like_this() {
+    fn a_bracket_is_an_opening_if_a_pattern_can_continue() {
         for opening in [
             "<|x", "<<S", "<EX", "< x", "<é", "<&l", "[IN", "[/I", "</s", "&lt", "<", "<a",
             "<\\|x", "[\\_", "<\\\\|",

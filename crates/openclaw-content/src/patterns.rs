@@ -1,5 +1,5 @@
-//! What is looked for. Patterns are written as people would write them; blanks, underscores and
-//! hyphens in them do not count, as they do not in the text ([`crate::fold`]).
+//! The patterns. They are written in their usual spelling; blanks, underscores and hyphens are ignored
+//! in patterns as in texts ([`crate::fold`]).
 
 use crate::finding::Suspicion;
 
@@ -8,42 +8,42 @@ use crate::finding::Suspicion;
 pub(crate) enum Meaning {
     /// The words of our boundary after a bracket.
     Marker,
-    /// The words of our boundary alone: a marker if they are joined as in the marker.
+    /// The words of our boundary without a bracket: a marker if they are joined as in the marker.
     MarkerWords,
     /// A control token.
     Token(Spelling),
-    /// What begins a control token that goes on with a number and `>`.
+    /// The beginning of a control token that continues with a number and `>`.
     NumberedToken,
     /// `<|`, with which most control tokens begin.
     OpeningBar,
     /// `|>`, with which they end.
     ClosingBar,
-    /// A word that makes another one suspicious, if the cue before it (if any) came shortly before.
+    /// A word that makes a later one suspicious, if the cue that it depends on (if any) came shortly before.
     Cue(Cue, Option<Cue>),
-    /// A suspicious phrase, if the cue (if any) came shortly before.
+    /// A suspicious phrase, if the cue that it depends on (if any) came shortly before.
     Phrase(Suspicion, Option<Cue>),
-    /// A suspicious line start.
+    /// Suspicious at the start of a line.
     LineStart(Suspicion),
     /// A suspicious phrase with a hyphen in it.
     Hyphenated(Suspicion),
-    /// The address of a Markdown image begins.
+    /// The start of the URL of a Markdown image.
     ImageAddress,
 }
 
-/// How a control token must be written to count, where its letters alone occur in ordinary text.
+/// The spelling that a control token must have, where its letters also occur in ordinary text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spelling {
-    /// Any way.
+    /// Any spelling.
     Free,
     /// In capitals: `regs[inst]` is source code.
     Capitals,
-    /// In capitals but for one letter: `bits[gmask]` is source code.
+    /// In capitals except for one letter: `bits[gmask]` is source code.
     OneSmall,
     /// Without blanks: `cat <<SYS >>log` is a shell command.
     Tight,
 }
 
-/// The words that only mean something with the ones after them.
+/// Words that are suspicious only together with later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cue {
     /// "Ignore …"
@@ -77,7 +77,7 @@ const SEND: Meaning = Meaning::Cue(Send, None);
 const INSTRUCTIONS: Meaning = Phrase(InstructionOverride, Some(Earlier));
 const SECRET: Meaning = Phrase(Exfiltration, Some(Send));
 
-/// Everything that is looked for. A trailing `+` lets the last word go on ("instruction+").
+/// All patterns. A trailing `+` allows the last word to continue ("instruction+").
 pub(crate) const PATTERNS: &[(&str, Meaning)] = &[
     ("<EXTERNAL_UNTRUSTED_CONTENT+", Marker),
     ("</EXTERNAL_UNTRUSTED_CONTENT+", Marker),
@@ -85,7 +85,7 @@ pub(crate) const PATTERNS: &[(&str, Meaning)] = &[
     ("</END_EXTERNAL_UNTRUSTED_CONTENT+", Marker),
     ("EXTERNAL_UNTRUSTED_CONTENT+", MarkerWords),
     ("END_EXTERNAL_UNTRUSTED_CONTENT+", MarkerWords),
-    // Control tokens. All of the shape `<|…|>` are found by their ends.
+    // Control tokens. All of the form `<|…|>` are found by their delimiters.
     ("<|", OpeningBar),
     ("|>", ClosingBar),
     ("[INST]", Token(Capitals)),
@@ -204,9 +204,9 @@ pub(crate) const PATTERNS: &[(&str, Meaning)] = &[
     ("not inform the user", Phrase(Concealment, None)),
 ];
 
-/// Fragments, one of which occurs in every suspicious phrase that is written plainly: lower case,
-/// single blanks. Around them, and nowhere else in plain text, the automaton looks for phrases; so
-/// they should be rare. They have at least six letters, as the search ([`crate::fragments`]) wants.
+/// Fragments, at least one of which occurs in every suspicious phrase in plain spelling: lower case,
+/// single blanks. In plain text, the automaton runs only around them, so they should be rare. They have
+/// at least six letters, as the search ([`crate::fragments`]) requires.
 pub(crate) const RARE_FRAGMENTS: &[&str] = &[
     "untrusted",
     "ignore",
@@ -243,9 +243,9 @@ pub(crate) const RARE_FRAGMENTS: &[&str] = &[
     "inform the user",
 ];
 
-/// Names between `<|` and `|>` that make a control token even with blanks around them; without
-/// blanks any name does. (`f <| x |> g` is source code.) So does one with its underscores escaped; but
-/// `<\|x\|>` is LaTeX.
+/// Names between `<|` and `|>` that are a control token even with blanks around them; without blanks, any
+/// name is. (`f <| x |> g` is source code.) A name with escaped underscores is one, too; but `<\|x\|>` is
+/// LaTeX.
 pub(crate) const BAR_TOKENS: &[&str] = &[
     "system",
     "user",

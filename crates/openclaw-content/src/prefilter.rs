@@ -1,5 +1,5 @@
-//! Finds, quickly, the places of a text near which a pattern could be. Ordinary text has few, and
-//! what lies between them is never looked at one character at a time.
+//! Finds the places in a text where a pattern could be. Ordinary text has few of them, and the text in
+//! between is never examined character by character.
 
 use std::ops::Range;
 
@@ -7,29 +7,29 @@ use crate::fold::{self, OTHER};
 use crate::fragments;
 use crate::openings::{OPENINGS, Openings};
 
-/// How far before a fragment or a disguised letter the phrase may begin.
+/// How far before a fragment or a disguised letter the phrase may begin, in bytes.
 const REACH_BACK: usize = 96;
 
-/// Places nearer than this to each other are quicker looked at all than found one by one.
+/// Places closer together than this, in bytes, are scanned as one stretch: that is faster than finding
+/// each of them.
 pub(crate) const NEAR: usize = 8;
-/// How many brackets that are near each other make a crowd.
+/// The number of nearby brackets that count as a crowd.
 const CROWD: usize = 8;
 
-/// The three searches, each of which remembers what it found last, so that none goes over the same
-/// bytes twice.
+/// The three searches. Each remembers its last result, so that none reads the same bytes twice.
 pub(crate) struct Prefilter<'t> {
     text: &'t [u8],
     openings: &'static Openings,
     bracket: usize,
     look_alike: usize,
     fragment: Range<usize>,
-    /// How many bytes the searches went over.
+    /// The number of bytes searched.
     #[cfg(test)]
     pub(crate) searched: usize,
 }
 
 impl<'t> Prefilter<'t> {
-    /// The searches at the beginning of the text.
+    /// Starts the searches at the beginning of the text.
     pub(crate) fn new(text: &'t [u8]) -> Self {
         let mut prefilter = Self {
             text,
@@ -46,8 +46,8 @@ impl<'t> Prefilter<'t> {
         prefilter
     }
 
-    /// The next stretch to look at closely: where to start, and where to stop at the earliest.
-    /// `from` is where the last one ended.
+    /// Returns the next stretch to scan; its end is the earliest place to stop. `from` is where the last
+    /// one ended.
     pub(crate) fn next(&mut self, from: usize) -> Option<Range<usize>> {
         if self.bracket < from {
             self.find_bracket(from);
@@ -73,13 +73,13 @@ impl<'t> Prefilter<'t> {
         Some(start..end.max(at + 1))
     }
 
-    /// Whether an HTML reference stands at `at` for something that may be in the middle of a phrase:
-    /// a letter, or what is not seen.
+    /// Whether there is an HTML reference at `at` to something that may be in the middle of a phrase:
+    /// a letter, or an invisible character.
     fn is_letter_in_disguise(&self, at: usize) -> bool {
         self.text[at] == b'&' && fold::is_inside_phrases(fold::class_at(self.text, at).0)
     }
 
-    /// Finds the next bracket with which a pattern could begin.
+    /// Finds the next bracket that can begin a pattern.
     fn find_bracket(&mut self, from: usize) {
         let text = self.text;
         let (mut since, mut passed) = (from, 0);
@@ -93,7 +93,7 @@ impl<'t> Prefilter<'t> {
             {
                 self.searched += CROWD;
             }
-            // Where brackets are many, the automaton is the quicker way to look at all of them.
+            // Where there are many brackets, the automaton is faster than checking each of them.
             if passed == CROWD {
                 if at < since + CROWD * NEAR / 2 {
                     self.bracket = since;
@@ -105,7 +105,7 @@ impl<'t> Prefilter<'t> {
         self.bracket = text.len();
     }
 
-    /// Finds the next character beyond ASCII that looks like one that matters, or is invisible.
+    /// Finds the next non-ASCII character that looks like one of a pattern, or is invisible.
     fn find_look_alike(&mut self, from: usize) {
         let mut at = from;
         while at < self.text.len() {
@@ -127,8 +127,8 @@ impl<'t> Prefilter<'t> {
         }
     }
 
-    /// Finds the next fragment, if it begins before what the other searches found: what lies behind
-    /// that may be read by then.
+    /// Finds the next fragment, if it begins before the results of the other searches: the scan may have
+    /// read past later ones by then.
     fn find_fragment(&mut self, from: usize) {
         let limit = self.bracket.min(self.look_alike);
         let end = self.text.len().min(limit + fragments::LONGEST);
@@ -140,7 +140,7 @@ impl<'t> Prefilter<'t> {
     }
 }
 
-/// How many bytes of ASCII the text begins with.
+/// Returns the number of leading ASCII bytes.
 fn leading_ascii(text: &[u8]) -> usize {
     const BEYOND: u64 = 0x8080_8080_8080_8080;
     let blocks = text.chunks_exact(64).take_while(|block| block.is_ascii()).count() * 64;
@@ -160,13 +160,13 @@ mod tests {
     use super::*;
     use crate::patterns::{Cue, Meaning, PATTERNS, RARE_FRAGMENTS};
 
-    /// Whether the prefilter leads to a pattern only together with its cue.
+    /// Whether the prefilter finds the pattern only by its cue.
     fn comes_with_a_cue(meaning: Meaning) -> bool {
         matches!(meaning, Meaning::Phrase(_, Some(Cue::Earlier)) | Meaning::Cue(..))
     }
 
     #[test]
-    fn every_pattern_has_something_that_the_prefilter_looks_for() {
+    fn every_pattern_has_something_that_the_prefilter_finds() {
         for (written, meaning) in PATTERNS.iter().filter(|(_, meaning)| !comes_with_a_cue(*meaning))
         {
             let plain = written.to_lowercase();
@@ -187,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_has_nothing_to_look_at() {
+    fn ordinary_text_has_nothing_to_scan() {
         let text = "Plain words, “quoted” — and a 漢字. ".repeat(400);
         assert_eq!(Prefilter::new(text.as_bytes()).next(0), None);
     }
 
     #[test]
-    fn what_comes_before_a_fragment_is_looked_at_too() {
+    fn the_text_before_a_fragment_is_scanned_too() {
         let text = format!("{}Disregard\nthe rest", "é".repeat(10) + &"漢x".repeat(100));
         let mut prefilter = Prefilter::new(text.as_bytes());
         let at = text.find("Dis").unwrap();

@@ -1,4 +1,4 @@
-//! Says in the log what was suspicious in a text, and where the text came from: never the text.
+//! Logs what was suspicious in a text and where the text came from, but never the text itself.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use crate::finding::Findings;
 use crate::label::{clean_address, clean_name, clean_place};
 use crate::source::Source;
 
-/// Logs the findings of one text, as one event. Names and addresses come from outside, too: they are
-/// cleaned.
+/// Logs the findings of one text as one event. Names and addresses are untrusted as well: they are
+/// sanitized.
 #[cold]
 #[inline(never)]
 pub(crate) fn report(source: &Source, findings: &Findings) {
@@ -24,7 +24,7 @@ pub(crate) fn report(source: &Source, findings: &Findings) {
     );
 }
 
-/// What is known of a source, as fields of an event.
+/// A source as fields of an event.
 #[derive(Default)]
 struct Origin {
     server: Option<String>,

@@ -1,4 +1,4 @@
-//! A text made harmless, without a boundary yet.
+//! Removes spoofed markers and control tokens from a text, without adding a boundary.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use crate::finding::Findings;
 use crate::scan::Scan;
 use crate::untrusted::Untrusted;
 
-/// A text without spoofed markers and control tokens. It is still data from outside: it belongs
-/// inside a [`Boundary`](crate::Boundary).
+/// A text without spoofed markers and control tokens. It is still external data: it belongs inside a
+/// [`Boundary`](crate::Boundary).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sanitized<'t> {
     text: Cow<'t, str>,
@@ -15,44 +15,44 @@ pub struct Sanitized<'t> {
 }
 
 impl<'t> Sanitized<'t> {
-    /// The text; borrowed if nothing had to be changed.
+    /// Returns the text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text; borrowed if nothing had to be changed.
+    /// Returns the text; borrowed if nothing had to be changed.
     #[must_use]
     pub fn into_text(self) -> Cow<'t, str> {
         self.text
     }
 
-    /// Whether the text is as it came.
+    /// Returns whether the text equals the original.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         matches!(self.text, Cow::Borrowed(_))
     }
 
-    /// What was noticed.
+    /// Returns the findings.
     #[must_use]
     pub fn findings(&self) -> &Findings {
         &self.findings
     }
 
-    /// How many markers and tokens were made harmless.
+    /// Returns the number of defused markers and removed tokens.
     #[must_use]
     pub fn defused(&self) -> usize {
         self.findings.defused()
     }
 }
 
-/// Makes a text harmless: what looks like our boundary, or is a control token, is replaced by words
-/// that say so. All else stays as it is, to the byte.
+/// Sanitizes a text: look-alikes of our boundary and control tokens are replaced by a note. The rest is
+/// unchanged, to the byte.
 ///
-/// The result is good for those who put the boundary ([`Boundary::header`](crate::Boundary::header)
-/// and [`footer`](crate::Boundary::footer)) around the text themselves, and for looking at the
-/// findings: they are returned and not logged. It is not fit for a model as it is: it says what it
-/// said before, and nothing shows where it ends. All others make a [`Text`](crate::Text) of it.
+/// Use this to add the boundary ([`Boundary::header`](crate::Boundary::header) and
+/// [`footer`](crate::Boundary::footer)) separately, or to get the findings: they are returned, not logged.
+/// The result must not be sent to a model as it is: it still says what it said, and nothing shows where it
+/// ends. In all other cases, make it a [`Text`](crate::Text).
 ///
 /// ```
 /// use openclaw_content::{Untrusted, sanitize};

@@ -1,8 +1,8 @@
-//! Goes over a text once: cuts out spoofed markers and control tokens, notes what is suspicious.
+//! Scans a text in one pass: cuts out spoofed markers and control tokens, and records suspicious content.
 //!
-//! The prefilter says where to look, the automaton looks. The automaton never steps back over what
-//! it has read, and leaves a stretch only in its root state, so each character is read at most once,
-//! and nothing that straddles two stretches is lost.
+//! The prefilter selects stretches, the automaton reads them. The automaton never steps back, and leaves a
+//! stretch only in its root state, so each character is read at most once, and no match that straddles two
+//! stretches is lost.
 
 use std::ops::Range;
 
@@ -13,24 +13,24 @@ use crate::patterns::{Cue, Meaning};
 use crate::prefilter::{NEAR, Prefilter};
 use crate::spelling;
 
-/// What stands in place of a marker. Something must: were the marker just dropped, the pieces left
-/// and right of it could make up another (`<|im_<|im_start|>start|>`). No pattern begins or ends
-/// inside these words, so nothing new comes about, and the model sees that something was there.
+/// The replacement of a marker. If the marker were just removed, the text around it could form another one
+/// (`<|im_<|im_start|>start|>`). No pattern begins or ends inside this text, so no new match can arise, and
+/// the model sees that something was removed.
 pub(crate) const REMOVED_MARKER: &str = "[removed marker]";
-/// What stands in place of a control token.
+/// The replacement of a control token.
 pub(crate) const REMOVED_TOKEN: &str = "[removed token]";
 
-/// How far after a cue the rest of the phrase may come, in bytes.
+/// The maximum distance between a cue and the rest of the phrase, in bytes.
 const CUE_REACH: usize = 96;
 
-/// More than the longest pattern has characters that count; a power of two.
+/// More than the number of significant characters of the longest pattern; a power of two.
 const REMEMBERED: usize = 64;
 
-/// How long, in bytes, to go on looking closely where there is much to look at: finding out each
-/// time that it is so would cost more.
+/// How far a stretch is extended at most, in bytes, where stretches follow closely: running the prefilter
+/// for each of them would cost more.
 const LONGEST_STAY: usize = 1024;
 
-/// What a scan took, for the test that it is linear.
+/// The cost of a scan, for the test that it is linear.
 #[cfg(test)]
 #[derive(Debug, Default)]
 struct Effort {
@@ -38,19 +38,19 @@ struct Effort {
     steps: usize,
     /// Stretches that the prefilter found.
     stretches: usize,
-    /// Bytes that the prefilter went over.
+    /// Bytes that the prefilter searched.
     searched: usize,
 }
 
-/// The result of a scan: the text up to `copied`, cleaned, and what was noticed.
+/// The result of a scan: the text up to `copied`, sanitized, and the findings.
 pub(crate) struct Scan<'t> {
     text: &'t str,
-    /// Where each of the last characters that count began.
+    /// The offsets of the last significant characters, as a ring buffer.
     starts: [usize; REMEMBERED],
-    /// How many characters that count have been read.
+    /// The number of significant characters read.
     counted: usize,
     cues: [Option<usize>; Cue::COUNT],
-    /// The last `<|`: where it begins and ends, and how many characters counted until then.
+    /// The last `<|`: its start, its end, and the value of `counted` there.
     bar: Option<(usize, usize, usize)>,
     look_until: usize,
     cleaned: String,
@@ -62,7 +62,7 @@ pub(crate) struct Scan<'t> {
 }
 
 impl<'t> Scan<'t> {
-    /// Scans the text; what is changed is appended to `cleaned` as it goes.
+    /// Scans the text; the sanitized text is appended to `cleaned` up to the last cut.
     pub(crate) fn run(text: &'t str, cleaned: String) -> Self {
         let mut scan = Self {
             text,
@@ -87,13 +87,13 @@ impl<'t> Scan<'t> {
         self.last_cut.is_some()
     }
 
-    /// What was handed in with the whole text, cleaned, appended, and the findings.
+    /// Returns the given string with the whole sanitized text appended, and the findings.
     pub(crate) fn finish(mut self) -> (String, Findings) {
         self.cleaned.push_str(&self.text[self.copied..]);
         (self.cleaned, self.findings)
     }
 
-    /// The findings alone.
+    /// Returns the findings only.
     pub(crate) fn into_findings(self) -> Findings {
         self.findings
     }
@@ -115,11 +115,10 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Looks closely from `start` at least to `until`, and on while something may be going on;
-    /// returns how far it came.
+    /// Reads from `start` at least to `until`, and on while a match may be in progress; returns the end.
     fn look(&mut self, start: usize, until: usize) -> usize {
         let mut at = self.read(start, until);
-        // The end of a control token is nothing that the prefilter looks for.
+        // The prefilter does not search for the end of a control token.
         while at < self.text.len() && self.may_close_bar() {
             at = self.read(at, at + REMEMBERED);
         }
@@ -130,14 +129,14 @@ impl<'t> Scan<'t> {
         self.bar.is_some_and(|(_, _, counted)| self.counted - counted < REMEMBERED)
     }
 
-    /// Reads from `start` at least to `until`, and on to where nothing can be going on.
+    /// Reads from `start` at least to `until`, and on until the automaton is in its root state.
     fn read(&mut self, start: usize, until: usize) -> usize {
         let automaton = &AUTOMATON;
         let steps = automaton.steps();
         let text = self.text.as_bytes();
         let (mut at, mut state, mut counted) = (start, ROOT, self.counted);
         self.look_until = until;
-        // Only a match changes how far to look: until then it stays in a register.
+        // A local copy stays in a register: only a match changes the field.
         let mut look_until = until;
         while at < text.len() && (at < look_until || state != ROOT) {
             #[cfg(test)]
@@ -146,7 +145,7 @@ impl<'t> Scan<'t> {
             }
             let start = at;
             let mut class = fold::class_of_byte(text[at]);
-            // ASCII has a way of its own here, on which the width need not be computed.
+            // A fast path for ASCII, where the width need not be computed.
             if usize::from(class) < CLASSES {
                 at += 1;
             } else {
@@ -160,7 +159,7 @@ impl<'t> Scan<'t> {
                     continue;
                 }
             }
-            // What does not count leads nowhere, and must not report a match once more.
+            // A skipped character does not change the state, and must not report a match again.
             if class == SKIP {
                 continue;
             }
@@ -179,7 +178,7 @@ impl<'t> Scan<'t> {
         at
     }
 
-    /// A step for what is not one character that counts.
+    /// Takes a step for a class that the automaton does not know: a pair, or a hidden character.
     #[cold]
     fn step_specially(
         &mut self,
@@ -201,13 +200,13 @@ impl<'t> Scan<'t> {
         })
     }
 
-    /// Deals with the patterns that end at `end`; says whether something was cut.
+    /// Handles the patterns that end at `end`; returns whether something was cut.
     #[cold]
     #[inline(never)]
     fn matched(&mut self, patterns: &[Pattern], end: usize) -> bool {
         patterns.iter().any(|pattern| {
             let start = self.starts[self.counted.wrapping_sub(pattern.length) % REMEMBERED];
-            // To cut out a text costs checks, so it is done only where the text is needed.
+            // Slicing costs bounds checks, so it is done only where the text is needed.
             let span = || &self.text[start..end];
             match pattern.meaning {
                 Meaning::Marker => self.cut(start, end, Suspicion::SpoofedMarker),
@@ -219,7 +218,7 @@ impl<'t> Scan<'t> {
                         && self.cut(start, end, Suspicion::ControlToken)
                 }
                 Meaning::NumberedToken => {
-                    // What is left of the token is read on, but is no part of any pattern.
+                    // The rest of the token is still read, but is not part of any pattern.
                     spelling::end_of_numbered(self.text, start, end)
                         .is_some_and(|end| self.cut(start, end, Suspicion::ControlToken))
                 }
@@ -243,12 +242,12 @@ impl<'t> Scan<'t> {
         name.is_some_and(spelling::is_token_name) && self.cut(opened, end, Suspicion::ControlToken)
     }
 
-    /// Notes a cue or a suspicious phrase, if the surroundings make it one.
+    /// Records a cue or a suspicious phrase, if the context makes it one.
     fn note(&mut self, pattern: &Pattern, start: usize, end: usize) {
         let recent = |cue: Option<Cue>| {
             cue.is_none_or(|cue| self.cues[cue as usize].is_some_and(|at| start < at + CUE_REACH))
         };
-        // Most words that need another before them lack it, and this is the cheaper look.
+        // Checked first because it is cheap, and most words that need a cue have none.
         if let Meaning::Cue(_, after) | Meaning::Phrase(_, after) = pattern.meaning
             && !recent(after)
         {
@@ -281,7 +280,7 @@ impl<'t> Scan<'t> {
 
     fn cut(&mut self, start: usize, end: usize, kind: Suspicion) -> bool {
         let instead = if kind == Suspicion::SpoofedMarker { REMOVED_MARKER } else { REMOVED_TOKEN };
-        // A row of tokens leaves one note, lest the text grow.
+        // A row of tokens leaves one note, so that the text does not grow.
         if self.last_cut != Some((start, instead)) {
             self.cleaned.push_str(&self.text[self.copied..start]);
             self.cleaned.push_str(instead);

@@ -1,11 +1,11 @@
-//! The scan is linear, whatever the text: counted, not timed.
+//! Tests that the scan is linear for any text, by counting steps rather than measuring time.
 
 use super::*;
 use crate::patterns::PATTERNS;
 
 const SIZE: usize = 1 << 17;
 
-/// Units that, repeated, make texts on which a careless scanner starts over and over again.
+/// Units that, when repeated, make a naive scanner restart over and over.
 const UNITS: &[&str] = &[
     "<",
     "< ",
@@ -66,7 +66,7 @@ const UNITS: &[&str] = &[
 ];
 
 #[test]
-fn every_byte_is_looked_at_a_bounded_number_of_times() {
+fn every_byte_is_read_a_bounded_number_of_times() {
     for unit in UNITS {
         for lead in ["", "<|", "<<<EXTERNAL", "![", "ignore all previous "] {
             let text = format!("{lead}{}", unit.repeat(SIZE / unit.len()));
@@ -85,8 +85,8 @@ fn ordinary_text_is_not_read_by_the_automaton_at_all() {
 }
 
 #[test]
-fn what_is_left_of_a_numbered_token_is_no_part_of_a_pattern() {
-    // It ends with a bracket that comes second at the earliest, after no bracket and no bar.
+fn the_rest_of_a_numbered_token_is_not_part_of_a_pattern() {
+    // It ends with a bracket that is not its first character, and has no bracket or bar before it.
     for (written, _) in PATTERNS.iter().filter(|(written, _)| written.contains('>')) {
         assert!(written.starts_with(['<', '|']), "{written}");
     }

@@ -1,11 +1,11 @@
-//! Looks at the surroundings of a match: letters alone do not tell a control token from source code,
-//! nor a suspicious phrase from the middle of a word.
+//! Checks the spelling and context of a match: letters alone do not distinguish a control token from
+//! source code, nor a suspicious phrase from the middle of a word.
 
 use crate::automaton::classes_of;
 use crate::fold::{self, Class, HIDDEN, SKIP};
 use crate::patterns::{BAR_TOKENS, Spelling};
 
-/// Whether a control token is written so that it counts.
+/// Whether a control token has the required spelling.
 pub(crate) fn is_spelled(span: &str, how: Spelling) -> bool {
     match how {
         Spelling::Free => true,
@@ -15,8 +15,7 @@ pub(crate) fn is_spelled(span: &str, how: Spelling) -> bool {
     }
 }
 
-/// Whether there are no more small letters of ASCII than this, not counting those in the names of
-/// HTML references.
+/// Whether there are at most this many lower-case ASCII letters, not counting those in HTML references.
 fn has_small_letters_at_most(span: &str, most: usize) -> bool {
     span.bytes().filter(u8::is_ascii_lowercase).nth(most).is_none()
         || span.contains('&') && small_letters_outside_references(span) <= most
@@ -28,8 +27,8 @@ fn small_letters_outside_references(span: &str) -> usize {
     units(span).filter(|(_, unit)| matches!(unit, [byte] if byte.is_ascii_lowercase())).count()
 }
 
-/// Whether the words of the marker are joined as in the marker, or at all: in prose there are just
-/// blanks between them.
+/// Whether the words of the marker are joined, by underscores or directly: in prose there are blanks
+/// between them.
 pub(crate) fn joins_words(span: &str) -> bool {
     span.contains('_')
         || if span.contains('&') { references_join_words(span) } else { !has_blank(span) }
@@ -42,8 +41,8 @@ fn references_join_words(span: &str) -> bool {
     meant().any(|c| c == '_') || !(has_blank(span) || meant().any(char::is_whitespace))
 }
 
-/// Where the control token ends that begins with `text[start..end]` and goes on with a number and a
-/// bracket. Its letters are small: `Vec<Unused2>` is source code.
+/// Returns the end of the control token that begins with `text[start..end]` and continues with a number
+/// and a bracket. Its letters must be lower case: `Vec<Unused2>` is source code.
 #[cold]
 #[inline(never)]
 pub(crate) fn end_of_numbered(text: &str, start: usize, end: usize) -> Option<usize> {
@@ -69,7 +68,7 @@ pub(crate) fn end_of_numbered(text: &str, start: usize, end: usize) -> Option<us
     None
 }
 
-/// Whether what stands between `<|` and `|>` is the name of a control token.
+/// Whether the text between `<|` and `|>` is the name of a control token.
 pub(crate) fn is_token_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if name.bytes().all(plain) {
@@ -87,7 +86,7 @@ fn is_known(name: &str) -> bool {
     BAR_TOKENS.iter().any(|token| classes_of(token).eq(folded(name).map(|(class, _)| class)))
 }
 
-/// The characters of a text that count, as classes, each with its first byte.
+/// Returns the classes of the significant characters of a text, each with its first byte.
 fn folded(text: &str) -> impl Iterator<Item = (Class, u8)> + '_ {
     units(text)
         .flat_map(|(class, unit)| {
@@ -97,7 +96,7 @@ fn folded(text: &str) -> impl Iterator<Item = (Class, u8)> + '_ {
         .filter(|(class, _)| *class != SKIP && *class != HIDDEN)
 }
 
-/// The characters and HTML references that a text consists of, each with its class.
+/// Returns the characters and HTML references of a text, each with its class.
 fn units(text: &str) -> impl Iterator<Item = (Class, &[u8])> + '_ {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -124,8 +123,7 @@ fn is_inside_word(text: &str, at: usize) -> bool {
     let bytes = text.as_bytes();
     let Some(last) = at.checked_sub(1).and_then(|before| bytes.get(before)) else { return false };
     let Some(first) = bytes.get(at) else { return false };
-    // A byte beyond ASCII may belong to a letter. Mostly one of the two bytes shows that it does not
-    // come to that.
+    // A non-ASCII byte may belong to a letter. Usually one of the two bytes already rules that out.
     let may_be_letter = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
     may_be_letter(*last)
         && may_be_letter(*first)
@@ -139,7 +137,7 @@ fn joins_letters(text: &str, at: usize) -> bool {
     before.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric)
 }
 
-/// Whether nothing but the decoration of a heading stands before `start` on its line.
+/// Whether nothing but heading or quote markup precedes `start` on its line.
 pub(crate) fn begins_line(text: &str, start: usize) -> bool {
     const DECORATION: usize = 16;
     text[..start]
@@ -150,17 +148,16 @@ pub(crate) fn begins_line(text: &str, start: usize) -> bool {
         .map_or(start <= DECORATION, |byte| byte == b'\n')
 }
 
-/// Whether the address that goes on with `rest` carries a query.
+/// Whether the URL that continues with `rest` has a query.
 pub(crate) fn address_has_query(rest: &str) -> bool {
-    // An address holds no `[`, but a row of image links does: stopping there, no byte is looked at
-    // for two of them.
+    // A URL has no `[`, but a row of image links does: stopping there, no byte is read for two of them.
     rest.bytes()
         .take_while(|byte| !matches!(byte, b')' | b'[' | b' ' | b'\n'))
         .any(|byte| byte == b'?')
 }
 
-/// Whether a hidden text begins at `at`: a tag character after something else. (After the black flag
-/// tag characters spell a region, and the two make an emoji.)
+/// Whether hidden text begins at `at`: a tag character after something else. (After the black flag, tag
+/// characters name a region, and together they are an emoji.)
 pub(crate) fn begins_hidden_text(text: &str, at: usize) -> bool {
     let is_tag = |c: char| ('\u{E0000}'..='\u{E007F}').contains(&c);
     text[at..].starts_with(is_tag) && !text[..at].ends_with(|c| c == '\u{1F3F4}' || is_tag(c))
@@ -232,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_no_hidden_text() {
+    fn flags_are_not_hidden_text() {
         assert!(begins_hidden_text("a\u{E0041}", 1));
         assert!(!begins_hidden_text("\u{1F3F4}\u{E0067}\u{E0062}", 4));
         assert!(!begins_hidden_text("\u{1F3F4}\u{E0067}\u{E0062}", 8));

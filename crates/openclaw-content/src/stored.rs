@@ -1,12 +1,12 @@
-//! Texts as they are stored, also by versions that stored what a model was shown: boundaries included,
-//! origins not.
+//! Stored texts, including those of earlier versions, which stored what the model was shown: with
+//! boundaries, without origins.
 
 use serde::Deserialize;
 
 use crate::boundary::find_wrapped;
 use crate::text::{Origin, Outside, Text};
 
-/// A text as it is stored. It becomes a [`Text`] by [`StoredText::settle`]; nothing else reads one back.
+/// A stored text. [`StoredText::settle`] is the only way to turn it into a [`Text`].
 #[derive(Debug, Clone, Deserialize)]
 pub struct StoredText {
     text: String,
@@ -14,23 +14,23 @@ pub struct StoredText {
     origin: Option<Origin>,
 }
 
-/// Whose words those are that were stored without an origin and stand in no boundary.
+/// The origin of text that was stored without one and is not inside a boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unlabelled {
-    /// This program's: it stands in the result of a tool.
+    /// This program: the text is in the result of a tool.
     Ours,
-    /// The user's: it stands in a message of theirs.
+    /// The user: the text is in a user message.
     User,
 }
 
 impl StoredText {
-    /// A text that an earlier version stored on its own.
+    /// A text that an earlier version stored without an origin.
     pub fn unlabelled(text: impl Into<String>) -> Self {
         Self { text: text.into(), origin: None }
     }
 
-    /// The text with its origin. One that was stored without is taken apart: what stands inside a boundary
-    /// is from outside, all else is whose it must be.
+    /// Returns the text with its origin. A text without a stored origin is split: what is inside a
+    /// boundary is external, the rest has the given origin.
     #[must_use]
     pub fn settle(self, unlabelled: Unlabelled) -> Vec<Text> {
         let Self { text, origin } = self;
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_text_is_taken_apart_and_renders_as_it_was() {
+    fn an_older_text_is_split_and_renders_as_before() {
         let (one, two) = (wrapped("one"), wrapped("two\nlines"));
         let texts = settle(&format!("Before:\n{one}\nbetween\n{two}\nafter"));
         let seen: Vec<_> = texts.iter().map(|it| (it.expose(), it.is_outside())).collect();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_boundary_is_words() {
+    fn an_incomplete_boundary_is_plain_text() {
         let source = Source::mcp_tool("x", "y");
         let boundary = |digit| Boundary::from_random_bytes([digit; 8]);
         let (header, footer) = (boundary(1).header(&source), boundary(1).footer());
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_wrapped_comes_out_as_it_was_sanitized(text in "(.|\n|---|<<<|>>>){0,80}") {
+        fn a_wrapped_text_settles_to_its_sanitized_form(text in "(.|\n|---|<<<|>>>){0,80}") {
             let expected = sanitize(Untrusted::new(&text)).into_text().into_owned();
             let texts = settle(&wrapped(&text));
             prop_assert_eq!(texts.len(), 1);

@@ -1,10 +1,11 @@
-//! Something from outside that must not reach a model as it is.
+//! External data that must not reach a model as it is.
 
 use std::fmt;
 
-/// Something from outside: a server's answer, a page from the web.
+/// External data: a server's response, a web page.
 ///
-/// It neither prints nor turns into a string by itself; the way to a model is a [`Text`](crate::Text).
+/// It has no `Display` and does not convert to a string implicitly; to send it to a model, make it a
+/// [`Text`](crate::Text).
 ///
 /// ```
 /// use openclaw_content::Untrusted;
@@ -21,30 +22,29 @@ use std::fmt;
 pub struct Untrusted<T>(T);
 
 impl<T> Untrusted<T> {
-    /// Marks something as coming from outside.
+    /// Marks a value as external.
     pub const fn new(outside: T) -> Self {
         Self(outside)
     }
 
-    /// The same, borrowed.
+    /// Borrows the value; it stays untrusted.
     pub const fn as_ref(&self) -> Untrusted<&T> {
         Untrusted(&self.0)
     }
 
-    /// Changes what is inside; it stays untrusted.
+    /// Maps the value; it stays untrusted.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Untrusted<U> {
         Untrusted(change(self.0))
     }
 
-    /// What is inside, for people and programs: a terminal, a file, a parser. It must never become
-    /// part of what a model reads.
+    /// Returns the value, for a terminal, a file or a parser. It must never reach a model as it is.
     pub fn expose(self) -> T {
         self.0
     }
 }
 
 impl<T: AsRef<str>> Untrusted<T> {
-    /// The text, borrowed, as [`inspect`](crate::inspect) takes it.
+    /// Borrows the text, as [`inspect`](crate::inspect) takes it.
     pub fn as_text(&self) -> Untrusted<&str> {
         Untrusted(self.0.as_ref())
     }

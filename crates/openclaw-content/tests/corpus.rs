@@ -1,4 +1,4 @@
-//! Known attacks are made harmless, known innocents are left alone. The texts are in `corpus/`.
+//! Known attacks are defused, known innocent texts are not changed. The texts are in `corpus/`.
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
@@ -16,7 +16,7 @@ fn rendered(text: &str) -> String {
     render([&text]).remove(0)
 }
 
-/// Filler around an attack: none, a little, and enough for the quick search to matter.
+/// Filler around an attack: none, a little, and enough to exercise the prefilter.
 fn surrounded(text: &str) -> [String; 3] {
     let filler = "Nothing of note happened at the harbour today. ".repeat(20);
     [text.to_owned(), format!("x {text} y"), format!("{filler}{text}{filler}")]
@@ -63,12 +63,12 @@ fn every_suspicious_phrase_is_noticed_and_left_as_it_is() {
             assert!((before.len()..before.len() + phrase.len()).contains(&found.first));
         }
     }
-    // All but the two that have corpora of their own.
+    // All except the two that have their own corpora.
     assert_eq!(kinds.len(), Suspicion::ALL.len() - 2);
 }
 
 #[test]
-fn innocent_texts_stay_the_same_to_the_byte() {
+fn innocent_texts_are_unchanged_to_the_byte() {
     let corpus = include_str!("corpus/innocent.txt");
     let innocents: Vec<&str> = corpus.split("\n%%\n").skip(1).collect();
     assert!(innocents.len() >= 25);

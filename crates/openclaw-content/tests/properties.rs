@@ -1,4 +1,4 @@
-//! What holds for every text, however hostile.
+//! Properties that hold for every text, however hostile.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{markers_seen, tokens_seen};
 use openclaw_content::{Boundary, Source, Text, Untrusted, clean_line, render, sanitize};
 use proptest::prelude::*;
 
-/// Pieces from which attacks are made.
+/// Pieces from which attacks are assembled.
 const PIECES: &[&str] = &[
     "<",
     "<<",
@@ -107,7 +107,7 @@ fn hostile() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
-/// A marker or token with something put between all or some of its letters.
+/// A marker or token with something inserted between some or all of its letters.
 fn disguised() -> impl Strategy<Value = String> {
     let whole = prop::sample::select(vec![
         "<<<EXTERNAL_UNTRUSTED_CONTENT>>>",
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_clean_stays_as_it_is(text in hostile()) {
+    fn sanitizing_is_idempotent(text in hostile()) {
         let once = sanitize(Untrusted::new(&text));
         let again = sanitize(Untrusted::new(once.text()));
         prop_assert!(again.is_unchanged(), "{:?} → {:?}", once.text(), again.text());
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_at_all_is_taken(text in any::<String>(), limit in 0..50_usize) {
+    fn any_text_is_accepted(text in any::<String>(), limit in 0..50_usize) {
         let source = Source::other(text.as_str());
         let labelled = Text::outside(Untrusted::new(text.clone()), source).unwrap();
         prop_assert_eq!(render([&labelled]).len(), 1);
@@ -189,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn findings_do_not_depend_on_where_the_text_lies(text in hostile(), shift in 0..9_usize) {
+    fn findings_do_not_depend_on_the_offset(text in hostile(), shift in 0..9_usize) {
         let moved = format!("{}{text}", "。".repeat(shift) + &"。 ".repeat(80));
         let (here, there) = (sanitize(Untrusted::new(&text)), sanitize(Untrusted::new(&moved)));
         prop_assert_eq!(here.defused(), there.defused());

@@ -1,4 +1,4 @@
-//! The agents as the configuration in force wants them: their tools, their models, their bounds.
+//! The agents of the active configuration: their tools, models and limits.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,36 +19,36 @@ use crate::gateway::Gateway;
 use crate::manage::ManageTool;
 use crate::model_choice::Models;
 
-/// What stays the same when the configuration changes.
+/// Everything that does not depend on the configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct HostContext {
     pub(crate) resolver: Resolver,
     pub(crate) environment: Environment,
     pub(crate) state: PathBuf,
     pub(crate) native_approvals: native::Approvals,
-    /// Who ends what runs if this program is itself killed.
+    /// Terminates child processes if this process is killed.
     pub(crate) guard: Guard,
 }
 
-/// The configuration in force, and the agents that follow from it.
+/// The active configuration and its agents.
 #[derive(Debug)]
 pub struct ActiveConfig {
     /// The configuration.
     pub config: Config,
-    /// Made when an agent is first needed.
+    /// Created when an agent is first used.
     agents: BTreeMap<String, OnceLock<Arc<AgentRuntime>>>,
     fleet: Arc<Fleet>,
     host_context: HostContext,
     gateway: Weak<Gateway>,
 }
 
-/// An agent as it serves now.
+/// An agent of the active configuration.
 #[derive(Debug)]
 pub(crate) struct AgentRuntime {
     pub(crate) config: AgentConfig,
     pub(crate) workspace: PathBuf,
     pub(crate) tools: Arc<Toolbox>,
-    /// Which tools it may use, by their names.
+    /// Which tools it may use, by name.
     pub(crate) policy: Policy,
     pub(crate) models: Models,
     pub(crate) limits: Limits,
@@ -71,12 +71,12 @@ impl ActiveConfig {
         }
     }
 
-    /// Sets up all agents now.
+    /// Creates all agents now.
     pub(crate) fn set_up(&self) {
         self.agents().for_each(drop);
     }
 
-    /// All agents, by their ids.
+    /// All agents, by id.
     pub(crate) fn agents(&self) -> impl Iterator<Item = (&str, &Arc<AgentRuntime>)> {
         self.agents.keys().filter_map(|id| Some((id.as_str(), self.agent(id)?)))
     }
@@ -94,7 +94,7 @@ impl ActiveConfig {
         Some(service.get_or_init(|| Arc::new(new())))
     }
 
-    /// The id of an agent, which is not set up for it; of the default one if none is named.
+    /// Returns the id of an agent without creating it; of the default agent if `id` is `None`.
     pub(crate) fn id(&self, id: Option<&str>) -> Option<&AgentId> {
         self.config.agent(id).map(|agent| &agent.id)
     }
@@ -110,18 +110,14 @@ impl AgentRuntime {
     ) -> Self {
         let named = agent.workspace.clone();
         let workspace = named.unwrap_or_else(|| host_context.state.join("workspace"));
-        let native: Arc<dyn ToolSource> = match native_tools(
-            agent,
-            config,
-            &workspace,
-            host_context,
-        ) {
-            Ok(tools) => Arc::new(tools),
-            Err(error) => {
-                tracing::warn!(agent = %agent.id, %error, "there are no tools for files and commands");
-                Arc::new(NoTools)
-            }
-        };
+        let native: Arc<dyn ToolSource> =
+            match native_tools(agent, config, &workspace, host_context) {
+                Ok(tools) => Arc::new(tools),
+                Err(error) => {
+                    tracing::warn!(agent = %agent.id, %error, "native tools are not available");
+                    Arc::new(NoTools)
+                }
+            };
         let servers: Arc<dyn ToolSource> =
             Arc::new(ServerTools::new(Arc::clone(fleet), agent.id.as_str()));
         let approvals = host_context.native_approvals.clone();
@@ -149,7 +145,7 @@ impl AgentRuntime {
     }
 }
 
-/// What the configuration allows an agent, by the names of tools.
+/// Which tools the configuration allows an agent, by name.
 pub(crate) fn policy(agent: &AgentConfig, config: &Config) -> Policy {
     let rules =
         |place, policy: &'_ ToolPolicy| -> (&'static str, ToolPolicy) { (place, policy.clone()) };
@@ -164,7 +160,7 @@ pub(crate) fn policy(agent: &AgentConfig, config: &Config) -> Policy {
         deny: &policy.deny,
     });
     Policy::new(all).unwrap_or_else(|error| {
-        tracing::error!(%error, "no tool is allowed");
+        tracing::error!(%error, "invalid tool policy; no tool is allowed");
         Policy::nothing()
     })
 }

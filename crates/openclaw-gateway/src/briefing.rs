@@ -1,5 +1,5 @@
-//! What an agent is told about its surroundings before each turn: who it is, its servers, what is new
-//! about them, and the resources that belong into every conversation (B14, M3, L4).
+//! The briefing an agent gets before each turn: its identity, its servers, news about them, and the
+//! resources configured for every session (B14, M3, L4).
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use crate::agents::AgentRuntime;
 use crate::context;
 use crate::gateway::Gateway;
 
-/// What an agent should know about MCP servers; told only where there are some (M3).
+/// What an agent should know about MCP servers; included only if there are any (M3).
 const SKILL: &str = include_str!("../../../skills/mcp/SKILL.md");
-/// So many servers are listed.
+/// Maximum number of servers listed.
 const MAX_SERVERS: usize = 100;
 
-/// What an agent is told besides the rules for all.
+/// The agent's own part of the system prompt.
 pub(crate) fn instructions(service: &AgentRuntime) -> String {
     let words = service.config.system_prompt.as_ref().map_or("", |words| words.as_str());
     format!(
-        "Your files are in {}. Paths of your file tools start there.\n\n{words}",
+        "Your workspace is {}. File tools resolve relative paths against it.\n\n{words}",
         service.workspace.display()
     )
 }
 
-/// What holds for this turn.
+/// The briefing for this turn.
 pub(crate) async fn of(gateway: &Arc<Gateway>, service: &AgentRuntime) -> Vec<Text> {
     let id = service.config.id.as_str();
     let Some(tools) = gateway.fleet.agent(id) else { return Vec::new() };
@@ -42,7 +42,7 @@ pub(crate) async fn of(gateway: &Arc<Gateway>, service: &AgentRuntime) -> Vec<Te
     briefing
 }
 
-/// The servers, their tools and their states. Names are the configuration's, words are ours.
+/// Lists the servers, their tools and their states. Names come from the configuration.
 fn servers(statuses: &[ServerStatus]) -> String {
     let mut text = String::from("<available-mcp-servers>\n");
     for status in statuses.iter().take(MAX_SERVERS) {
@@ -59,7 +59,7 @@ fn servers(statuses: &[ServerStatus]) -> String {
     text
 }
 
-/// What stands between two lines of dashes at the beginning is for programs.
+/// Strips the front matter, which is meant for programs.
 fn without_front_matter(text: &str) -> &str {
     let rest = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
     rest.map_or(text, |(_, body)| body).trim()

@@ -1,4 +1,4 @@
-//! Who is connected, what each wants to hear, and each one's end of the gateway.
+//! The connected callers, the events each one subscribes to, and each one's surface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,21 +20,21 @@ use crate::gateway::Gateway;
 use crate::methods::{self, RequestContext};
 use crate::socket::{Caller, Endpoint};
 
-/// How many events wait for a caller that is slow. What is lost is told.
+/// Events buffered for a slow caller. Lost events are reported to it.
 const EVENTS: usize = 512;
-/// How many sessions a caller follows one by one; with more it hears of all.
+/// Sessions a caller follows individually; beyond that it follows all.
 const FOLLOWED: usize = 256;
 
-/// Everybody who is connected.
+/// All connected callers.
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     connected: Mutex<BTreeMap<u64, Arc<Connected>>>,
     next: AtomicU64,
-    /// Counts comings and goings.
+    /// Incremented when a caller connects or disconnects.
     moves: watch::Sender<u64>,
 }
 
-/// Somebody who is connected.
+/// A connected caller.
 #[derive(Debug)]
 pub(crate) struct Connected {
     pub(crate) id: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Connected {
 }
 
 impl Connected {
-    /// From now on it hears of this session.
+    /// Subscribes to the events of a session.
     pub(crate) fn follow(&self, session: &str) {
         let mut follows = self.follows.lock().unwrap_or_else(PoisonError::into_inner);
         if follows.len() >= FOLLOWED {
@@ -55,7 +55,7 @@ impl Connected {
         }
     }
 
-    /// From now on it hears of all sessions.
+    /// Subscribes to the events of all sessions.
     pub(crate) fn follow_all(&self) {
         self.follows_all.store(true, Ordering::Relaxed);
     }
@@ -65,35 +65,35 @@ impl Connected {
             || self.follows.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
     }
 
-    /// Whether it can be asked about calls.
+    /// Whether it may approve calls.
     pub(crate) fn decides(&self) -> bool {
         Scope::Approvals.is_in(&self.who.scopes)
     }
 
-    /// Whether somebody there answers what servers ask for the sake of one of these sessions.
+    /// Whether it answers servers' elicitations for one of these sessions.
     fn answers_for(&self, sessions: &[String]) -> bool {
         self.can_be_asked() && sessions.iter().any(|session| self.hears_of(session))
     }
 
-    /// Whether servers may ask it.
+    /// Whether it supports elicitations.
     pub(crate) fn can_be_asked(&self) -> bool {
         self.decides() && self.who.caps.iter().any(|cap| cap == caps::ELICITATION)
     }
 
-    /// The key of a conversation that is this caller's alone, for calls that belong to no other.
+    /// The key of a session that belongs to this caller alone, for calls outside any other session.
     pub(crate) fn own_session(&self) -> String {
         format!("caller:{}", self.id)
     }
 
-    /// Tells it something.
+    /// Sends it an event.
     pub(crate) fn tell<T: Serialize>(&self, name: &'static str, payload: &T) {
         match Event::new(name, payload) {
             Ok(event) => self.events.tell(event),
-            Err(error) => tracing::error!(event = name, %error, "an event cannot be written"),
+            Err(error) => tracing::error!(event = name, %error, "cannot serialize an event"),
         }
     }
 
-    /// What to call it in the audit.
+    /// Its name in the audit log.
     pub(crate) fn name(&self) -> String {
         let name = self.who.client.display_name.clone();
         name.unwrap_or_else(|| format!("{:?}", self.who.client.id).to_lowercase())
@@ -120,12 +120,12 @@ impl Callers {
         self.moves.send_modify(|moves| *moves += 1);
     }
 
-    /// Waits until nobody who may decide has been there for so long.
+    /// Waits until no caller that may approve calls has been connected for `for_long`.
     pub(crate) async fn without_deciders(&self, for_long: Duration) {
         let some_decide = |_: &u64| self.lock().values().any(|caller| caller.decides());
         let mut moves = self.moves.subscribe();
         loop {
-            // The sender is ours: it cannot be gone.
+            // The sender is owned by `self` and cannot be dropped.
             let _ = moves.wait_for(|moves| !some_decide(moves)).await;
             if timeout(for_long, moves.wait_for(some_decide)).await.is_err() {
                 return;
@@ -137,17 +137,17 @@ impl Callers {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many there are.
+    /// Number of connected callers.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// Tells everybody.
+    /// Sends an event to all callers.
     pub(crate) fn tell_all(&self, name: &'static str, payload: &impl Serialize) {
         self.tell(name, payload, |_| true);
     }
 
-    /// Tells those who follow a session.
+    /// Sends an event to the callers that follow a session.
     pub(crate) fn tell_followers(
         &self,
         session: &str,
@@ -157,7 +157,7 @@ impl Callers {
         self.tell(name, payload, |caller| caller.hears_of(session));
     }
 
-    /// Tells those who may decide about calls; how many there are.
+    /// Sends an event to the callers that may approve calls. Returns their number.
     pub(crate) fn tell_deciders(&self, name: &'static str, payload: &impl Serialize) -> usize {
         let asked = self.lock().values().filter(|caller| caller.decides()).count();
         if asked > 0 {
@@ -166,19 +166,19 @@ impl Callers {
         asked
     }
 
-    /// Whether somebody who may decide about calls follows a session.
+    /// Whether a caller that may approve calls follows a session.
     pub(crate) fn has_decider(&self, session: &str) -> bool {
         self.lock().values().any(|caller| caller.decides() && caller.hears_of(session))
     }
 
-    /// Those who answer what servers ask for the sake of one of these sessions.
+    /// Ids of the callers that answer elicitations for one of these sessions.
     pub(crate) fn who_answers_for(&self, sessions: &[String]) -> BTreeSet<u64> {
         let connected = self.lock();
         let meant = connected.values().filter(|caller| caller.answers_for(sessions));
         meant.map(|caller| caller.id).collect()
     }
 
-    /// Tells these.
+    /// Sends an event to the callers with these ids.
     pub(crate) fn tell_these(
         &self,
         these: &BTreeSet<u64>,
@@ -188,14 +188,14 @@ impl Callers {
         self.tell(name, payload, |caller| these.contains(&caller.id));
     }
 
-    /// Waits until none of these is there any more.
+    /// Waits until none of these callers is connected.
     pub(crate) async fn all_left(&self, these: &BTreeSet<u64>) {
         let none_left = |_: &u64| !self.lock().keys().any(|id| these.contains(id));
-        // The sender is ours: it cannot be gone.
+        // The sender is owned by `self` and cannot be dropped.
         let _ = self.moves.subscribe().wait_for(none_left).await;
     }
 
-    /// Tells one; whether it is still there.
+    /// Sends an event to one caller. Returns whether it is still connected.
     pub(crate) fn tell_one(&self, id: u64, name: &'static str, payload: &impl Serialize) -> bool {
         let is_there = self.lock().contains_key(&id);
         self.tell(name, payload, |caller| caller.id == id);
@@ -215,12 +215,12 @@ impl Callers {
         }
         match Event::new(name, payload) {
             Ok(event) => meant.iter().for_each(|caller| caller.events.tell(event.clone())),
-            Err(error) => tracing::error!(event = name, %error, "an event cannot be written"),
+            Err(error) => tracing::error!(event = name, %error, "cannot serialize an event"),
         }
     }
 }
 
-/// A caller's end of the gateway. When it is dropped, what belongs to the caller goes.
+/// A caller's end of the gateway. Dropping it unregisters the caller and its tools.
 #[derive(Debug)]
 pub(crate) struct CallerSurface {
     gateway: Arc<Gateway>,

@@ -1,5 +1,5 @@
-//! Servers that are connected to, or disconnected from, while the program runs. Nothing of it is written
-//! to the file (M1).
+//! Servers that are connected or disconnected at run time. None of it is written to the
+//! configuration file (M1).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,27 +16,28 @@ use serde_json::json;
 use crate::gateway::Gateway;
 use crate::mcp::{self, Problem, ProblemKind};
 
-/// How many servers an agent may be connected to beside those of the file.
+/// Maximum number of servers per agent in addition to the configured ones.
 const MAX_ADDED: usize = 50;
-/// How many servers of one host get a name by themselves.
+/// Maximum number of servers of one host that get a name automatically.
 const MAX_TWINS: usize = 99;
-/// A longer address is none.
+/// Maximum length of a URL, in bytes.
 const MAX_ADDRESS: usize = 4_096;
 
-/// How the servers of the running program differ from those of the configuration.
+/// How the running servers differ from the configured ones.
 #[derive(Debug, Default)]
 pub(crate) struct Connections(Mutex<BTreeMap<AgentId, OfAgent>>);
 
 #[derive(Debug, Default)]
 struct OfAgent {
     added: BTreeMap<ServerName, ServerConfig>,
-    /// Those that are off, as they were connected to then: another connection is another server.
+    /// Disconnected servers, with the connection at that time: a server with another connection is
+    /// a different one.
     off: BTreeMap<ServerName, Connection>,
 }
 
 impl Connections {
-    /// The configuration with what was connected to, and without what was disconnected from. What the
-    /// file has come to say itself is forgotten here.
+    /// Returns the configuration with the added servers and without the disconnected ones. Forgets
+    /// entries that the file has overridden meanwhile.
     pub(crate) fn applied_to(&self, config: &Config) -> Config {
         let mut merged = config.clone();
         let mut all = self.lock();
@@ -70,7 +71,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Whether it was disconnected from.
+    /// Whether a server was disconnected.
     pub(crate) fn is_off(&self, agent: &AgentId, name: &str) -> bool {
         self.lock().get(agent).is_some_and(|it| it.off.contains_key(name))
     }
@@ -81,8 +82,8 @@ impl Connections {
 }
 
 impl Gateway {
-    /// Connects an agent to the service at an address. One that cannot be reached is not kept; one that
-    /// wants a login is.
+    /// Connects an agent to the server at a URL. The server is removed again if it cannot be
+    /// reached, but not if it requires a login.
     pub(crate) async fn connect(
         &self,
         agent: &AgentId,
@@ -115,7 +116,7 @@ impl Gateway {
         }
     }
 
-    /// The name and the settings of a new server.
+    /// Returns the name and the configuration of a new server.
     fn planned(
         &self,
         agent: &AgentId,
@@ -165,7 +166,7 @@ impl Gateway {
         Ok((name, server))
     }
 
-    /// Ends a server of an agent, for as long as this program runs.
+    /// Disconnects a server of an agent until the gateway is restarted.
     pub(crate) async fn disconnect(
         &self,
         agent: &AgentId,
@@ -193,7 +194,7 @@ impl Gateway {
         Ok(status)
     }
 
-    /// Connects again to a server that was disconnected from; whether it was.
+    /// Reconnects a server that was disconnected. Returns whether it was.
     pub(crate) async fn reconnect(&self, agent: &AgentId, name: &str) -> bool {
         let _changing = self.changing.lock().await;
         let off = self.connections.lock().get_mut(agent).and_then(|it| it.off.remove(name));
@@ -205,7 +206,7 @@ impl Gateway {
         true
     }
 
-    /// A server of an agent that runs.
+    /// Returns a running server of an agent.
     pub(crate) fn server_of(&self, agent: &AgentId, name: &str) -> Result<Arc<Server>, Problem> {
         let Some(tools) = self.fleet.agent(agent.as_str()) else {
             return Err(Problem::new(ProblemKind::Invalid, format!("unknown agent `{agent}`")));
@@ -214,7 +215,7 @@ impl Gateway {
         server.map_err(|problem| self.explained(agent, name, problem))
     }
 
-    /// Why a server of an agent cannot be used: one that was disconnected from is told as such.
+    /// Replaces the error if the server was disconnected at run time.
     pub(crate) fn explained(&self, agent: &AgentId, name: &str, problem: Problem) -> Problem {
         let is_missing =
             matches!(problem.kind, ProblemKind::Unavailable | ProblemKind::UnknownServer);
@@ -226,7 +227,7 @@ impl Gateway {
     }
 }
 
-/// A new server that is waited for. If nobody waits for it any more, it is not kept.
+/// A new server that is being connected. If the caller stops waiting, the server is removed.
 struct Unsettled<'a> {
     gateway: &'a Gateway,
     agent: &'a AgentId,
@@ -239,15 +240,15 @@ impl Drop for Unsettled<'_> {
         let (Some(name), Some(gateway)) = (name, gateway) else { return };
         let agent = self.agent.clone();
         self.gateway.tasks.spawn(async move {
-            // That it is gone already is as good.
+            // It may be gone already.
             let _ = gateway.disconnect(&agent, name.as_str()).await;
         });
     }
 }
 
-/// The settings of a server at an address, under the rules for those in a file: https, or this machine.
+/// Parses the configuration of a server at a URL, with the rules of the file: https, or localhost.
 fn settings(name: &ServerName, url: &str) -> Result<ServerConfig, Problem> {
-    // What is given is an address, and nothing is to be put into it.
+    // The URL is literal: no variable is expanded.
     let url = url.trim().replace('$', "$$");
     let text = json!({ "mcp": { "servers": { name.as_str(): { "url": url } } } }).to_string();
     let surroundings = Surroundings { variable: &|_| None, home: None };
@@ -266,7 +267,7 @@ fn settings(name: &ServerName, url: &str) -> Result<ServerConfig, Problem> {
     })
 }
 
-/// The name itself, or with a number behind it.
+/// Returns the name itself, or the name with a number appended.
 fn free_name(name: &ServerName, is_taken: impl Fn(&ServerName) -> bool) -> Option<ServerName> {
     let numbered =
         (2..=MAX_TWINS).filter_map(|number| ServerName::new(format!("{name}-{number}")).ok());

@@ -1,7 +1,8 @@
-//! The resources that belong into every conversation (B14), kept so that a turn need not wait for them.
+//! Caches the resources that are part of every session (B14), so that a turn need not wait for
+//! them.
 //!
-//! A server that tells when a resource changes is believed for a while; one that does not is asked
-//! again after a minute. A turn waits only a moment: what comes later is there for the next one.
+//! If a server notifies about changes, its resources are cached longer; otherwise they are read
+//! again after a minute. A turn waits only briefly: what arrives later is used in the next one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,18 +21,18 @@ use crate::gateway::Gateway;
 
 /// How long a turn waits.
 const TURN_WAITS: Duration = Duration::from_secs(2);
-/// How long reading may take, beside turns.
+/// Timeout for reading a resource in the background.
 const READING: Duration = Duration::from_secs(60);
-/// How long what was read is believed, of a server that does not tell of changes, and of one that does:
-/// what it tells may be lost.
+/// How long a cached resource is fresh: without change notifications, and with them. Notifications
+/// may be lost.
 const BELIEVED: Duration = Duration::from_secs(60);
 const BELIEVED_AT_MOST: Duration = Duration::from_secs(10 * 60);
-/// How much of a resource a model sees.
+/// Maximum characters of a resource shown to a model.
 const MAX_CHARS: usize = 20_000;
-/// How many there may be for an agent.
+/// Maximum number of resources per agent.
 const MAX_RESOURCES: usize = 50;
 
-/// What was read, by agent, server and address.
+/// The cached resources, by agent, server and URI.
 #[derive(Debug, Default)]
 pub(crate) struct Context(Mutex<BTreeMap<Key, Kept>>);
 
@@ -44,9 +45,9 @@ struct Key {
 
 #[derive(Debug)]
 struct Kept {
-    /// What was read last, and when.
+    /// The latest content.
     read: Option<Read>,
-    /// A reading that is under way: since when; it says when it ends.
+    /// A read in progress: when it started, and a receiver that closes when it ends.
     reading: Option<(Instant, watch::Receiver<()>)>,
 }
 
@@ -54,13 +55,13 @@ struct Kept {
 struct Read {
     texts: Vec<Text>,
     at: Instant,
-    /// Of a server that tells of changes.
+    /// Set if the server sends change notifications.
     edition: Option<Edition>,
     failed: bool,
 }
 
 impl Context {
-    /// The configuration has changed: nothing that was read holds any more.
+    /// Clears the cache after the configuration has changed.
     pub(crate) fn forget(&self) {
         self.lock().clear();
     }
@@ -69,7 +70,7 @@ impl Context {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of a resource; none if nothing is.
+    /// Returns the cached content of a resource, if any.
     fn texts(&self, key: &Key) -> Option<Vec<Text>> {
         let kept = self.lock();
         Some(kept.get(key)?.read.as_ref()?.texts.clone())
@@ -87,7 +88,7 @@ impl Read {
     }
 }
 
-/// The resources of an agent's configuration, for a turn.
+/// Returns the resources configured for an agent, for a turn.
 pub(crate) async fn of(gateway: &Arc<Gateway>, service: &AgentRuntime) -> Vec<Text> {
     let Some(agent) = gateway.fleet.agent(service.config.id.as_str()) else { return Vec::new() };
     let keys: Vec<Key> = service
@@ -118,7 +119,7 @@ async fn one(
     deadline: Instant,
 ) -> Vec<Text> {
     if let Some(mut reading) = begin(gateway, agent, &key) {
-        // It ends by being dropped; how it went is kept.
+        // The sender is dropped at the end; the result is in the cache.
         let _ = timeout_at(deadline, async { while reading.changed().await.is_ok() {} }).await;
     }
     gateway.context.texts(&key).unwrap_or_else(|| vec![not_there(&key)])
@@ -126,11 +127,11 @@ async fn one(
 
 fn not_there(Key { server, uri, .. }: &Key) -> Text {
     Text::ours(format!(
-        "(The resource {uri} of the MCP server '{server}' is not available at the moment.)"
+        "(The resource {uri} of the MCP server '{server}' is currently unavailable.)"
     ))
 }
 
-/// Sees to it that a resource is read if it must be; what to wait for, if anything.
+/// Starts reading a resource if it is not fresh. Returns what to wait for, if anything.
 fn begin(
     gateway: &Arc<Gateway>,
     agent: &Arc<AgentTools>,
@@ -147,7 +148,7 @@ fn begin(
         if let Some((since, under_way)) = &kept.reading
             && under_way.has_changed().is_ok()
         {
-            // Somebody has waited for it already: it takes its time.
+            // An earlier turn has already waited for it: it is slow.
             let is_slow = since.elapsed() >= TURN_WAITS;
             return (!is_slow).then(|| under_way.clone());
         }
@@ -166,11 +167,11 @@ fn begin(
 }
 
 async fn read(gateway: &Gateway, agent: &AgentTools, key: &Key) {
-    // A server that is on its way is waited for before: what it tells counts from then on.
+    // Wait until a starting server is ready: its notifications count from then on.
     if let Some(server) = agent.server(&key.server) {
         let _ = server.ready().await;
     }
-    // Before it is read: a change meanwhile must not be missed.
+    // Taken before reading, so that a change meanwhile is not missed.
     let edition = edition(agent, key);
     let options = CallOptions {
         deadline: Some(Instant::now() + READING),
@@ -195,7 +196,7 @@ fn edition(agent: &AgentTools, key: &Key) -> Option<Edition> {
     attached?.edition_of(&key.uri)
 }
 
-/// Pictures and sounds do not belong into a prompt.
+/// Images and audio do not belong in a prompt.
 fn texts(outcome: ToolOutcome) -> Vec<Text> {
     let texts = outcome.content.into_iter().filter_map(|part| match part {
         Content::Text(text) | Content::Placeholder(text) => Some(text),

@@ -1,4 +1,4 @@
-//! What servers ask a person in the middle of a call, and whoever is connected answers (T11).
+//! Elicitations: questions of servers during a call, answered by a connected client (T11).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::callers::Callers;
 use crate::gateway::now_ms;
 use crate::waiting::Waiting;
 
-/// The engine gives up a moment later: here it is told that the time was over.
+/// The engine times out this much later, so that the timeout is reported here first.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// How many questions may wait at once: nobody answers more.
+/// Maximum number of pending questions.
 const MAX_WAITING: usize = 32;
-/// Nobody judges a longer address.
+/// Maximum length of a URL to visit, in bytes.
 const MAX_ADDRESS: usize = 16 * 1024;
 
-/// Questions of servers that wait for an answer.
+/// Pending questions of servers.
 pub(crate) type Elicitations = Waiting<Elicitation, ElicitationAnswer>;
 
 impl Elicitations {
-    /// Somebody has answered.
+    /// Answers a question.
     pub(crate) fn respond(&self, params: &RespondParams) -> Result<(), ErrorShape> {
         self.answer(&params.id, |asked| match (params.action, &params.content) {
             (Action::Accept, content) => accepted(&asked.wanted, content.as_ref()),
@@ -43,7 +43,7 @@ impl Elicitations {
     }
 }
 
-/// A yes, with what was wanted and nothing else.
+/// Builds an accepting answer with exactly the requested content.
 fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<ElicitationAnswer, ErrorShape> {
     match (wanted, content) {
         (Shown::Url { .. }, None) => Ok(ElicitationAnswer::Accept(None)),
@@ -63,7 +63,7 @@ fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<ElicitationAnswer
     }
 }
 
-/// Why nobody could answer this, whoever were there.
+/// Why no client could answer this question.
 fn unanswerable(wanted: &QuestionKind) -> Option<&'static str> {
     match wanted {
         QuestionKind::Visit(url) => (url.len() > MAX_ADDRESS).then_some("its URL is too long"),
@@ -74,7 +74,7 @@ fn unanswerable(wanted: &QuestionKind) -> Option<&'static str> {
     }
 }
 
-/// Those who are connected, as the one person whom servers know.
+/// The connected clients, as the one person that servers ask.
 #[derive(Debug)]
 pub(crate) struct People {
     pub(crate) callers: Arc<Callers>,
@@ -104,7 +104,7 @@ impl People {
         let patience = PATIENCE.saturating_sub(MARGIN);
         let elicitation = self.words(question, patience);
         let id = elicitation.id.clone();
-        // Before anybody is told: the answer may be quick.
+        // Register first: the answer may arrive immediately.
         let answered = self.waiting.open(id.clone(), elicitation.clone());
         let mut pending = Pending {
             people: self,
@@ -156,7 +156,7 @@ impl People {
     }
 }
 
-/// A question that is open. When it is dropped, it is closed, and those who were asked are told.
+/// A pending question. Dropping it closes the question and notifies the clients that were asked.
 struct Pending<'a> {
     people: &'a People,
     id: String,
@@ -188,7 +188,7 @@ mod tests {
 
     const SESSION: &str = "here";
 
-    /// People, one of whom can answer.
+    /// `People` with one caller that can answer.
     fn people() -> People {
         let people = People { callers: Arc::default(), waiting: Arc::default() };
         let caller = people.callers.add(Caller {
@@ -214,15 +214,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_that_nobody_answers_in_time_is_cancelled_and_closed() {
+    async fn a_question_that_is_not_answered_in_time_is_cancelled_and_closed() {
         let people = people();
-        // Before the engine loses its patience, so that it is told as what it is.
+        // Before the engine times out, so that it is reported as expired.
         let answer = tokio::time::timeout(PATIENCE, people.ask(form())).await.unwrap();
         assert_eq!((answer, people.waiting.count()), (ElicitationAnswer::Cancel, 0));
     }
 
     #[tokio::test]
-    async fn what_nobody_could_answer_is_declined_at_once() {
+    async fn an_unanswerable_question_is_declined_immediately() {
         let people = people();
         let forms = [json!([]), json!({ "type": "object", "properties": { "a": { "type": 5 } } })];
         for form in forms {
@@ -236,12 +236,12 @@ mod tests {
         assert_eq!(
             people.ask(alone).now_or_never(),
             Some(ElicitationAnswer::Decline),
-            "nobody's question"
+            "no session"
         );
     }
 
     #[tokio::test]
-    async fn so_many_may_wait_and_no_more() {
+    async fn pending_questions_are_limited() {
         let people = people();
         let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| people.ask(form())).collect();
         assert!(waiting.iter_mut().all(|asking| asking.now_or_never().is_none()));

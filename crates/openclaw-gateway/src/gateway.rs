@@ -1,4 +1,4 @@
-//! The whole program without a front end.
+//! The gateway: the whole program without a front end.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -39,11 +39,11 @@ pub struct Gateway {
     pub(crate) config_file: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) load: Arc<dyn Fn() -> Loaded + Send + Sync>,
-    /// One change of the configuration at a time.
+    /// Serializes configuration changes.
     pub(crate) changing: Mutex<()>,
     pub(crate) active: ArcSwap<ActiveConfig>,
     pub(crate) host_context: HostContext,
-    /// For what outlives a call.
+    /// For tasks that outlive a call.
     pub(crate) this: Weak<Self>,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) store: Arc<dyn SessionStore>,
@@ -56,12 +56,12 @@ pub struct Gateway {
     pub(crate) lent: Lent,
     pub(crate) connections: Connections,
     pub(crate) context: Context,
-    /// Where servers' logs are.
+    /// Directory of the servers' logs.
     pub(crate) logs: Option<PathBuf>,
     pub(crate) tasks: TaskTracker,
-    /// No new work from here on.
+    /// Cancelled when the gateway stops accepting work.
     pub(crate) ending: CancellationToken,
-    /// What people should know about the start.
+    /// Startup notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
@@ -72,10 +72,10 @@ impl std::fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// Starts: the servers begin to connect, nothing is waited for.
+    /// Starts the gateway. Servers connect in the background.
     ///
     /// # Errors
-    /// If conversations cannot be kept.
+    /// Fails if the session store cannot be opened.
     pub async fn start(setup: Setup) -> Result<Arc<Self>, StartError> {
         let Setup {
             config,
@@ -154,46 +154,46 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// A caller's end of the gateway. What belongs to the caller goes with it.
+    /// Returns a caller's end of the gateway. Dropping it unregisters the caller and its tools.
     pub fn caller(self: &Arc<Self>, caller: Caller) -> Arc<dyn Surface> {
         Arc::new(CallerSurface::new(Arc::clone(self), caller))
     }
 
-    /// Lets work under way end, for as long as `grace`, and then ends everything (L5).
+    /// Waits up to `grace` for running work, then terminates everything (L5).
     pub async fn stop(&self, grace: Duration) {
         self.wind_down(grace).await;
         self.end().await;
     }
 
-    /// Takes no new work, and lets turns under way end, for as long as `grace`.
+    /// Stops accepting work, and waits up to `grace` for running turns.
     pub(crate) async fn wind_down(&self, grace: Duration) {
         self.ending.cancel();
         let drained = tokio::time::timeout(grace, self.runs.drained()).await;
         if drained.is_err() {
-            tracing::info!("turns are ended: the time to stop is over");
+            tracing::info!("grace period is over; cancelling running turns");
             self.runs.cancel_all();
             let _ = tokio::time::timeout(Duration::from_secs(5), self.runs.drained()).await;
         }
     }
 
-    /// Ends the servers, and what else is under way.
+    /// Stops the servers and waits briefly for background tasks.
     pub(crate) async fn end(&self) {
         self.tasks.close();
         self.fleet.stop().await;
         let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
     }
 
-    /// The configuration in force.
+    /// The active configuration.
     pub fn config(&self) -> Arc<ActiveConfig> {
         self.active.load_full()
     }
 
-    /// Where things are kept.
+    /// The state directory.
     pub fn state(&self) -> &Path {
         &self.state
     }
 
-    /// What secrets are resolved with.
+    /// Resolves secrets.
     pub fn resolver(&self) -> &Resolver {
         &self.host_context.resolver
     }
@@ -203,12 +203,12 @@ impl Gateway {
         &self.fleet
     }
 
-    /// What people should know about the start.
+    /// Startup notes for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Tells callers what becomes of servers.
+    /// Forwards server state changes to the callers.
     fn watch_servers(self: &Arc<Self>) {
         let (gateway, mut events) = (Arc::downgrade(self), self.fleet.events());
         let ending = self.ending.clone();
@@ -306,7 +306,7 @@ impl Desk for Arc<Gateway> {
     }
 }
 
-/// Milliseconds since 1970.
+/// Milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)

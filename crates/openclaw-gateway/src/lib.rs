@@ -1,8 +1,7 @@
 //! The gateway: callers on one side; configuration, servers, agents and sessions on the other.
 //!
-//! A [`Gateway`] is the whole program without a front end. A front end in the same process gets its end
-//! of it from [`Gateway::caller`]; all others come in by [`socket`]. Either way the same [`methods`]
-//! answer.
+//! A [`Gateway`] is the whole program without a front end. A front end in the same process connects
+//! through [`Gateway::caller`], all others through [`socket`]. Both reach the same [`methods`].
 
 mod agents;
 mod briefing;

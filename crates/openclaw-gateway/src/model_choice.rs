@@ -1,5 +1,5 @@
-//! Which model an agent thinks with: the one that is configured, one whose key is in the environment, a
-//! local Ollama, or the built-in one (G2).
+//! Selects an agent's model: the configured one, one whose API key is in the environment, a local
+//! Ollama model, or the built-in one (G2).
 
 use std::sync::Arc;
 
@@ -12,43 +12,43 @@ use tokio::sync::OnceCell;
 
 use crate::agents::HostContext;
 
-/// Where a local Ollama listens.
+/// Address of a local Ollama.
 const OLLAMA: &str = "http://127.0.0.1:11434";
-/// What is used if only a key is found.
+/// Default models by API key variable.
 const BY_KEY: [(&str, &str); 3] = [
     ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"),
     ("OPENAI_API_KEY", "openai/gpt-5"),
     ("GEMINI_API_KEY", "gemini/gemini-2.5-pro"),
 ];
 
-/// The model of an agent, and why it is that one.
+/// The model of an agent, and why it was selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInUse {
-    /// Its name.
+    /// Name of the model.
     pub name: String,
-    /// Those that stand in for it.
+    /// Names of the fallback models.
     pub fallbacks: Vec<String>,
-    /// Why it is that one.
+    /// Why it was selected.
     pub origin: ModelOrigin,
 }
 
-/// Why a model is used.
+/// Why a model was selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelOrigin {
-    /// The configuration names it.
+    /// It is configured.
     Configured,
-    /// A key for it is in this variable.
+    /// This variable holds an API key for it.
     KeyIn(&'static str),
-    /// A local Ollama has it.
+    /// It was found in the local Ollama.
     Ollama,
-    /// There is a local Ollama, but none of its models can hold a conversation.
+    /// There is a local Ollama, but it has no chat model.
     OllamaCannotChat,
-    /// There is no other.
+    /// No other model is available.
     BuiltIn,
 }
 
 impl ModelOrigin {
-    /// In words.
+    /// Describes the origin for users.
     pub fn words(&self) -> String {
         match self {
             Self::Configured => "configured".to_owned(),
@@ -63,7 +63,7 @@ impl ModelOrigin {
     }
 }
 
-/// The models of an agent, found and opened when they are first needed.
+/// The models of an agent, selected and opened on first use.
 #[derive(Debug)]
 pub(crate) struct Models {
     configured: Option<ModelInUse>,
@@ -92,7 +92,7 @@ impl Models {
         }
     }
 
-    /// Which model it is. Nothing but a local Ollama is asked.
+    /// Returns the selected model. Contacts only a local Ollama.
     pub(crate) async fn in_use(&self) -> &ModelInUse {
         self.in_use.get_or_init(|| self.find()).await
     }
@@ -118,7 +118,8 @@ impl Models {
         }
     }
 
-    /// The models, ready to be asked. One that cannot be opened is left out, unless there is no other.
+    /// Returns the opened models. A model that cannot be opened is skipped, unless there is no
+    /// other.
     pub(crate) async fn open(&self) -> Result<Vec<Arc<dyn Model>>, ModelError> {
         self.opened.get_or_try_init(|| self.open_all()).await.cloned()
     }
@@ -136,7 +137,7 @@ impl Models {
             match settings.and_then(|it| open(name, it.as_slice(), http.clone())) {
                 Ok(model) => models.push(model),
                 Err(error) => {
-                    tracing::warn!(model = %name, %error, "a model cannot be used");
+                    tracing::warn!(model = %name, %error, "cannot open a model");
                     first_error.get_or_insert(error);
                 }
             }
@@ -147,7 +148,8 @@ impl Models {
         }
     }
 
-    /// How to reach the provider of a model: as configured, with the usual variable for its key.
+    /// Returns the settings of a model's provider: as configured, or with the usual variable for
+    /// its key.
     async fn settings_for(&self, model: &str) -> Result<Option<ProviderSettings>, ModelError> {
         let id = model.split('/').next().unwrap_or_default();
         let configured = self.providers.iter().find(|(known, _)| known == id);

@@ -1,16 +1,16 @@
-//! Open questions about one tool: whoever allows it for good has answered all of them.
+//! Pending approvals by tool: allowing a tool permanently answers all of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use openclaw_tools::ToolSpec;
 
-/// What each open question is about.
+/// The subject of each pending approval.
 #[derive(Debug, Default)]
 pub(crate) struct QuestionSubjects(Mutex<BTreeMap<String, Subject>>);
 
-/// A tool of an agent, as it described itself when it was asked about: one that says something else by
-/// now is another.
+/// A tool of an agent, with the description it had when the question was asked: a tool with another
+/// description is a different one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Subject {
     pub(crate) agent: String,
@@ -26,7 +26,7 @@ impl QuestionSubjects {
         self.lock().remove(id);
     }
 
-    /// The other questions about the same.
+    /// The other questions about the same subject.
     pub(crate) fn others(&self, id: &str) -> Vec<String> {
         let open = self.lock();
         let Some(subject) = open.get(id) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Calls that wait for somebody's word (B9).
+//! Calls that wait for approval (B9).
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -16,22 +16,21 @@ use crate::gateway::{Gateway, now_ms};
 use crate::question_subjects::Subject;
 use crate::waiting::Waiting;
 
-/// How much of a description people are shown.
+/// Maximum characters of a description shown for approval.
 const DESCRIPTION: usize = 400;
-/// How much of it if it has changed.
+/// Maximum characters of a changed description.
 const CHANGED_DESCRIPTION: usize = 2_000;
-/// How long a question stays open when all who could decide are gone: a connection may be lost and made
-/// anew.
+/// How long a question stays open when all approvers have disconnected: a client may reconnect.
 const RETURN: Duration = Duration::from_secs(5);
 
-/// Nobody will answer any more.
+/// All approvers have left.
 struct Left;
 
 /// Calls that wait for a decision.
 pub(crate) type Questions = Waiting<Asked, Decision>;
 
 impl Questions {
-    /// Somebody has decided.
+    /// Records a decision.
     pub(crate) fn decide(&self, id: &str, decision: Decision) -> Result<(), ErrorShape> {
         self.answer(id, |asked| {
             let is_offered = asked.allowed_decisions.contains(&decision);
@@ -42,7 +41,7 @@ impl Questions {
     }
 }
 
-/// Asks those who are connected, for one turn.
+/// Asks the connected callers, for one turn.
 #[derive(Debug)]
 pub(crate) struct Asker {
     pub(crate) gateway: Weak<Gateway>,
@@ -66,7 +65,7 @@ impl Asker {
     async fn ask_callers(&self, gateway: &Arc<Gateway>, question: Question<'_>) -> Answer {
         let asked = self.words(gateway, question);
         let id = asked.id.clone();
-        // Before anybody is told: the answer may be quick.
+        // Register first: the answer may arrive immediately.
         let answered = gateway.questions.open(id.clone(), asked.clone());
         let subject = Subject { agent: self.agent.clone(), tool: question.tool.clone() };
         gateway.question_subjects.open(&id, subject);
@@ -104,7 +103,7 @@ impl Asker {
         let number = gateway.questions.number();
         let tool = question.tool;
         let title = match (question.why, tool.effect) {
-            // Of what was approved only a hash is kept.
+            // Only a hash of the approved description is kept.
             (Why::Changed, _) => {
                 format!("{} has changed since it was approved; its new description:", tool.label)
             }
@@ -143,7 +142,8 @@ impl Asker {
     }
 }
 
-/// What a tool says of itself. One that has changed says all, its parameters as well: any of it may be what is new.
+/// Describes a tool. A changed tool is described in full, with its parameters, since any of it may
+/// be new.
 fn description(tool: &ToolSpec, why: Why) -> String {
     if why != Why::Changed {
         return clean_line(Untrusted::new(&tool.description), DESCRIPTION);
@@ -159,7 +159,7 @@ fn description(tool: &ToolSpec, why: Why) -> String {
     format!("{words} (parameters: {parameters})")
 }
 
-/// A question that is open. When it is dropped, it is closed, and those who were asked are told.
+/// A pending question. Dropping it closes the question and notifies the approvers.
 struct Pending<'a> {
     gateway: &'a Gateway,
     id: &'a str,

@@ -1,5 +1,5 @@
-//! Putting a changed configuration in force (C9): a bad file is refused, and so is one that is gone or was
-//! emptied; the old one stays.
+//! Reloads the configuration (C9). An invalid file is rejected, and so is one that was deleted or
+//! emptied; the old configuration stays active.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::agents::ActiveConfig;
 use crate::gateway::Gateway;
 
 impl Gateway {
-    /// Reads the configuration again. Only what has changed is touched.
+    /// Reloads the configuration. Only what has changed is affected.
     pub async fn reload(&self) -> ReloadResult {
         match self.take_over().await.0 {
             Ok(changes) => ReloadResult { ok: true, changed: changes.keys(), issues: Vec::new() },
@@ -22,7 +22,7 @@ impl Gateway {
         }
     }
 
-    /// The same, for somebody who wants to know what became of an agent's servers.
+    /// Like [`reload`](Self::reload), but returns what changed for an agent's servers.
     pub(crate) async fn reload_servers(&self, agent: &AgentId) -> ServersReloaded {
         let (changes, issues) = match self.take_over().await.0 {
             Ok(changes) => (Some(changes), Vec::new()),
@@ -43,8 +43,8 @@ impl Gateway {
         }
     }
 
-    /// What changed, or what is wrong; and the files as they were read, to notice when they are no longer
-    /// so.
+    /// Applies the configuration. Returns the changes or the issues, and the files as they were
+    /// read, to detect later changes.
     async fn take_over(&self) -> (Result<Changes, Vec<Issue>>, Option<Vec<ReadFile>>) {
         let _changing = self.changing.lock().await;
         let load = Arc::clone(&self.load);
@@ -64,33 +64,33 @@ impl Gateway {
             return (Err(lost), files);
         }
         for cause in wanted.needs_restart() {
-            tracing::warn!("`{}` has changed: that takes a restart of the gateway", cause.key());
+            tracing::warn!("`{}` has changed; restart the gateway to apply it", cause.key());
         }
         let effective = self.connections.applied_to(&config);
         let active = ActiveConfig::new(config, &self.fleet, &self.host_context, &self.this);
         active.set_up();
         let active = Arc::new(active);
-        // Nothing is waited for in between: from here on, no call begins under the old rules. What became
-        // of the servers is what the fleet did, which knows those that were connected to meanwhile.
+        // No await in between: from here on, no call starts under the old rules. The changes are
+        // those the fleet made, which knows servers connected at run time.
         let changes = self.fleet.apply(&effective).changes;
         self.active.store(active);
         self.fleet.learn();
         self.context.forget();
         let changed = changes.keys().join(", ");
-        tracing::info!(changed, "a changed configuration is in force");
+        tracing::info!(changed, "configuration reloaded");
         (Ok(changes), files)
     }
 
-    /// Puts every saved change of the configuration in force, until the gateway ends.
+    /// Applies every saved change of the configuration until the gateway stops.
     pub fn watch_config(self: &Arc<Self>) {
         let gateway = Arc::clone(self);
         self.tasks.spawn(async move {
-            // It may have changed since it was read for the start.
+            // It may have changed since startup.
             let (_, Some(files)) = gateway.take_over().await else { return };
             let mut watcher = match Watcher::new(files) {
                 Ok(watcher) => watcher,
                 Err(error) => {
-                    tracing::warn!(%error, "changes of the configuration are not noticed");
+                    tracing::warn!(%error, "cannot watch the configuration for changes");
                     return;
                 }
             };
@@ -99,13 +99,13 @@ impl Gateway {
                     () = gateway.ending.cancelled() => return,
                     changed = watcher.changed() => changed.map(|_| ()),
                 };
-                // The files that were put in force are those to compare with: were they read once more, a
-                // change in between would be missed.
+                // Compare with the files that were applied: reading them once more would miss a
+                // change in between.
                 if let (true, (_, Some(files))) = (changed.is_ok(), gateway.take_over().await) {
                     changed = watcher.watch(files);
                 }
                 if let Err(error) = changed {
-                    tracing::warn!(%error, "changes of the configuration are no longer noticed");
+                    tracing::warn!(%error, "stopped watching the configuration for changes");
                     return;
                 }
             }
@@ -113,8 +113,8 @@ impl Gateway {
     }
 }
 
-/// Files that had something in them and have nothing now. Whoever removes a file, or is in the middle of
-/// writing it, does not mean that all of its rules are void.
+/// Files that had content and are empty or missing now. A file that is deleted or being written
+/// does not mean that all of its rules are void.
 fn lost(old: &Config, new: &Config) -> Vec<Issue> {
     let is_lost = |(file, now): &(&PathBuf, &Content)| {
         **now == Content::Nothing && old.contents.get(*file) == Some(&Content::Something)
@@ -125,19 +125,19 @@ fn lost(old: &Config, new: &Config) -> Vec<Issue> {
             "{} {what}; to reset everything to defaults, write `{{}}` to it",
             file.display()
         );
-        tracing::warn!("the configuration is refused: {message}");
+        tracing::warn!("configuration rejected: {message}");
         Issue { path: String::new(), message }
     });
     lost.collect()
 }
 
-/// What is wrong with a configuration.
+/// The errors of a configuration.
 fn refused(report: &Report) -> Vec<Issue> {
     let errors = report.diagnostics().iter().filter(|it| it.severity() == Severity::Error);
     let issues = errors.map(|it| {
         let place = report.location(it).map(tracing::field::display);
         let key = it.key_path().map(tracing::field::display);
-        tracing::error!(at = place, key, "the configuration is refused: {}", it.message());
+        tracing::error!(at = place, key, "configuration rejected: {}", it.message());
         let path = it.key_path().unwrap_or_default().to_owned();
         Issue { path, message: it.message().to_owned() }
     });

@@ -1,5 +1,5 @@
-//! The turns that run, wait, or are over: one at a time for each session, in the order in which they
-//! came.
+//! Registry of turns that run, wait or are over. Turns of a session run one at a time, in the order
+//! in which they were sent.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -12,21 +12,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::gateway::Gateway;
 
-/// So many turns may run and wait, in all and for one session.
+/// Maximum number of running and waiting turns: in total, and per session.
 const MAX_RUNS: usize = 1_024;
 const MAX_OF_SESSION: usize = 32;
-/// So many that are over are remembered, to recognise a message that is sent twice.
+/// Number of finished turns kept to recognize a message that is sent twice.
 const REMEMBERED: usize = 2_048;
 
-/// The turns that run, wait, or are over.
+/// Registry of turns that run, wait or are over.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     table: Mutex<Table>,
     is_idle: Notify,
 }
 
-/// What tells a run from all others. Ids are made by callers, and two of them that talk in different
-/// sessions may come upon the same.
+/// Identifies a run. Ids are chosen by callers, so the same id may occur in two sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Name {
     session: String,
@@ -38,39 +37,39 @@ struct Table {
     active: HashMap<Name, Active>,
     over: HashMap<Name, SendStatus>,
     order: VecDeque<Name>,
-    /// One turn at a time. Those of sessions in which nothing happens are gone.
+    /// Serializes the turns of a session. Entries of idle sessions are removed.
     turns: HashMap<String, Weak<tokio::sync::Mutex<()>>>,
 }
 
 #[derive(Debug)]
 struct Active {
     cancel: CancellationToken,
-    /// All that is left is to tell its end.
+    /// Only the notification about its end is left.
     is_over: bool,
 }
 
-/// What becomes of a message.
+/// The result of starting a run.
 pub(crate) enum Begun {
-    /// It is to be run.
+    /// The run was registered.
     New(Run),
-    /// It was sent before.
+    /// A run with this id was registered before.
     Known(SendStatus),
-    /// It cannot be run now.
+    /// The run is rejected for now.
     NotNow(&'static str),
 }
 
-/// A turn, from the moment that it is wanted. When it is dropped, it is over.
+/// A registered turn. Dropping it unregisters it.
 pub(crate) struct Run {
     gateway: Arc<Gateway>,
     pub(crate) id: String,
     pub(crate) session: String,
     pub(crate) cancel: CancellationToken,
     place: Place,
-    /// How it ended; as long as there is nothing, it may be sent again as if it had never been there.
+    /// How it ended. While this is `None`, the message can be sent again as if it were new.
     pub(crate) ended: Option<SendStatus>,
 }
 
-/// A place in the row of those who want to speak in a session.
+/// A place in a session's queue.
 enum Place {
     Waiting(Pin<Box<dyn Future<Output = OwnedMutexGuard<()>> + Send + Sync>>),
     First(OwnedMutexGuard<()>),
@@ -78,7 +77,7 @@ enum Place {
 }
 
 impl Place {
-    /// Goes to the end of the row, now: tasks begin in any order.
+    /// Joins the queue immediately: spawned tasks may start in any order.
     fn take(turn: Arc<tokio::sync::Mutex<()>>) -> Self {
         let mut waiting = Box::pin(tokio::task::unconstrained(turn.lock_owned()));
         match waiting.as_mut().now_or_never() {
@@ -95,7 +94,8 @@ impl Runs {
 
     pub(crate) fn begin(gateway: &Arc<Gateway>, id: &str, session: &str) -> Begun {
         let mut table = gateway.runs.lock();
-        // Looked at under the lock: whoever stops sees either this run or none to come.
+        // Checked under the lock: a gateway that stops sees this run, or no run starts after it
+        // looked.
         if gateway.ending.is_cancelled() {
             return Begun::NotNow("the gateway is stopping");
         }
@@ -126,7 +126,7 @@ impl Runs {
         })
     }
 
-    /// Ends the turns of a session, or one of them; which they were.
+    /// Cancels the turns of a session, or one of them. Returns their ids.
     pub(crate) fn cancel(&self, session: &str, id: Option<&str>) -> Vec<String> {
         let table = self.lock();
         let is_meant = |run: &Name| run.session == session && id.is_none_or(|id| id == run.id);
@@ -148,12 +148,12 @@ impl Runs {
         self.lock().active.iter().any(|(run, active)| run.session == session && !active.is_over)
     }
 
-    /// How many run or wait.
+    /// Number of turns that run or wait.
     pub(crate) fn count(&self) -> usize {
         self.lock().active.len()
     }
 
-    /// Waits until none runs.
+    /// Waits until no turn runs or waits.
     pub(crate) async fn drained(&self) {
         loop {
             let idle = self.is_idle.notified();
@@ -187,7 +187,7 @@ impl Run {
         Name { session: self.session.clone(), id: self.id.clone() }
     }
 
-    /// Waits for its turn in the session; none if it was cancelled before.
+    /// Waits for its turn in the session. Returns `None` if it is cancelled before.
     pub(crate) async fn turn(&mut self) -> Option<OwnedMutexGuard<()>> {
         match std::mem::replace(&mut self.place, Place::Left) {
             _ if self.cancel.is_cancelled() => None,
@@ -201,7 +201,8 @@ impl Run {
         }
     }
 
-    /// Nothing more will happen. Before its end is told: whoever hears of it finds it so.
+    /// Marks the turn as over. Must be called before its end is reported, so that observers of the
+    /// event find it over.
     pub(crate) fn over(&mut self, ended: SendStatus) {
         self.ended = Some(ended);
         self.gateway.runs.remember(self);

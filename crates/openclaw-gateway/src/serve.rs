@@ -1,4 +1,5 @@
-//! A gateway that others can reach: the state folder is claimed, the token is there, the socket listens.
+//! A gateway that listens on a socket: claims the state directory, provides the token, binds the
+//! port.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,10 +10,10 @@ use crate::setup::{Setup, StartError};
 use crate::socket::{self, Limits, ListenError, Listening, Options};
 use crate::state::{Claim, ClaimError};
 
-/// So much time there is for answers that are on their way, however long turns took.
+/// Minimum time for pending responses when stopping, however long turns took.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A gateway that others can reach.
+/// A gateway that listens on a socket.
 #[derive(Debug)]
 pub struct Served {
     /// The gateway.
@@ -21,30 +22,30 @@ pub struct Served {
     claim: Claim,
 }
 
-/// Why it cannot be reached.
+/// Why a gateway cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Another gateway uses the state folder.
+    /// Another gateway uses the state directory.
     #[error(transparent)]
     Claimed(#[from] ClaimError),
-    /// The port cannot be had.
+    /// The port cannot be bound.
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// The gateway cannot start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The token cannot be had, or the address not be told.
+    /// The token cannot be read or created, or the address cannot be published.
     #[error("cannot use the state folder")]
     State(#[from] std::io::Error),
-    /// The token of the configuration cannot be had.
+    /// The configured token cannot be resolved.
     #[error("cannot resolve `gateway.auth.token`: {0}")]
     Token(String),
 }
 
-/// Starts a gateway that others can reach. It listens before its servers are started.
+/// Starts a gateway and listens. The socket is bound before any server is started.
 ///
 /// # Errors
-/// If the folder, the port or the token cannot be had.
+/// Fails if the directory, the port or the token is not available.
 pub async fn serve(
     setup: Setup,
     bind: Option<std::net::IpAddr>,
@@ -66,7 +67,8 @@ pub async fn serve(
         token: Some(token.clone()),
         limits: Limits::default(),
     };
-    // All that can be refused comes before the first server is started. Who calls meanwhile waits.
+    // Everything that can fail comes before the first server is started. Clients that connect
+    // meanwhile wait.
     let bound = socket::bind(options).await?;
     claim.publish(bound.address, Some(&token), &setup.version)?;
     let gateway = Gateway::start(setup).await?;
@@ -77,13 +79,13 @@ pub async fn serve(
 }
 
 impl Served {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> std::net::SocketAddr {
         self.listening.address
     }
 
-    /// Stops: nobody new comes in, turns get `grace`, servers are ended. Callers hear the end of their
-    /// turns: connections are closed after that.
+    /// Stops accepting connections, gives running turns `grace`, and stops the servers. Connections
+    /// are closed last, so that callers receive the end of their turns.
     pub async fn stop(self, grace: Duration) {
         let Self { gateway, listening, claim } = self;
         let begun = Instant::now();
@@ -93,7 +95,7 @@ impl Served {
         drop(claim);
     }
 
-    /// The state folder.
+    /// The state directory.
     pub fn state(&self) -> &Path {
         self.gateway.state()
     }

@@ -1,4 +1,4 @@
-//! What a gateway is started with.
+//! Options for starting a gateway.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,35 +9,35 @@ use openclaw_mcp::fleet;
 use openclaw_secrets::Environment;
 use openclaw_sessions::StoreError;
 
-/// What a gateway is started with.
+/// Options for starting a gateway.
 pub struct Setup {
-    /// The configuration in force.
+    /// The initial configuration.
     pub config: Config,
-    /// Where it is read from.
+    /// The configuration file.
     pub config_file: PathBuf,
-    /// Reads it again.
+    /// Loads the configuration again.
     pub load: Arc<dyn Fn() -> Loaded + Send + Sync>,
-    /// Where things are kept.
+    /// The state directory.
     pub state: PathBuf,
-    /// What the servers are started with.
+    /// Options for the MCP servers.
     pub fleet: fleet::Setup,
-    /// The program's environment.
+    /// The environment of this process.
     pub environment: Environment,
-    /// The program's version.
+    /// The version of this program.
     pub version: String,
-    /// Whether servers may ask whoever is connected and can answer (T11). They are told so when they are
-    /// connected to, before anybody is there.
+    /// Whether servers may send elicitations to connected clients (T11). Declared in the handshake
+    /// with a server, before any client is connected.
     pub people: bool,
-    /// When conversations and agents are set up.
+    /// When the session store and the agents are set up.
     pub prepare: Prepare,
 }
 
-/// When a gateway sets up its conversations and its agents (their own tools, their models).
+/// When a gateway sets up its session store and its agents (native tools, models).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prepare {
-    /// At the start; what cannot be used is told then.
+    /// At startup, so that problems are reported then.
     AtStart,
-    /// When a request needs them: for a single command, which mostly does not.
+    /// On first use: for a single command, which mostly needs neither.
     OnUse,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Debug for Setup {
 /// Why a gateway cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Conversations cannot be kept.
-    #[error("cannot open the database of conversations")]
+    /// The session store cannot be opened.
+    #[error("cannot open the session database")]
     Store(#[from] StoreError),
 }

@@ -1,9 +1,9 @@
-//! What a running gateway leaves in the state folder: its claim to the folder, its address, its token.
+//! Files of a running gateway in the state directory: lock, address, token.
 //!
-//! - `gateway.lock` is locked for as long as the gateway lives. The system lets go of it when the process
-//!   ends in whatever way, so that a gateway which was killed is never taken for one that runs.
-//! - `gateway.json` says where it is. It is believed only while the lock is held.
-//! - `gateway-token` is made at the first start, and used again later.
+//! - `gateway.lock` is locked while the gateway lives. The OS releases the lock however the process
+//!   exits, so a killed gateway is never taken for a running one.
+//! - `gateway.json` holds its address. It is valid only while the lock is held.
+//! - `gateway-token` is created at the first start and reused later.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -20,32 +20,32 @@ const CARD: &str = "gateway.json";
 const TOKEN: &str = "gateway-token";
 /// The format of `gateway.json`.
 const VERSION: u32 = 1;
-/// The largest file that is read here.
+/// Maximum size of a file read here, in bytes.
 const MAX_FILE: u64 = 64 * 1024;
-/// Who only looks holds the lock for a moment: a claim tries again so often, so long apart.
+/// [`find`] holds the lock for a moment: a claim retries this often, with this delay.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The claim of one gateway to a state folder. Given up when dropped.
+/// A gateway's claim to a state directory. Released when dropped.
 #[derive(Debug)]
 pub struct Claim {
     folder: PathBuf,
-    /// Held for its lock.
+    /// Holds the lock.
     _lock: File,
 }
 
-/// Why a state folder cannot be claimed.
+/// Why a state directory cannot be claimed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
-    /// Another gateway has it.
+    /// Another gateway has claimed it.
     #[error("a gateway is already running{}", whom(.0.as_deref()))]
     Taken(Option<Box<Running>>),
     /// A file cannot be used.
     #[error("cannot use {}: {error}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         error: io::Error,
     },
 }
@@ -54,14 +54,14 @@ fn whom(running: Option<&Running>) -> String {
     running.map(|it| format!(": process {}, at {}", it.pid, it.url)).unwrap_or_default()
 }
 
-/// A gateway that runs.
+/// A running gateway.
 #[derive(Debug, Clone)]
 pub struct Running {
-    /// Where it can be called.
+    /// Its WebSocket URL.
     pub url: String,
-    /// What lets callers in.
+    /// The token that clients authenticate with.
     pub token: Option<SecretString>,
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
     /// Its version.
     pub version: String,
@@ -80,10 +80,11 @@ struct Card {
 }
 
 impl Claim {
-    /// Claims a state folder, which is made if it is not there. Blocks for a moment if somebody looks.
+    /// Claims a state directory and creates it if necessary. Blocks briefly while [`find`] holds
+    /// the lock.
     ///
     /// # Errors
-    /// If another gateway has it, or its files cannot be used.
+    /// Fails if another gateway has claimed it, or its files cannot be used.
     pub fn take(folder: &Path) -> Result<Self, ClaimError> {
         let path = folder.join(LOCK);
         let failed = |error| ClaimError::File { path: path.clone(), error };
@@ -101,10 +102,10 @@ impl Claim {
         Err(ClaimError::Taken(read_card(folder).map(Box::new)))
     }
 
-    /// The token of this folder, made now if there is none.
+    /// Returns the token of this directory, and creates it if there is none.
     ///
     /// # Errors
-    /// If it cannot be read or written, or the system has no random numbers.
+    /// Fails if it cannot be read or written, or no random numbers are available.
     pub fn token(&self) -> io::Result<SecretString> {
         let path = self.folder.join(TOKEN);
         match read(&path) {
@@ -127,10 +128,10 @@ impl Claim {
         Ok(token)
     }
 
-    /// Tells front ends where the gateway is.
+    /// Publishes the address of the gateway for front ends.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if the file cannot be written.
     pub fn publish(
         &self,
         address: SocketAddr,
@@ -149,7 +150,7 @@ impl Claim {
         self.write(&self.folder.join(CARD), &serde_json::to_vec_pretty(&card)?)
     }
 
-    /// Whole or not at all, and for nobody else to read.
+    /// Writes a file atomically, readable only by the owner.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut draft = tempfile::NamedTempFile::new_in(&self.folder)?;
         draft.write_all(bytes)?;
@@ -161,20 +162,20 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // Before the lock is let go: the next gateway's would be removed otherwise.
+        // Before the lock is released: otherwise this could remove the file of the next gateway.
         let _ = fs::remove_file(self.folder.join(CARD));
     }
 }
 
-/// The gateway that runs on this state folder. Quick; whether it answers is found out by calling it.
+/// Finds the gateway that runs on this state directory. Cheap: whether it responds is not checked.
 #[must_use]
 pub fn find(folder: &Path) -> Option<Running> {
     let running = read_card(folder)?;
     let lock = File::open(folder.join(LOCK)).ok()?;
     match lock.try_lock_shared() {
-        // Nobody holds it: what is written there is from a gateway that was killed.
+        // The lock is free: the file was left by a gateway that was killed.
         Ok(()) => None,
-        // Where locks are not to be had, calling it tells.
+        // Where locks are not supported, only connecting to it tells.
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => Some(running),
     }
 }
@@ -196,7 +197,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// A gateway that listens everywhere is called here.
+/// The URL to connect to; localhost if the gateway listens on all interfaces.
 fn url(mut address: SocketAddr) -> String {
     match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => address.set_ip(Ipv4Addr::LOCALHOST.into()),

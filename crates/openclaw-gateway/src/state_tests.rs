@@ -1,4 +1,4 @@
-//! Who may claim a state folder, and who is found there.
+//! Claiming a state directory, and finding the gateway that has claimed it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -49,7 +49,7 @@ fn what_a_killed_gateway_left_behind_is_not_believed() {
     let claim = published(folder.path());
     let card = fs::read(folder.path().join(CARD)).unwrap();
     drop(claim);
-    // As after a kill: the file is there, the lock is free.
+    // As after a kill: the file exists, the lock is free.
     fs::write(folder.path().join(CARD), card).unwrap();
     assert!(folder.path().join(LOCK).exists());
     assert!(find(folder.path()).is_none());
@@ -65,7 +65,7 @@ fn the_token_is_made_once_and_kept() {
 }
 
 #[test]
-fn a_file_that_says_nothing_sensible_is_no_gateway() {
+fn an_invalid_file_is_not_taken_for_a_gateway() {
     let folder = tempfile::tempdir().unwrap();
     let _claim = Claim::take(folder.path()).unwrap();
     for text in ["", "{", r#"{"version":99}"#] {
@@ -76,7 +76,7 @@ fn a_file_that_says_nothing_sensible_is_no_gateway() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_can_read_what_is_written() {
+fn files_are_readable_only_by_the_owner() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");

@@ -1,4 +1,4 @@
-//! Conversations that are opened when something needs them.
+//! A session store that is opened on first use.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 
 type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// A store that is opened at its first use.
+/// A session store that is opened on first use.
 #[derive(Debug)]
 pub(crate) struct StoreOnUse {
     file: PathBuf,

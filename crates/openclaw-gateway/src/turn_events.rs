@@ -1,4 +1,4 @@
-//! What happens in a turn becomes events.
+//! Sends the events of a turn to callers.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,20 +14,20 @@ use tokio::sync::Notify;
 use crate::gateway::{Gateway, now_ms};
 use crate::runs::Run;
 
-/// Text is told at once if nothing was told for so long; otherwise it is gathered a little.
+/// Text is sent immediately if nothing was sent for this long; otherwise it is buffered.
 const GATHER: Duration = Duration::from_millis(25);
 const GATHER_BYTES: usize = 2_048;
-/// What people see of a result in an event; models see it whole.
+/// Maximum characters of a tool result in an event; models see all of it.
 const SHOWN: usize = 4_000;
 
-/// Tells what happens in a turn.
+/// Sends the events of a turn.
 pub(crate) struct TurnEvents {
     gateway: std::sync::Weak<Gateway>,
     run: String,
     session: String,
     agent: String,
     state: Mutex<PendingText>,
-    /// Something was gathered.
+    /// Notified when text was buffered.
     gathered: Notify,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct TurnEvents {
 struct PendingText {
     chat: u64,
     agent: u64,
-    /// What waits to be told, and whether the model only thinks it.
+    /// Buffered text, and whether it is reasoning.
     text: String,
     is_thought: bool,
     last: Option<Instant>,
@@ -94,7 +94,7 @@ impl TurnEvents {
         gateway.callers.tell_followers(&self.session, names::AGENT, &event);
     }
 
-    /// Text is gathered a little: an event for every letter helps nobody.
+    /// Buffers text briefly, to avoid an event for every few characters.
     fn text(&self, text: &str, is_thought: bool) {
         if self.lock().is_thought != is_thought {
             self.flush();
@@ -113,7 +113,7 @@ impl TurnEvents {
         }
     }
 
-    /// Tells what was gathered also if the model falls silent after it.
+    /// Flushes buffered text even if no more text follows.
     pub(crate) async fn flush_what_waits(&self) -> Infallible {
         loop {
             self.gathered.notified().await;
@@ -122,7 +122,7 @@ impl TurnEvents {
         }
     }
 
-    /// Tells what was gathered.
+    /// Sends the buffered text.
     pub(crate) fn flush(&self) {
         let (text, is_thought) = {
             let mut told = self.lock();
@@ -147,7 +147,7 @@ impl TurnEvents {
         self.chat(ChatState::Final { message, usage, stop_reason });
     }
 
-    /// An answer that no model wrote.
+    /// Sends an answer that was not written by a model.
     pub(crate) fn said(&self, text: &str) {
         let message = Some(message(text, &[]));
         let stop_reason = Some(Ended::Done.name().to_owned());
@@ -228,7 +228,7 @@ impl Observer for TurnEvents {
     }
 }
 
-/// A message as the protocol has it.
+/// A message in the format of the protocol.
 fn message(text: &str, parts: &[Part]) -> Value {
     let mut content = Vec::new();
     if !text.is_empty() || parts.is_empty() {
@@ -243,7 +243,7 @@ fn usage(usage: Usage) -> Value {
     serde_json::to_value(usage).unwrap_or_default()
 }
 
-/// What people see of a result.
+/// Truncates a result for display.
 fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),

@@ -1,4 +1,4 @@
-//! A message becomes a turn.
+//! Runs a turn for a message.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::questions::Asker;
 use crate::runs::Run;
 use crate::turn_events::TurnEvents;
 
-/// Why a turn was ended whose time was over, as the protocol has it.
+/// The protocol's stop reason of a turn that timed out.
 const TIMED_OUT: &str = "timeout";
 
-/// A turn that is to be run.
+/// A turn to run.
 pub(crate) struct TurnRequest {
     pub(crate) run: Run,
     pub(crate) key: SessionKey,
@@ -33,11 +33,11 @@ pub(crate) struct TurnRequest {
     pub(crate) timeout: Option<Duration>,
 }
 
-/// Runs a turn to its end, and tells those who follow its session.
+/// Runs a turn to its end, and sends its events to the session's followers.
 pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
     let turn_events =
         Arc::new(TurnEvents::new(&gateway, &wanted.run, wanted.agent.config.id.as_str()));
-    // Held until the end is told: the next turn begins after that.
+    // Held until the end is reported: the next turn starts after that.
     let Some(_turn) = wanted.run.turn().await else {
         wanted.run.over(SendStatus::Error);
         return turn_events.aborted("", Ended::Cancelled.name());
@@ -69,18 +69,18 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
             }
         }
         Ok(Timed { answer: Err(error), .. }) => {
-            tracing::warn!(session = %wanted.key, %error, "a turn failed");
+            tracing::warn!(session = %wanted.key, %error, "turn failed");
             failed(error.to_string(), kind(&error));
         }
-        // A fault of ours must not leave anybody waiting for an end that never comes.
+        // A panic must not leave callers waiting for an end that never comes.
         Err(_) => {
-            tracing::error!(session = %wanted.key, "a turn panicked");
+            tracing::error!(session = %wanted.key, "turn panicked");
             failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
         }
     }
 }
 
-/// What to say to whoever sends the same again; nothing is known of a turn that panicked.
+/// The status for a message that is sent again; `None` stands for a turn that panicked.
 fn status(timed: Option<&Timed>) -> SendStatus {
     let is_cut_short = |answer: &Option<Answer>| {
         answer.as_ref().is_none_or(|answer| answer.ended == Ended::Cancelled)
@@ -103,9 +103,9 @@ fn kind(error: &TurnError) -> ErrorKind {
     }
 }
 
-/// What came of a turn, and whether it was ended because its time was over.
+/// The result of a turn, and whether it timed out.
 struct Timed {
-    /// None if it was cancelled before it began, or took too long to begin.
+    /// `None` if it was cancelled before it started.
     answer: Result<Option<Answer>, TurnError>,
     is_late: bool,
 }
@@ -124,7 +124,7 @@ async fn in_time(
         biased;
         answer = &mut answering => Timed { answer, is_late: false },
         () = tokio::time::sleep(timeout) => {
-            // Whoever was quicker to end it is the reason.
+            // If it was cancelled before, that is the reason.
             let is_late = !cancel.is_cancelled();
             cancel.cancel();
             Timed { answer: answering.await, is_late }
@@ -154,7 +154,7 @@ async fn answer(
         pipeline: gateway.fleet.pipeline(),
     };
     let lent = gateway.lent.of(gateway, wanted.key.as_str(), &service.policy);
-    // What is lent comes last: a tool of a server may have got its name since.
+    // Client tools come last: a server's tool may have taken the name meanwhile.
     let tools = Toolbox::new([Arc::clone(&service.tools) as Arc<dyn ToolSource>, lent]);
     let turn = Turn {
         session: wanted.key.clone(),
@@ -175,7 +175,7 @@ async fn answer(
     agent.answer(&turn).await.map(Some)
 }
 
-/// What a turn needs before it begins. Others are asked for it, who may be slow.
+/// Everything a turn needs before it starts. Depends on servers and may be slow.
 async fn prepare(
     gateway: &Arc<Gateway>,
     service: &AgentRuntime,

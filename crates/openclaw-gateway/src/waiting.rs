@@ -1,4 +1,4 @@
-//! Questions that wait for somebody's answer, each by its id.
+//! Pending questions, by id.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use openclaw_protocol::{ErrorCode, ErrorShape};
 use tokio::sync::oneshot;
 
-/// What waits: `Q` was asked, `A` is the answer.
+/// Pending questions `Q` that are answered with `A`.
 #[derive(Debug)]
 pub(crate) struct Waiting<Q, A> {
     open: Mutex<BTreeMap<String, Open<Q, A>>>,
@@ -27,34 +27,34 @@ impl<Q, A> Default for Waiting<Q, A> {
 }
 
 impl<Q: Clone, A> Waiting<Q, A> {
-    /// A number that no other question has.
+    /// Returns a unique number.
     pub(crate) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// From now on this can be answered.
+    /// Adds a question, which can be answered from now on.
     pub(crate) fn open(&self, id: String, asked: Q) -> oneshot::Receiver<A> {
         let (answer, answered) = oneshot::channel();
         self.lock().insert(id, Open { asked, answer });
         answered
     }
 
-    /// From now on it cannot.
+    /// Removes a question.
     pub(crate) fn close(&self, id: &str) {
         self.lock().remove(id);
     }
 
-    /// How many wait.
+    /// Number of pending questions.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// What waits now.
+    /// The pending questions.
     pub(crate) fn list(&self) -> Vec<Q> {
         self.lock().values().map(|open| open.asked.clone()).collect()
     }
 
-    /// Somebody has answered. What does not fit the question leaves it open.
+    /// Answers a question. An invalid answer leaves it open.
     pub(crate) fn answer(
         &self,
         id: &str,
@@ -63,10 +63,10 @@ impl<Q: Clone, A> Waiting<Q, A> {
         let gone =
             || ErrorShape::new(ErrorCode::ApprovalNotFound, "no pending request with this id");
         let asked = self.lock().get(id).ok_or_else(gone)?.asked.clone();
-        // Not under the lock: it may take a moment.
+        // Not under the lock: validating may take a moment.
         let answer = answer(&asked)?;
         let waiting = self.lock().remove(id).ok_or_else(gone)?;
-        // Nobody waits any more: that is nothing but late.
+        // If the receiver is gone, the answer is too late.
         waiting.answer.send(answer).map_err(|_| gone())
     }
 

@@ -1,3 +1,3 @@
-//! What OpenClaw offers to MCP clients. `rmcp`'s server types do not leave this crate.
+//! The MCP servers of OpenClaw. `rmcp`'s server types do not leave this crate.
 
 pub mod demo;

@@ -1,4 +1,4 @@
-//! The demo server as clients of both kinds see it, line by line.
+//! The demo server from the view of both kinds of clients, line by line.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, duplex};
 use tokio::task::JoinHandle;
 
-/// Far more than anything here takes.
+/// A timeout far above anything here.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Client {
@@ -79,7 +79,7 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Closes the connection; the server must end by itself.
+    /// Closes the connection; the server must stop by itself.
     async fn leave(self) {
         drop(self.to_server);
         tokio::time::timeout(LONG, self.server).await.unwrap().unwrap().unwrap();
@@ -105,12 +105,12 @@ async fn clients_of_both_eras_are_served() {
 }
 
 #[tokio::test]
-async fn a_client_that_only_looks_is_no_failure() {
+async fn a_client_that_disconnects_immediately_is_not_an_error() {
     Client::connect(true).leave().await;
 }
 
 #[tokio::test]
-async fn every_tool_is_described_and_says_that_it_only_reads() {
+async fn every_tool_is_described_and_marked_read_only() {
     let mut client = Client::of_2025().await;
     let tools = client.ask("tools/list", json!({})).await;
     for tool in tools["result"]["tools"].as_array().unwrap() {
@@ -137,7 +137,7 @@ async fn numbers_are_added_as_text_and_as_data() {
 }
 
 #[tokio::test]
-async fn the_clock_has_the_form_of_rfc_3339() {
+async fn the_clock_uses_rfc_3339() {
     let mut client = Client::of_2025().await;
     for (arguments, length, end) in
         [(json!({}), 20, "Z"), (json!({ "offset_minutes": -90 }), 25, "-01:30")]
@@ -168,7 +168,7 @@ async fn wrong_arguments_are_explained_to_the_model_and_an_unknown_tool_is_refus
 }
 
 #[tokio::test]
-async fn counting_tells_how_far_it_has_got() {
+async fn counting_reports_progress() {
     let mut client = Client::connect(true);
     let params = json!({
         "name": "count",
@@ -190,7 +190,7 @@ async fn counting_tells_how_far_it_has_got() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn counting_ends_when_it_is_cancelled() {
+async fn counting_stops_when_it_is_cancelled() {
     let mut client = Client::of_2025().await;
     let slow = json!({
         "name": "count",
@@ -203,7 +203,7 @@ async fn counting_ends_when_it_is_cancelled() {
     client
         .send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }))
         .await;
-    // In the time that is left, it could have counted to the end twice.
+    // Twice the time that it would need to count to the end.
     let until = tokio::time::Instant::now() + Duration::from_secs(2000);
     while let Ok(line) = tokio::time::timeout_at(until, client.from_server.next_line()).await {
         let line = line.unwrap().unwrap();
@@ -215,7 +215,7 @@ async fn counting_ends_when_it_is_cancelled() {
 }
 
 #[tokio::test]
-async fn the_notes_can_be_read_and_asked_about() {
+async fn the_notes_can_be_read_and_used_in_a_prompt() {
     let mut client = Client::of_2025().await;
     let listed = client.ask("resources/list", json!({})).await;
     assert_eq!(listed["result"]["resources"][0]["uri"], "demo://notes");

@@ -1,4 +1,4 @@
-//! Real processes: whatever they do, nothing of them is left.
+//! Real processes: whatever they do, none of them is left behind.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
@@ -29,14 +29,14 @@ fn start(script: &str) -> (Process, Pipes) {
     Process::spawn(&shell(script), &Guard::none()).unwrap()
 }
 
-/// The first line that a process prints, as the id of a process.
+/// Parses the first line that a process prints as a pid.
 async fn printed_pid(pipes: &mut Pipes) -> i32 {
     let mut line = String::new();
     BufReader::new(&mut pipes.stdout).read_line(&mut line).await.unwrap();
     line.trim().parse().unwrap()
 }
 
-/// Waits until a process is gone; an orphan is reaped by somebody else, which takes a moment.
+/// Waits until a process is gone; an orphan is reaped by its new parent, which takes a moment.
 async fn assert_gone(pid: i32) {
     for _ in 0..6_000 {
         if !is_alive(pid) {
@@ -44,7 +44,7 @@ async fn assert_gone(pid: i32) {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("process {pid} is still there");
+    panic!("process {pid} is still running");
 }
 
 fn is_alive(pid: i32) -> bool {
@@ -54,7 +54,7 @@ fn is_alive(pid: i32) -> bool {
 }
 
 #[tokio::test]
-async fn a_process_that_ends_with_its_input_is_not_asked_twice() {
+async fn a_process_that_exits_when_its_stdin_closes_is_shut_down() {
     let (mut process, pipes) = start("cat; exit 7");
     drop(pipes.stdin);
     assert_eq!(process.ended().await.unwrap().code(), Some(7));
@@ -74,7 +74,7 @@ async fn a_process_that_ignores_everything_is_killed_with_its_descendants() {
 }
 
 #[tokio::test]
-async fn descendants_that_outlive_their_leader_are_ended_too() {
+async fn descendants_that_outlive_their_leader_are_killed_too() {
     let (mut process, mut pipes) = start("sleep 1000 >/dev/null 2>&1 & echo $!");
     let grandchild = printed_pid(&mut pipes).await;
     assert!(process.ended().await.unwrap().success());
@@ -91,14 +91,15 @@ async fn dropping_a_process_kills_its_group() {
     assert_gone(grandchild).await;
 }
 
-/// Prints the number of a process in a session of its own, whose parent has ended.
+/// Prints the pid of a process in its own session, whose parent has exited.
 const LEAVES_EVERYTHING: &str = "setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!' & wait; cat";
-/// The same, but its parent lives on, and it has given up what it inherited.
+/// Prints the pid of a process in its own session and with an empty environment, whose parent lives
+/// on.
 const LEAVES_ITS_GROUP: &str = "setsid env -i sh -c 'echo $$; exec sleep 1000' 2>/dev/null & wait";
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn descendants_that_have_left_the_group_are_ended_too() {
+async fn descendants_that_have_left_the_group_are_killed_too() {
     for script in [LEAVES_EVERYTHING, LEAVES_ITS_GROUP] {
         let (process, mut pipes) = start(script);
         let stray = printed_pid(&mut pipes).await;
@@ -114,7 +115,7 @@ async fn descendants_that_have_left_the_group_are_ended_too() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn what_is_started_at_the_very_end_is_ended_too() {
+async fn descendants_started_during_shutdown_are_killed_too() {
     let script = "cat; echo $(setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!')";
     let (process, mut pipes) = start(script);
     let stdin = Some(pipes.stdin);
@@ -126,14 +127,14 @@ async fn what_is_started_at_the_very_end_is_ended_too() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn the_guard_finds_what_has_left_its_group() {
+async fn the_guard_finds_descendants_that_have_left_their_group() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard");
     let guard = noting_guard(&heard);
     let launch = shell(LEAVES_EVERYTHING);
     let (process, mut pipes) = Process::spawn(&launch, &guard).unwrap();
     let stray = printed_pid(&mut pipes).await;
-    // What the program that starts servers says is what its guard understands.
+    // Feeds the guard with what the program sends.
     let told = until_written(&heard, 1).await;
     tokio::task::spawn_blocking(move || guard::serve(told.as_bytes())).await.unwrap();
     assert_gone(stray).await;
@@ -141,7 +142,7 @@ async fn the_guard_finds_what_has_left_its_group() {
 }
 
 #[tokio::test]
-async fn a_guard_that_was_killed_gets_a_successor_that_knows_of_all_groups() {
+async fn a_killed_guard_is_replaced_by_one_that_is_sent_all_groups() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard");
     let guard = noting_guard(&heard);
@@ -161,14 +162,14 @@ async fn a_guard_that_was_killed_gets_a_successor_that_knows_of_all_groups() {
     second.shut_down(Some(second_pipes.stdin), IMPATIENT).await;
 }
 
-/// A guard that writes down what it hears, and its number beside it.
+/// A guard that records what it receives in a file, and its pid beside it.
 fn noting_guard(file: &std::path::Path) -> Guard {
     let note = r#"echo $$ > "$0.pid"; exec /bin/cat > "$0""#;
     let args = ["-c".to_owned(), note.to_owned(), file.display().to_string()];
     Guard::new(GuardCommand { program: "/bin/sh".into(), args: args.into() })
 }
 
-/// What stands in a file once it has so many lines.
+/// Waits until a file has this many lines, and returns its content.
 async fn until_written(file: &std::path::Path, lines: usize) -> String {
     for _ in 0..6_000 {
         let text = std::fs::read_to_string(file).unwrap_or_default();
@@ -185,7 +186,7 @@ async fn the_guard_ends_what_a_killed_program_left_behind() {
     let (process, mut pipes) = start("sleep 1000 & echo $!; wait");
     let (other, mut other_pipes) = start("sleep 1000 & echo $!; wait");
     let (watched, spared) = (printed_pid(&mut pipes).await, printed_pid(&mut other_pipes).await);
-    // What the guard hears: two groups, one of which is unwatched again; then the program is gone.
+    // The input of the guard: two groups, one of which is removed again; then the program is gone.
     let heard =
         format!("+{}\n+{}\n-{}\nnonsense\n+0\n+1\n", process.pid(), other.pid(), other.pid());
     tokio::task::spawn_blocking(move || guard::serve(heard.as_bytes())).await.unwrap();
@@ -212,7 +213,7 @@ async fn a_process_gets_the_environment_that_it_is_given_and_no_more() {
 }
 
 #[test]
-fn what_cannot_be_started_is_explained() {
+fn spawn_errors_name_the_cause() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
     let spawn = |launch: &Launch| Process::spawn(launch, &Guard::none()).unwrap_err();
@@ -229,7 +230,7 @@ fn what_cannot_be_started_is_explained() {
 }
 
 #[test]
-fn a_program_that_is_there_and_that_nothing_can_run_is_not_said_to_be_missing() {
+fn a_missing_interpreter_is_not_reported_as_a_missing_program() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -249,7 +250,7 @@ fn a_program_that_is_there_and_that_nothing_can_run_is_not_said_to_be_missing() 
     assert_eq!(said("#! /nonexistent/python -u\nprint()\n", "tool"), wanted);
     let wanted = "interpreter `/bin/sh\\r` of `./tool` not found";
     assert_eq!(said("#!/bin/sh\r\ntrue\r\n", "./tool"), wanted);
-    // Its interpreter is there, and has itself none.
+    // Its interpreter exists, but is itself a script whose interpreter does not.
     let inner = folder.path().join("inner");
     std::fs::copy(folder.path().join("tool"), &inner).unwrap();
     let outer = said(&format!("#!{}\n", inner.display()), "tool");

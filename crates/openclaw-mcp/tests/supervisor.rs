@@ -17,10 +17,11 @@ use openclaw_mcp::server::supervisor::{
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-/// What happens at each try: an error, or a connection that lives for so long.
+/// The result of each dial: an error, or a connection that lasts this long (`None`: until it is
+/// closed).
 type Fate = Result<Option<Duration>, DialError>;
 
-/// Connections as they are scripted; after the last of them every try is the last one again.
+/// Scripted connections; the last result is repeated.
 #[derive(Clone)]
 struct Scripted {
     fates: Arc<Mutex<VecDeque<Fate>>>,
@@ -50,7 +51,7 @@ impl Scripted {
         }
     }
 
-    /// When it was tried to connect, in seconds from the start.
+    /// When it was dialled, in seconds since the start.
     fn tried_at(&self) -> Vec<u64> {
         self.tries.lock().unwrap().iter().map(Duration::as_secs).collect()
     }
@@ -61,7 +62,7 @@ impl Dial for Scripted {
 
     async fn dial(&mut self) -> Result<Connection, DialError> {
         self.tries.lock().unwrap().push(self.start.elapsed());
-        // It takes a moment, in which others see that it is being tried.
+        // Takes a moment, so that the state `Connecting` is observable.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let mut fates = self.fates.lock().unwrap();
         let fate = if fates.len() > 1 { fates.pop_front() } else { fates.front().cloned() };
@@ -96,7 +97,7 @@ fn lives(seconds: u64) -> Fate {
     Ok(Some(Duration::from_secs(seconds)))
 }
 
-/// Restarts so often, without jitter.
+/// This many restarts, without jitter.
 fn process(limit: u32) -> Backoff {
     Backoff::process(RestartLimit::new(limit), Jitter::none())
 }
@@ -123,7 +124,7 @@ async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_u
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_healthy_minute_makes_good_for_earlier_crashes() {
+async fn a_healthy_minute_resets_the_crash_count() {
     let dial = Scripted::new([lives(0), lives(0), lives(60), lives(0), Ok(None)]);
     let supervisor =
         Supervisor::start("x".into(), dial.clone(), process(2), false, ServerLog::none());
@@ -135,7 +136,7 @@ async fn a_healthy_minute_makes_good_for_earlier_crashes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn why_a_server_crashed_is_told_until_it_has_been_well_for_a_minute() {
+async fn the_last_error_is_shown_until_the_server_has_been_healthy_for_a_minute() {
     let dial = Scripted::new([lives(5), failed(), Ok(None)]);
     let supervisor =
         Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
@@ -170,7 +171,7 @@ async fn a_lost_connection_is_not_offered_while_it_is_being_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trouble_is_shown_on_one_line_and_without_secrets() {
+async fn errors_are_shown_on_one_line_and_without_secrets() {
     let redactor = openclaw_secrets::Redactor::new();
     redactor.add(&"hunter22".to_owned().into());
     let trouble = Trouble {
@@ -190,7 +191,7 @@ async fn trouble_is_shown_on_one_line_and_without_secrets() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_remote_server_is_tried_for_ever() {
+async fn a_remote_server_is_retried_without_end() {
     let dial = Scripted::new([failed()]);
     let supervisor = Supervisor::start(
         "x".into(),
@@ -206,7 +207,7 @@ async fn a_remote_server_is_tried_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_change_of_state_is_told() {
+async fn every_state_change_is_reported() {
     let dial = Scripted::new([failed(), lives(0), Ok(None)]);
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let observer = move |change: Change<'_>| {
@@ -246,7 +247,7 @@ async fn a_failed_server_is_revived_by_a_refresh() {
     until(&mut snapshots, ServerState::Failed).await;
     supervisor.wake();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(dial.tried_at(), [0], "to use it is not enough");
+    assert_eq!(dial.tried_at(), [0], "using it does not retry");
     supervisor.refresh().await;
     let ready = until(&mut snapshots, ServerState::Ready).await;
     assert!(ready.connection.is_some() && ready.last_error.is_none());
@@ -267,7 +268,7 @@ async fn a_lazy_server_is_connected_to_when_it_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_needs_a_login_waits_for_it() {
+async fn a_server_that_needs_a_login_is_not_retried() {
     let needed = Err(DialError::NeedsAuth(Trouble::new("set `apiKey`")));
     let dial = Scripted::new([needed, Ok(None)]);
     let supervisor = Supervisor::start(
@@ -304,7 +305,7 @@ async fn stopping_and_refreshing_close_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_the_supervisor_ends_its_server() {
+async fn dropping_the_supervisor_stops_its_server() {
     let dial = Scripted::new([Ok(None)]);
     let supervisor =
         Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());

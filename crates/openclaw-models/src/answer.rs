@@ -1,9 +1,9 @@
-//! An answer, put together from its pieces.
+//! Assembles an answer from its chunks.
 
 use crate::message::{Message, Part, Reasoning, ToolUse};
 use crate::model::{Chunk, StopReason, Usage};
 
-/// What has arrived of an answer so far.
+/// The part of an answer received so far.
 ///
 /// ```
 /// use openclaw_models::{Answer, Chunk, Message, StopReason};
@@ -17,24 +17,24 @@ use crate::model::{Chunk, StopReason, Usage};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// The thinking, as people may see it.
+    /// The thinking, for display.
     pub thinking: String,
-    /// The calls that are to be made.
+    /// The tool calls that the model requests.
     pub tool_uses: Vec<ToolUse>,
-    /// What was produced besides words.
+    /// Output other than text.
     pub parts: Vec<Part>,
-    /// What the provider wants to see again.
+    /// Reasoning that the provider requires back with the next request.
     pub reasoning: Option<Reasoning>,
-    /// What it took.
+    /// The tokens used.
     pub usage: Option<Usage>,
-    /// Why it ended, if it did.
+    /// Why the answer ended; none while it is incomplete.
     pub stop_reason: Option<StopReason>,
 }
 
 impl Answer {
-    /// Adds a piece.
+    /// Adds a chunk.
     pub fn push(&mut self, chunk: Chunk) {
         match chunk {
             Chunk::Text(text) => self.text.push_str(&text),
@@ -48,7 +48,7 @@ impl Answer {
         }
     }
 
-    /// The answer as a part of the conversation.
+    /// Returns the answer as a message of the conversation.
     #[must_use]
     pub fn into_message(self) -> Message {
         Message::Assistant {

@@ -1,4 +1,4 @@
-//! The HTTP client that models expect.
+//! The HTTP client for models.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use reqwest::{Certificate, Client, ClientBuilder};
 
 use crate::error::ModelError;
 
-/// How long a connection may take.
+/// The connect timeout.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A quiet connection is asked for a sign of life after so long, and has half of it to give one.
+/// The interval of HTTP/2 keep-alive pings; a reply must arrive within half of it.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
 
-/// A client for [`open`](crate::open), for those who have none: connections are kept, must come about
-/// within ten seconds, and carry nothing packed; redirects are not followed, as the key would go along.
-/// Where the system has no certificates, the bundled ones do.
+/// Returns a client for [`open`](crate::open). Connections are pooled, have a connect timeout of ten
+/// seconds, and are not compressed. Redirects are not followed, as they would leak the key. If the
+/// system has no certificates, bundled ones are used.
 ///
 /// # Errors
-/// If there is no way to encrypt.
+/// If the TLS backend cannot be initialized.
 pub fn http_client() -> Result<Client, ModelError> {
     let bundled = || {
         let all = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
         all.filter_map(|der| Certificate::from_der(der).ok())
     };
     let built = builder().build().or_else(|_| builder().tls_certs_only(bundled()).build());
-    built.map_err(|_| ModelError::invalid("no client for encrypted connections can be made"))
+    built.map_err(|_| ModelError::invalid("cannot initialize TLS for model requests"))
 }
 
 fn builder() -> ClientBuilder {

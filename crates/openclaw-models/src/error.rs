@@ -1,12 +1,12 @@
-//! Why there is no answer.
+//! Why a request to a model failed.
 
 use std::time::Duration;
 
-/// Why there is no answer, and the way out. No key and no part of the conversation is in it; words of a
-/// provider are short, on one line, and without the secrets that were sent to it.
+/// Why a request to a model failed, and what to do about it. It contains no key and no part of the
+/// conversation; messages of a provider are truncated, on one line, and redacted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The provider wants a key, and there is none.
+    /// The provider needs a key, and none is set.
     #[error(
         "the model provider `{provider}` needs an API key: set `models.providers.{provider}.apiKey`{}",
         or_variable(*variable)
@@ -14,113 +14,113 @@ pub enum ModelError {
     NeedsKey {
         /// The provider's id.
         provider: String,
-        /// The variable in which people usually keep that key.
+        /// The environment variable that usually holds the key.
         variable: Option<&'static str>,
     },
-    /// The provider does not accept the key, or does not allow it this.
+    /// The provider rejects the key, or the key lacks permission.
     #[error(
-        "the model provider `{provider}` does not accept the API key{}; check \
+        "the model provider `{provider}` rejected the API key{}; check \
          `models.providers.{provider}.apiKey`",
         quoted(message)
     )]
     Auth {
         /// The provider's id.
         provider: String,
-        /// What it says; may be empty.
+        /// The provider's message; may be empty.
         message: String,
     },
-    /// The account has no money or no quota left.
+    /// The account has no credit or quota left.
     #[error("the account at the model provider `{provider}` has no credit left{}", quoted(message))]
     OutOfCredit {
         /// The provider's id.
         provider: String,
-        /// What it says.
+        /// The provider's message.
         message: String,
     },
     /// Too many requests.
-    #[error("the model provider `{provider}` wants fewer requests{}", try_again(*retry_after))]
+    #[error("rate limited by the model provider `{provider}`{}", try_again(*retry_after))]
     RateLimited {
         /// The provider's id.
         provider: String,
-        /// When it would take another.
+        /// How long to wait before the next request.
         retry_after: Option<Duration>,
     },
-    /// The provider has trouble of its own.
+    /// The provider failed or is overloaded.
     #[error(
-        "the model provider `{provider}` has trouble{}{}",
+        "the model provider `{provider}` failed{}{}",
         quoted(message),
         try_again(*retry_after)
     )]
     Overloaded {
         /// The provider's id.
         provider: String,
-        /// What it says.
+        /// The provider's message.
         message: String,
-        /// When it would take another request.
+        /// How long to wait before the next request.
         retry_after: Option<Duration>,
     },
-    /// The provider does not know the model, or has nothing at that address.
+    /// The provider does not have the model, or has no API at that address.
     #[error(
-        "the provider does not know the model `{model}`{}; check its name, and `baseUrl` if you set one",
+        "model `{model}` not found{}; check its name, and `baseUrl` if you set one",
         quoted(message)
     )]
     NoSuchModel {
         /// The model's name.
         model: String,
-        /// What the provider says.
+        /// The provider's message.
         message: String,
     },
-    /// The provider refuses the request.
-    #[error("the model provider refuses the request: {message}")]
+    /// The provider rejected the request.
+    #[error("the model provider rejected the request: {message}")]
     Rejected {
-        /// What it says.
+        /// The provider's message.
         message: String,
     },
-    /// The provider refuses the request because of one tool. Without that tool it would not.
-    #[error("the model provider does not take the tool `{tool}`: {message}")]
+    /// The provider rejected the request because of one tool. A request without it may succeed.
+    #[error("the model provider rejected the tool `{tool}`: {message}")]
     ToolRejected {
         /// The tool's name.
         tool: String,
-        /// What the provider says.
+        /// The provider's message.
         message: String,
     },
-    /// The model takes no tools at all. Without any it would answer.
+    /// The model does not support tools. A request without tools may succeed.
     #[error("the model `{model}` cannot use tools{}", quoted(message))]
     NoTools {
         /// The model's name.
         model: String,
-        /// What the provider says.
+        /// The provider's message.
         message: String,
     },
-    /// The conversation does not fit into the model's window.
+    /// The conversation exceeds the model's context window.
     #[error("the conversation is too long for the model: shorten it, or start a new one")]
     ContextTooLong,
-    /// The connection broke off before the answer was complete.
-    #[error("the answer broke off before its end; try again")]
+    /// The connection was closed before the answer was complete.
+    #[error("the answer was interrupted; try again")]
     Interrupted,
-    /// The provider said nothing for too long.
-    #[error("the model provider said nothing for {} seconds; try again", .0.as_secs_f32())]
+    /// The provider sent nothing for too long.
+    #[error("timed out: the model provider sent nothing for {} s; try again", .0.as_secs_f32())]
     Silent(Duration),
-    /// There is no connection to the provider.
+    /// The connection to the provider failed.
     #[error(
         "the model provider `{provider}` cannot be reached: {reason}; check the network and `baseUrl`"
     )]
     Unreachable {
         /// The provider's id.
         provider: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// A setting or an answer makes no sense.
+    /// A setting or an answer is invalid.
     #[error("{message}")]
     Invalid {
-        /// What makes no sense, and what would.
+        /// What is invalid, and what is expected.
         message: String,
     },
 }
 
 impl ModelError {
-    /// Whether the same request may well succeed a little later.
+    /// Returns whether the error is transient: a retry may succeed.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         matches!(
@@ -132,7 +132,7 @@ impl ModelError {
         )
     }
 
-    /// How long the provider asks to wait.
+    /// Returns the minimum wait that the provider requested.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -150,17 +150,17 @@ impl ModelError {
 
 fn or_variable(variable: Option<&str>) -> String {
     variable
-        .map(|name| format!(" (a `secret://` reference will do) or ${name}"))
+        .map(|name| format!(" (`secret://` references are allowed) or ${name}"))
         .unwrap_or_default()
 }
 
 fn quoted(message: &str) -> String {
-    if message.is_empty() { String::new() } else { format!(" (it says: {message})") }
+    if message.is_empty() { String::new() } else { format!(": {message}") }
 }
 
 fn try_again(after: Option<Duration>) -> String {
     match after {
-        Some(after) => format!("; try again in {} seconds", after.as_secs_f32().ceil()),
-        None => "; try again later".to_owned(),
+        Some(after) => format!("; retry in {} s", after.as_secs_f32().ceil()),
+        None => "; retry later".to_owned(),
     }
 }

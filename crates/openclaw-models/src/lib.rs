@@ -1,8 +1,8 @@
 //! Language models behind one trait: [`Model`].
 //!
-//! [`open`] makes one from its name, such as `anthropic/claude-sonnet-4-5`. Each wire format is a module
-//! of `provider/`. The model named `offline` needs no network: it follows simple words, and calls tools
-//! like any other.
+//! [`open`] creates one by name, such as `anthropic/claude-sonnet-4-5`. Each wire format is a module
+//! of `provider/`. The model named `offline` needs no network: it understands simple commands, and calls
+//! tools like any other.
 //!
 //! ```
 //! use openclaw_models::{ModelError, open};
@@ -34,7 +34,7 @@ pub use answer::Answer;
 pub use client::http_client;
 pub use error::ModelError;
 pub use message::{Message, Part, Reasoning, Thought, ToolResult, ToolUse};
-pub use model::{Chunk, Dialect, Model, Request, StopReason, ToolOffer, Usage};
+pub use model::{Chunk, Model, Request, StopReason, ToolOffer, Usage};
 pub use offline::Offline;
 pub use ollama::{LocalOllama, find_ollama};
 pub use open::open;

@@ -1,4 +1,4 @@
-//! A conversation as models know it. It is kept as JSON: names here are a file format.
+//! The messages of a conversation. They are stored as JSON: names here are a file format.
 
 use openclaw_content::Text;
 use serde::{Deserialize, Serialize};
@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::stored::StoredMessage;
 
-/// A piece of a message.
+/// A part of a message.
 ///
-/// Words have an [origin](openclaw_content::Origin), and there is no way around that:
+/// Text always has an [origin](openclaw_content::Origin):
 ///
 /// ```compile_fail
 /// # use openclaw_models::Part;
@@ -17,18 +17,18 @@ use crate::stored::StoredMessage;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Part {
-    /// Words.
+    /// Text.
     Text(Text),
-    /// A picture.
+    /// An image.
     Image {
-        /// What kind of picture: `image/png`.
+        /// The MIME type, such as `image/png`.
         mime_type: String,
         /// Its bytes in base64.
         data: String,
     },
-    /// A recording.
+    /// An audio recording.
     Audio {
-        /// What kind of recording: `audio/wav`.
+        /// The MIME type, such as `audio/wav`.
         mime_type: String,
         /// Its bytes in base64.
         data: String,
@@ -36,12 +36,12 @@ pub enum Part {
 }
 
 impl Part {
-    /// Words of this program.
+    /// Text of this program.
     pub fn ours(text: impl Into<String>) -> Self {
         Self::Text(Text::ours(text))
     }
 
-    /// The words, if these are words.
+    /// Returns the text, if this is text.
     pub fn as_text(&self) -> Option<&Text> {
         match self {
             Self::Text(text) => Some(text),
@@ -50,19 +50,19 @@ impl Part {
     }
 }
 
-/// A call that a model wants made.
+/// A tool call that a model requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolUse {
-    /// What tells it from all other calls of the conversation.
+    /// The id, unique within the conversation.
     pub id: String,
-    /// The tool's name, as it was offered. A model may make one up.
+    /// The tool's name, as it was offered. A model may invent one.
     pub name: String,
-    /// The arguments as the model wrote them: JSON, if it kept to it.
+    /// The arguments as the model wrote them: usually, but not always, JSON.
     pub arguments: String,
 }
 
-/// What came of a call.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
@@ -70,80 +70,80 @@ pub struct ToolResult {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// What the model is told.
+    /// The content for the model.
     pub parts: Vec<Part>,
     /// Whether the call failed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
 }
 
-/// What a provider wants to see again with the next request, or it refuses to go on. To everybody else
-/// it means nothing.
+/// Reasoning that a provider requires back with the next request, or it rejects the request. It has no
+/// meaning to any other provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reasoning {
-    /// The model that thought so. No other is shown it: signatures hold for one model.
+    /// The model that produced it. It is sent to no other model: signatures are valid for one model.
     pub model: String,
-    /// The thoughts, in their order.
+    /// The thoughts, in order.
     pub thoughts: Vec<Thought>,
 }
 
-/// A piece of [`Reasoning`].
+/// A part of [`Reasoning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Thought {
-    /// Thinking in plain words.
+    /// Thinking in plain text.
     Plain {
-        /// The words.
+        /// The text.
         text: String,
     },
     /// Thinking that its provider has signed.
     Signed {
-        /// The words.
+        /// The text.
         text: String,
-        /// The signature over them.
+        /// The signature over the text.
         signature: String,
     },
-    /// A signature that belongs to a call.
+    /// The signature of a call.
     OfCall {
         /// The call's id.
         id: String,
         /// The signature.
         signature: String,
     },
-    /// Something that only its provider can read.
+    /// Data that only its provider can read.
     Opaque {
-        /// What it sent.
+        /// The data.
         data: Value,
     },
 }
 
-/// A turn of a conversation.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[serde(from = "StoredMessage")]
 pub enum Message {
-    /// What a person says.
+    /// A message of the user.
     User {
-        /// Words, pictures, recordings.
+        /// Text, images, audio.
         parts: Vec<Part>,
     },
-    /// What the model says.
+    /// An answer of the model.
     Assistant {
-        /// Its words.
+        /// The text.
         #[serde(skip_serializing_if = "String::is_empty")]
         text: String,
-        /// What its provider wants to see again.
+        /// Reasoning that the provider requires back.
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning: Option<Reasoning>,
-        /// The calls that it wants made.
+        /// The tool calls that it requests.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_uses: Vec<ToolUse>,
-        /// What it produced besides words.
+        /// Output other than text.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         parts: Vec<Part>,
     },
-    /// What came of the calls.
+    /// The results of tool calls.
     Tool {
         /// A result for every call.
         results: Vec<ToolResult>,
@@ -151,12 +151,12 @@ pub enum Message {
 }
 
 impl Message {
-    /// Words of the user.
+    /// Text of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { parts: vec![Part::Text(Text::user(text))] }
     }
 
-    /// Words of the model.
+    /// Text of the model.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::Assistant {
             text: text.into(),
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stored_form_stays_as_it_is() {
+    fn the_stored_form_is_stable() {
         let source = Source::mcp_tool("calc", "add");
         let outside = Text::outside(Untrusted::new("no".to_owned()), source).unwrap();
         let boundary =

@@ -1,4 +1,4 @@
-//! What a model is: a name, a form of tool schemas, a window, and answers in pieces.
+//! The [`Model`] trait: a name, a dialect of tool schemas, a context window, and streamed answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use openclaw_content::Text;
+use openclaw_tools::schema::Dialect;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,113 +20,100 @@ pub struct ToolOffer {
     pub name: String,
     /// What it does.
     pub description: String,
-    /// The JSON Schema of its arguments, in the form that the model's [`Dialect`] asks for.
+    /// The JSON Schema of its arguments, in the model's [`Dialect`].
     pub schema: Arc<Value>,
 }
 
-/// What a model is asked. A copy is cheap.
+/// A request to a model. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// What it is told before all else, section by section; may be empty.
+    /// The sections of the system prompt; may be empty.
     pub system: Vec<Text>,
     /// The conversation so far.
     pub messages: Vec<Arc<Message>>,
     /// The tools that it may use.
     pub tools: Vec<Arc<ToolOffer>>,
-    /// The longest answer wanted; as long as the model can, if not given.
+    /// The maximum length of the answer in tokens; the model's maximum if not set.
     pub max_output_tokens: Option<u32>,
-    /// How random the answer may be; the provider's default if not given. Not every model takes it.
+    /// The sampling temperature; the provider's default if not set. Not every model supports it.
     pub temperature: Option<f64>,
     /// The answer ends before the first of these.
     pub stop_sequences: Vec<String>,
-    /// Whether one of the tools must be used. Ollama's models are free in that.
+    /// Whether the model must use one of the tools. Ollama ignores this.
     pub must_use_tool: bool,
 }
 
-/// A piece of an answer. The last one is [`Chunk::End`], or the stream ends with an error.
+/// A chunk of an answer. The last one is [`Chunk::End`], or the stream ends with an error.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chunk {
-    /// More words.
+    /// More text.
     Text(String),
-    /// More of the model's thinking, for people to see.
+    /// More of the model's thinking, for display.
     Reasoning(String),
-    /// A call, complete.
+    /// A complete tool call.
     ToolUse(ToolUse),
-    /// A picture or a recording.
+    /// An image or an audio recording.
     Part(Part),
-    /// What the provider wants to see again: it belongs into [`Message::Assistant`].
+    /// Reasoning that the provider requires back: it belongs in [`Message::Assistant`].
     Echo(Reasoning),
-    /// What it took. If there are several, the last one counts.
+    /// The tokens used so far. If there are several, the last one counts.
     Usage(Usage),
-    /// Nothing of the answer: the provider could not answer now, and is asked again a little later.
+    /// Not part of the answer: the request failed and will be retried.
     Again {
-        /// Why it could not.
+        /// Why it failed.
         error: ModelError,
-        /// When it is asked again.
+        /// The delay before the retry.
         wait: Duration,
     },
     /// The answer is complete.
     End(StopReason),
 }
 
-/// How many tokens an answer took.
+/// The number of tokens that an answer used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// What was read, in all.
+    /// Input tokens, including cached ones.
     pub input_tokens: u64,
-    /// What was written, thinking included.
+    /// Output tokens, including thinking.
     pub output_tokens: u64,
-    /// How much of the input the provider still knew.
+    /// Input tokens that were read from the provider's cache.
     pub cached_tokens: u64,
 }
 
 /// Why an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopReason {
-    /// Everything is said.
+    /// The answer is complete.
     Done,
-    /// The calls are to be made.
+    /// The model requests tool calls.
     ToolUse,
-    /// It got too long. Its last call may be incomplete.
+    /// The answer reached its maximum length. Its last call may be incomplete.
     Length,
-    /// One of the request's stop sequences would have come next.
+    /// The answer reached one of the request's stop sequences.
     StopSequence,
-    /// The model or its provider does not want to answer, in the provider's word for it.
+    /// The model or its provider refused to answer; the provider's reason.
     Refused(String),
-    /// Something else, in the provider's word for it.
+    /// Any other reason, as named by the provider.
     Other(String),
-}
-
-/// Which tool schemas a provider takes. The same four as in `openclaw-tools`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// Draft 2020-12; no alternatives at the root.
-    Anthropic,
-    /// No alternatives at the root; every array says what its items are.
-    OpenAi,
-    /// A small part of `OpenAPI` 3.0.
-    Gemini,
-    /// Draft 2020-12 without references.
-    Plain,
 }
 
 /// A language model.
 pub trait Model: Send + Sync + fmt::Debug {
-    /// Its name, as in the configuration: `anthropic/claude-sonnet-4-5`, `offline`.
+    /// Returns its name, as in the configuration: `anthropic/claude-sonnet-4-5`, `offline`.
     fn name(&self) -> &str;
 
-    /// Which tool schemas it takes.
+    /// Returns the dialect of tool schemas that it accepts.
     fn dialect(&self) -> Dialect;
 
-    /// How many tokens a conversation may have.
+    /// Returns the size of its context window in tokens.
     fn context_tokens(&self) -> u64;
 
-    /// Whether it may be offered tools: false once its provider has said that it cannot use any.
+    /// Returns whether it supports tools: `false` once its provider has reported that it does not.
     fn takes_tools(&self) -> bool {
         true
     }
 
-    /// Answers. Dropping the stream ends the work.
+    /// Streams the answer to a request. Dropping the stream cancels the request.
     fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>>;
 }

@@ -1,4 +1,4 @@
-//! Is there an Ollama on this machine, and which of its models can hold a conversation?
+//! Detects a local Ollama, and which of its models can chat.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::json;
 
-/// Nobody waits longer for a program that may not be there.
+/// The timeout for listing the models: Ollama may not be running.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// How long it may take to tell about its models. They are asked about side by side.
+/// The timeout for the details of a model. They are requested in parallel.
 const PATIENCE_FOR_DETAILS: Duration = Duration::from_millis(500);
-/// More models are not looked at.
+/// The maximum number of models; further ones are ignored.
 const MAX_MODELS: usize = 1_000;
-/// So many are asked about.
+/// The maximum number of models whose details are requested.
 const MAX_ASKED: usize = 8;
 
-/// What a local Ollama is good for.
+/// What a local Ollama offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocalOllama {
-    /// There is none, or it does not answer at once.
+    /// There is none, or it did not respond in time.
     Absent,
-    /// It has no model that can hold a conversation.
+    /// It has no model that can chat.
     CannotChat,
-    /// It has this one, which can.
+    /// The name of a model that can chat.
     Has(String),
 }
 
@@ -48,25 +48,25 @@ struct Details {
     families: Option<Vec<String>>,
 }
 
-/// Versions before 0.6.4 tell no capabilities.
+/// Versions before 0.6.4 report no capabilities.
 #[derive(Deserialize)]
 struct Shown {
     #[serde(default)]
     capabilities: Option<Vec<String>>,
 }
 
-/// What a model can do, the best first.
+/// What a model can do, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Ability {
     Tools,
     Words,
-    /// Nobody says, and nothing speaks against it.
+    /// Not reported; it may be able to chat.
     Unknown,
     Nothing,
 }
 
-/// The model of the Ollama at this address (`http://localhost:11434`) that an agent would use: the first
-/// that takes tools, or else the first that answers in words. Those that make embeddings do neither.
+/// Returns the model that an agent should use of the Ollama at this address (`http://localhost:11434`): the
+/// first that supports tools, or else the first that can chat. Embedding models do neither.
 pub async fn find_ollama(base: &str, http: &reqwest::Client) -> LocalOllama {
     let base = base.trim_end_matches('/');
     let Some(listed) = list(base, http).await else { return LocalOllama::Absent };
@@ -76,7 +76,7 @@ pub async fn find_ollama(base: &str, http: &reqwest::Client) -> LocalOllama {
         asked.map(|tag| ability(base, http, &tag.name).boxed()).collect();
     let mut best = None;
     for tag in &may_chat {
-        // Those that are not asked about come after all that were.
+        // Models without requested details come after all others.
         let ability = told.next().await.flatten().unwrap_or_else(|| tag.guess());
         if ability != Ability::Nothing && best.is_none_or(|(known, _)| ability < known) {
             best = Some((ability, tag));
@@ -114,13 +114,13 @@ async fn ability(base: &str, http: &reqwest::Client, name: &str) -> Option<Abili
 }
 
 impl Tag {
-    /// Models of the BERT kind (`bert`, `nomic-bert`, `xlm-roberta`) only make embeddings.
+    /// Models of the BERT family (`bert`, `nomic-bert`, `xlm-roberta`) only make embeddings.
     fn is_of_embeddings(&self) -> bool {
         let Some(Details { family, families }) = &self.details else { return false };
         family.iter().chain(families.iter().flatten()).any(|family| family.contains("bert"))
     }
 
-    /// What it can do, where nobody tells: the name of most that make embeddings says so.
+    /// Guesses the ability from the name where it is not reported: most embedding models have `embed` in it.
     fn guess(&self) -> Ability {
         if self.name.contains("embed") { Ability::Nothing } else { Ability::Unknown }
     }

@@ -1,4 +1,4 @@
-//! From a model's name to the model.
+//! Creates a model by name.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::provider::Provider;
 use crate::retry::Retrying;
 use crate::settings::ProviderSettings;
 
-/// Makes the model with this name: `offline`, or a provider's id, a slash, and what the provider calls
-/// it. The provider is one of those given, or one that is [known](ProviderSettings::known). It tries
-/// again where that helps.
+/// Returns the model with this name: `offline`, or a provider's id, a slash, and the provider's name of the
+/// model. The provider is one of those given, or a [known](ProviderSettings::known) one. Transient errors
+/// are retried.
 ///
-/// The client should set a time-out for connections; see [`http_client`](crate::http_client).
+/// The client should set a connect timeout; see [`http_client`](crate::http_client).
 ///
 /// # Errors
-/// If the name or the provider's settings make no sense, or a key is missing.
+/// If the name or the provider's settings are invalid, or a key is missing.
 pub fn open(
     model: &str,
     providers: &[ProviderSettings],
@@ -29,15 +29,15 @@ pub fn open(
         let is_plain = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
         is_plain(id) && is_plain(name)
     }) else {
-        let words = "a model is named by its provider and its name, as in \
-                     `anthropic/claude-sonnet-4-5`; or it is `offline`";
-        return Err(ModelError::invalid(format!("`{model}` names no model: {words}")));
+        let words = "expected `PROVIDER/MODEL`, such as \
+                     `anthropic/claude-sonnet-4-5`, or `offline`";
+        return Err(ModelError::invalid(format!("invalid model name `{model}`: {words}")));
     };
     let given = providers.iter().find(|provider| provider.id == id).cloned();
     let Some(settings) = given.or_else(|| ProviderSettings::known(id)) else {
-        let words = "known are `anthropic`, `openai`, `gemini` and `ollama`";
+        let words = "built in are `anthropic`, `openai`, `gemini` and `ollama`";
         return Err(ModelError::invalid(format!(
-            "there is no model provider `{id}`: {words}; any other needs an entry in `models.providers`"
+            "unknown model provider `{id}`: {words}; any other needs an entry in `models.providers`"
         )));
     };
     let provider = Provider::new(model, name, settings, http)?;

@@ -1,4 +1,4 @@
-//! Trying again what may well succeed a little later.
+//! Retries requests that failed with a transient error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,40 +6,42 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream, Stream};
 use openclaw_backoff::Jitter;
+use openclaw_tools::schema::Dialect;
 use tracing::info;
 
 use crate::error::ModelError;
-use crate::model::{Chunk, Dialect, Model, Request};
+use crate::model::{Chunk, Model, Request};
 
-/// How often a request is sent at most.
+/// The maximum number of attempts.
 const MAX_TRIES: u32 = 4;
-/// Who asks for a longer wait is not waited for: the error says how long it would be.
+/// If the provider requests a longer wait, the request fails; the error contains the wait.
 const MAX_WAIT: Duration = Duration::from_secs(60);
-/// The first wait, if nobody says how long. Each further one is twice as long.
+/// The first delay if the provider requests none. Each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// A model that tries again, as long as nothing of the answer has been seen but thoughts: where the provider
-/// wants fewer requests, has trouble, or cannot be reached.
+/// A model that retries transient errors: a rate limit, a server error, a failed connection. Once a chunk of
+/// the answer other than thinking was passed on, errors are not retried.
 #[derive(Debug)]
 pub struct Retrying {
     inner: Arc<dyn Model>,
-    /// For each request another.
+    /// Creates the jitter of a request.
     jitter: fn() -> Jitter,
 }
 
 impl Retrying {
-    /// Makes a model try again.
+    /// Adds retries to a model.
     pub fn new(inner: Arc<dyn Model>) -> Self {
         Self { inner, jitter: Jitter::random }
     }
 
-    /// Takes the jitter of each request from here.
+    /// Sets the jitter of each request.
     pub fn with_jitter(mut self, jitter: fn() -> Jitter) -> Self {
         self.jitter = jitter;
         self
     }
 
-    /// The answer. Thoughts are passed on at once: whoever sees them begin anew misses nothing of it.
+    /// Streams the answer. Thinking is passed on immediately: if it starts over after a retry, nothing of the
+    /// answer is lost.
     fn answer(&self, request: Request) -> impl Stream<Item = Result<Chunk, ModelError>> + Send {
         let begun = self.inner.stream(request.clone());
         let state = Trying {
@@ -61,9 +63,9 @@ impl Retrying {
                 && !state.is_answering
                 && let Some(wait) = wait_for(error, state.tries, &mut state.jitter)
             {
-                info!(model = self.inner.name(), %error, ?wait, "trying again");
+                info!(model = self.inner.name(), %error, ?wait, "retrying");
                 state.wait = Some(wait);
-                // Told first: the wait may be long.
+                // Reported before the wait, which may be long.
                 return Some((Ok(Chunk::Again { error: error.clone(), wait }), state));
             }
             state.is_answering |= !matches!(next, Ok(Chunk::Reasoning(_)));
@@ -72,19 +74,20 @@ impl Retrying {
     }
 }
 
-/// An answer that may have to be asked for again.
+/// A request that may be retried.
 struct Trying<'a> {
     request: Request,
     answer: BoxStream<'a, Result<Chunk, ModelError>>,
     tries: u32,
-    /// It is asked for again, after so long.
+    /// The delay before the next attempt, if there is one.
     wait: Option<Duration>,
-    /// Whether anything of the answer was passed on.
+    /// Whether any part of the answer was passed on.
     is_answering: bool,
     jitter: Jitter,
 }
 
-/// How long to wait before the next try, if there is to be one. What the provider asks for is a minimum.
+/// Returns the delay before the next attempt; none if the error is final. The wait that the provider
+/// requests is a minimum.
 fn wait_for(error: &ModelError, tries: u32, jitter: &mut Jitter) -> Option<Duration> {
     if tries >= MAX_TRIES || !error.is_passing() {
         return None;

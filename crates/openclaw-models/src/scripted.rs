@@ -1,31 +1,32 @@
-//! A model that plays a script and remembers what it was asked, for the tests of those who use models.
+//! A model that plays a script and records its requests, for tests of the crates that use models.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
+use openclaw_tools::schema::Dialect;
 
 use crate::error::ModelError;
 use crate::message::ToolUse;
-use crate::model::{Chunk, Dialect, Model, Request, StopReason};
+use crate::model::{Chunk, Model, Request, StopReason};
 
 /// One answer of the script.
 #[derive(Debug, Clone, Default)]
 pub struct Turn {
-    /// Its pieces, one after the other.
+    /// Its chunks, in order.
     pub chunks: Vec<Result<Chunk, ModelError>>,
-    /// Whether it goes on for ever after them, without another piece.
+    /// Whether the stream stays open after them, without another chunk.
     pub hangs: bool,
 }
 
 impl Turn {
-    /// Says something, and is done.
+    /// Answers with a text.
     pub fn says(text: &str) -> Self {
         Self::from(vec![Chunk::Text(text.to_owned()), Chunk::End(StopReason::Done)])
     }
 
-    /// Wants calls made: pairs of a tool's name and its arguments. The ids are `call-1`, `call-2`, …
+    /// Requests calls: pairs of a tool's name and its arguments. The ids are `call-1`, `call-2`, …
     pub fn calls(calls: &[(&str, &str)]) -> Self {
         let numbered = (1..).zip(calls);
         let uses = numbered.map(|(number, (name, arguments))| {
@@ -44,7 +45,7 @@ impl Turn {
         Self { chunks: vec![Err(error)], hangs: false }
     }
 
-    /// Goes on for ever after its pieces.
+    /// Keeps the stream open after its chunks, without an end.
     #[must_use]
     pub fn then_hangs(mut self) -> Self {
         self.chunks.retain(|chunk| !matches!(chunk, Ok(Chunk::End(_))));
@@ -69,7 +70,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A model that gives these answers, one for each request, and then fails.
+    /// Creates a model that gives these answers, one for each request, and then fails.
     pub fn new(turns: impl IntoIterator<Item = Turn>) -> Self {
         Self {
             turns: Mutex::new(turns.into_iter().collect()),
@@ -79,14 +80,14 @@ impl Scripted {
         }
     }
 
-    /// With another form of tool schemas.
+    /// Sets the dialect of tool schemas.
     #[must_use]
     pub fn with_dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
     }
 
-    /// With another window.
+    /// Sets the size of the context window.
     #[must_use]
     pub fn with_context_tokens(mut self, context_tokens: u64) -> Self {
         self.context_tokens = context_tokens;
@@ -98,7 +99,7 @@ impl Scripted {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner).push_back(turn);
     }
 
-    /// What it was asked so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

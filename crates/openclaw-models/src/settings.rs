@@ -1,28 +1,27 @@
-//! Where a model is found, and what opens the door.
+//! Settings of model providers.
 
 use std::time::Duration;
 
 use openclaw_secrets::SecretString;
+use openclaw_tools::schema::Dialect;
 
-use crate::model::Dialect;
-
-/// The language of a provider's API.
+/// The wire format of a provider's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApiKind {
     /// Anthropic's Messages.
     Anthropic,
-    /// `OpenAI`'s Chat Completions, which many others speak, too.
+    /// `OpenAI`'s Chat Completions, which many others implement, too.
     OpenAi,
     /// `OpenAI`'s Responses.
     OpenAiResponses,
     /// Google's `generateContent`.
     Gemini,
-    /// Ollama's own.
+    /// Ollama's own API.
     Ollama,
 }
 
 impl ApiKind {
-    /// Which tool schemas it takes.
+    /// Returns the dialect of tool schemas that it accepts.
     pub fn dialect(self) -> Dialect {
         match self {
             Self::Anthropic => Dialect::Anthropic,
@@ -33,30 +32,30 @@ impl ApiKind {
     }
 }
 
-/// A provider of models.
+/// The settings of a model provider.
 #[derive(Debug, Clone)]
 pub struct ProviderSettings {
-    /// What stands before the slash in the names of its models.
+    /// The id: the part of a model's name before the slash.
     pub id: String,
-    /// What it speaks.
+    /// The wire format of its API.
     pub kind: ApiKind,
-    /// Where it is; where the makers of the API have theirs, if not given.
+    /// The base URL; that of the API's vendor if not set.
     pub base_url: Option<String>,
-    /// Its key.
+    /// The API key.
     pub api_key: Option<SecretString>,
-    /// Further headers. Their values may be secrets.
+    /// Additional headers. Their values may be secret.
     pub headers: Vec<(String, SecretString)>,
-    /// The window of its models, if what is known about them is wrong.
+    /// The context window of its models in tokens; overrides the built-in values.
     pub context_tokens: Option<u64>,
-    /// How long it may say nothing before it is given up.
+    /// The longest time without data before a request times out.
     pub silence: Duration,
 }
 
 impl ProviderSettings {
-    /// How long a provider may say nothing, usually.
+    /// The default of [`silence`](Self::silence).
     pub const SILENCE: Duration = Duration::from_secs(120);
 
-    /// A provider at its usual place, without a key.
+    /// Creates settings with the default URL and without a key.
     pub fn new(id: impl Into<String>, kind: ApiKind) -> Self {
         Self {
             id: id.into(),
@@ -69,8 +68,8 @@ impl ProviderSettings {
         }
     }
 
-    /// A provider that needs no configuration but its key: `anthropic`, `openai`, `gemini` (or
-    /// `google`), `ollama`.
+    /// Returns the settings of a provider that needs no configuration but its key: `anthropic`, `openai`,
+    /// `gemini` (or `google`), `ollama`.
     pub fn known(id: &str) -> Option<Self> {
         let kind = match id {
             "anthropic" => ApiKind::Anthropic,
@@ -82,8 +81,8 @@ impl ProviderSettings {
         Some(Self::new(id, kind))
     }
 
-    /// The variable in which people keep the key of a [known](Self::known) provider. Whoever may look at
-    /// the environment does; nobody here does.
+    /// Returns the environment variable that usually holds the key of a [known](Self::known) provider. The
+    /// caller reads it: this crate does not read the environment.
     pub fn usual_variable(id: &str) -> Option<&'static str> {
         match id {
             "anthropic" => Some("ANTHROPIC_API_KEY"),

@@ -1,11 +1,11 @@
-//! Messages as they are read back from where they are kept, also those of versions that kept no origins.
+//! Reads stored messages, including those of earlier versions, which stored no origins.
 
 use openclaw_content::{StoredText, Unlabelled};
 use serde::Deserialize;
 
 use crate::message::{Message, Part, Reasoning, ToolResult, ToolUse};
 
-/// A turn of a conversation, as it is kept.
+/// A stored message.
 #[derive(Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum StoredMessage {

@@ -1,13 +1,13 @@
-//! How much fits into a model's window, as far as it is known.
+//! Context windows of known models.
 
 use crate::settings::ApiKind;
 
-/// For models that nobody here has heard of.
+/// The window of unknown models.
 const UNKNOWN: u64 = 32_768;
-/// Ollama cuts off silently what is beyond the window that it was started with, and that is small.
+/// Ollama silently truncates conversations to the window that it was started with, which is small.
 const OLLAMA: u64 = 8_192;
 
-/// Families of models, by what their names hold. The first that fits counts.
+/// Windows by model family: the first whose name the model's name contains.
 const FAMILIES: [(&str, u64); 15] = [
     ("claude", 200_000),
     ("gpt-4.1", 1_047_576),
@@ -15,7 +15,7 @@ const FAMILIES: [(&str, u64); 15] = [
     ("gpt-4-turbo", 128_000),
     ("gpt-4", 8_192),
     ("gpt-3.5", 16_385),
-    // Of 400,000 tokens 128,000 are for the answer.
+    // 400,000 tokens, of which 128,000 are for the answer.
     ("gpt-5", 272_000),
     ("gpt-oss", 131_072),
     ("gemini", 1_048_576),
@@ -27,7 +27,7 @@ const FAMILIES: [(&str, u64); 15] = [
     ("qwen3", 32_768),
 ];
 
-/// The window of a model, by the part of its name after the provider.
+/// Returns the window of a model in tokens. `model` is the name without the provider's id.
 pub(crate) fn context_tokens(kind: ApiKind, model: &str) -> u64 {
     if kind == ApiKind::Ollama {
         return OLLAMA;

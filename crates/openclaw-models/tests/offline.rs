@@ -1,4 +1,4 @@
-//! The model that needs no network: what it understands, and what it says.
+//! The offline model: the commands that it understands, and its replies.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::sync::Arc;
@@ -72,7 +72,7 @@ async fn simple_words_become_calls() {
 }
 
 #[tokio::test]
-async fn several_wishes_are_several_calls_at_once() {
+async fn several_commands_become_parallel_calls() {
     let answer = ask(
         vec![Message::user("add 1 and 2 and then echo hi; what time is it; sing a song")],
         tools(),
@@ -82,7 +82,7 @@ async fn several_wishes_are_several_calls_at_once() {
     assert_eq!(names, ["mcp_demo_add", "mcp_demo_echo", "mcp_demo_now"]);
     let ids: Vec<_> = answer.tool_uses.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids, ["offline-1", "offline-2", "offline-3"]);
-    assert_eq!(answer.text, "I do not understand “sing a song”; I do the rest.");
+    assert_eq!(answer.text, "I did not understand “sing a song”; doing the rest.");
 }
 
 fn result(name: &str, text: Text, is_error: bool) -> ToolResult {
@@ -100,7 +100,7 @@ async fn after(words: &str, results: Vec<ToolResult>) -> Answer {
 }
 
 #[tokio::test]
-async fn results_are_told_as_what_tools_say() {
+async fn results_are_repeated_in_the_answer() {
     let results = vec![
         result("mcp_demo_add", outside("5"), false),
         result("mcp_demo_echo", Text::ours("no such server"), true),
@@ -119,7 +119,7 @@ async fn results_are_told_as_what_tools_say() {
 }
 
 #[tokio::test]
-async fn a_long_result_is_told_in_part() {
+async fn a_long_result_is_truncated() {
     let answer =
         after("list files", vec![result("list", outside(&"ä".repeat(5_000)), false)]).await;
     assert!(answer.text.ends_with("ä… (4000 more characters)"), "{}", answer.text);
@@ -132,7 +132,7 @@ async fn a_resource_is_looked_up_before_it_is_read() {
     let answer = after("read the notes", vec![listed.clone()]).await;
     let expected = r#"{"server":"demo","uri":"demo://notes"}"#;
     assert_eq!(answer.tool_uses[0].arguments, expected);
-    assert_eq!(answer.tool_uses[0].id, "offline-2", "ids are not used twice");
+    assert_eq!(answer.tool_uses[0].id, "offline-2", "ids are unique");
 
     let said = Message::Tool { results: vec![result("mcp_resources", outside("Hot."), false)] };
     let listing = Message::Tool { results: vec![listed.clone()] };
@@ -145,38 +145,38 @@ async fn a_resource_is_looked_up_before_it_is_read() {
     ];
     let answer = ask(rounds, tools()).await;
     assert!(answer.tool_uses.is_empty());
-    assert_eq!(answer.text, "The tool `mcp_resources` says: Hot.", "the list is not told again");
+    assert_eq!(answer.text, "The tool `mcp_resources` says: Hot.", "the list is not repeated");
 
     let answer = after("list resources", vec![listed]).await;
-    assert!(answer.tool_uses.is_empty(), "nothing was to be read");
+    assert!(answer.tool_uses.is_empty(), "only a listing was requested");
 }
 
 #[tokio::test]
-async fn it_says_what_it_is_what_it_sees_and_how_to_have_more() {
+async fn it_describes_itself_its_tools_and_how_to_use_a_real_model() {
     let answer = ask(vec![Message::user("Write me a poem")], tools()).await;
-    for words in ["no language model", "mcp_demo_add", "“add 2 and 3”", "agents.defaults.model"]
+    for words in ["not a language model", "mcp_demo_add", "“add 2 and 3”", "agents.defaults.model"]
     {
         assert!(answer.text.contains(words), "{words}: {}", answer.text);
     }
     let answer = ask(Vec::new(), Vec::new()).await;
-    assert!(answer.text.contains("I see no tools."), "{}", answer.text);
+    assert!(answer.text.contains("I have no tools."), "{}", answer.text);
 }
 
 #[tokio::test]
-async fn a_wish_without_its_tool_is_no_call() {
+async fn a_command_without_a_matching_tool_makes_no_call() {
     let answer = ask(vec![Message::user("what time is it")], Vec::new()).await;
-    assert!(answer.tool_uses.is_empty() && answer.text.contains("I see no tools."));
+    assert!(answer.tool_uses.is_empty() && answer.text.contains("I have no tools."));
 }
 
 #[tokio::test]
-async fn what_comes_from_outside_is_no_wish() {
+async fn external_text_is_not_a_command() {
     let parts = vec![Part::ours("I chose a prompt:"), Part::Text(outside("add 2 and 3"))];
     let answer = ask(vec![Message::User { parts }], tools()).await;
     assert!(answer.tool_uses.is_empty(), "{answer:?}");
 }
 
 #[tokio::test]
-async fn what_a_server_asks_is_answered_with_a_call_of_its_tools_or_with_words() {
+async fn a_sampling_request_is_answered_with_a_call_or_with_text() {
     let sampling = |text: &str| {
         let source = Source::mcp_sampling("x");
         Part::Text(Text::outside(Untrusted::new(text.to_owned()), source).unwrap())
@@ -189,7 +189,7 @@ async fn what_a_server_asks_is_answered_with_a_call_of_its_tools_or_with_words()
 }
 
 #[tokio::test]
-async fn an_answer_is_no_longer_than_wanted() {
+async fn an_answer_is_truncated_to_its_maximum_length() {
     let request = Request {
         messages: vec![Arc::new(Message::user("sing a song"))],
         max_output_tokens: Some(3),

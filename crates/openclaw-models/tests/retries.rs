@@ -1,4 +1,4 @@
-//! What is tried again, how often, and after how long. Time is paused: nothing waits.
+//! Which errors are retried, how often, and after which delay. Time is paused: nothing waits.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn unreachable() -> ModelError {
     ModelError::Unreachable { provider: "x".into(), reason: "refused".into() }
 }
 
-/// What came of it, how often it was asked, and how many seconds passed.
+/// Returns the chunks, the number of requests, and the elapsed seconds.
 async fn run(turns: Vec<Turn>) -> (Vec<Result<Chunk, ModelError>>, usize, u64) {
     let script = Arc::new(Scripted::new(turns));
     let model = Retrying::new(script.clone()).with_jitter(Jitter::none);
@@ -31,7 +31,7 @@ async fn run(turns: Vec<Turn>) -> (Vec<Result<Chunk, ModelError>>, usize, u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_wait_that_the_provider_asks_for_is_kept() {
+async fn the_wait_that_the_provider_requests_is_kept() {
     let turns = vec![Turn::fails(limited(Some(17))), Turn::says("hi")];
     let (chunks, asked, seconds) = run(turns).await;
     assert_eq!(chunks, [Ok(Chunk::Text("hi".into())), Ok(Chunk::End(StopReason::Done))]);
@@ -39,7 +39,7 @@ async fn the_wait_that_the_provider_asks_for_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_one_waits_double_and_the_fourth_failure_is_the_last() {
+async fn delays_double_and_the_fourth_failure_is_final() {
     let overloaded =
         ModelError::Overloaded { provider: "x".into(), message: String::new(), retry_after: None };
     let errors = [limited(None), unreachable(), ModelError::Interrupted, overloaded.clone()];
@@ -50,14 +50,14 @@ async fn without_one_waits_double_and_the_fourth_failure_is_the_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_longer_than_a_minute() {
+async fn a_wait_of_more_than_a_minute_fails() {
     let (chunks, asked, seconds) = run(vec![Turn::fails(limited(Some(61)))]).await;
     assert_eq!(chunks, [Err(limited(Some(61)))]);
     assert_eq!((asked, seconds), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_get_better_is_not_tried_again() {
+async fn permanent_errors_are_not_retried() {
     for error in [
         ModelError::ContextTooLong,
         ModelError::Silent(Duration::from_secs(120)),
@@ -70,7 +70,7 @@ async fn what_cannot_get_better_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_a_piece_was_seen_nothing_is_tried_again() {
+async fn an_answer_that_has_begun_is_not_retried() {
     let broken = Turn {
         chunks: vec![Ok(Chunk::Text("a".into())), Err(ModelError::Interrupted)],
         hangs: false,
@@ -81,7 +81,7 @@ async fn once_a_piece_was_seen_nothing_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn thoughts_are_nothing_of_the_answer_yet() {
+async fn an_error_after_thinking_is_retried() {
     let thought = || Ok(Chunk::Reasoning("hmm".into()));
     let overloaded =
         ModelError::Overloaded { provider: "x".into(), message: String::new(), retry_after: None };
@@ -93,13 +93,13 @@ async fn thoughts_are_nothing_of_the_answer_yet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_is_told_of_and_who_drops_the_answer_ends_the_tries() {
+async fn a_wait_is_reported_and_dropping_the_answer_ends_the_retries() {
     let script = Arc::new(Scripted::new([Turn::fails(limited(Some(30))), Turn::says("never")]));
     let model = Retrying::new(script.clone()).with_jitter(Jitter::none);
     let mut answer = model.stream(Request::default());
     let (error, wait) = (limited(Some(30)), Duration::from_secs(30));
     let told = answer.next().await;
-    assert_eq!(told, Some(Ok(Chunk::Again { error, wait })), "told before it is waited for");
+    assert_eq!(told, Some(Ok(Chunk::Again { error, wait })), "reported before the wait");
     let within = tokio::time::timeout(Duration::from_secs(10), answer.next()).await;
     assert!(within.is_err(), "it is still waiting");
     drop(answer);

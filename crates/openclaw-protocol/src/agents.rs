@@ -1,148 +1,148 @@
-//! `agents.list` and `commands.list`: who there is, and what can be said to them.
+//! `agents.list` and `commands.list`: the agents, and the commands they accept.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// `agents.list`.
+/// Parameters of `agents.list`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListParams {}
 
-/// What `agents.list` answers.
+/// Result of `agents.list`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResult {
-    /// Who is spoken to if nobody is named.
+    /// Agent used when a request names none.
     pub default_id: String,
-    /// The key of everybody's main session.
+    /// Key of each agent's main session.
     pub main_key: String,
-    /// Who shares a session.
+    /// Which senders share a session.
     pub scope: Scope,
-    /// All of them.
+    /// All agents.
     pub agents: Vec<Agent>,
 }
 
-/// Who shares a session.
+/// Which senders share a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// Everybody has their own.
+    /// One session per sender.
     PerSender,
-    /// All share one.
+    /// One session for all senders.
     Global,
 }
 
-/// One agent.
+/// An agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
-    /// Its id.
+    /// Agent id.
     pub id: String,
-    /// What it is called.
+    /// Display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The folder that it works in.
+    /// Working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// What it thinks with.
+    /// Model and fallbacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<AgentModel>,
-    /// How it shows itself: name, theme, emoji, avatar.
+    /// Identity shown to users: name, theme, emoji, avatar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<Value>,
 }
 
-/// What an agent thinks with.
+/// The models of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentModel {
-    /// The model that is asked first.
+    /// Model that is tried first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
-    /// Those that are asked if that one fails.
+    /// Models that are tried, in order, when the primary fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallbacks: Option<Vec<String>>,
 }
 
-/// `commands.list`.
+/// Parameters of `commands.list`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommandsParams {
-    /// For which conversation.
+    /// Session key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// Of whom.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// As which channel names them.
+    /// Channel whose command names are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Which.
+    /// Only commands of this scope.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<CommandScope>,
-    /// With what they take.
+    /// Whether to include arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_args: Option<bool>,
 }
 
-/// How a command can be given.
+/// How a command can be entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandScope {
-    /// As text with a slash.
+    /// As text with a leading slash.
     Text,
-    /// In a channel's own way.
+    /// Through the channel's native command interface.
     Native,
-    /// Either way.
+    /// Both ways.
     Both,
 }
 
-/// What `commands.list` answers.
+/// Result of `commands.list`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandsResult {
-    /// At most 500.
+    /// Commands; at most 500.
     pub commands: Vec<Command>,
 }
 
-/// One command.
+/// A command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Command {
-    /// Its name, without the slash.
+    /// Name, without the slash.
     pub name: String,
-    /// What else it is called, with the slash.
+    /// Aliases, with the slash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_aliases: Option<Vec<String>>,
     /// What it does.
     pub description: String,
-    /// What it is about.
+    /// Category.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<CommandCategory>,
     /// Where it comes from.
     pub source: CommandSource,
-    /// How it can be given.
+    /// How it can be entered.
     pub scope: CommandScope,
-    /// Whether something may follow it.
+    /// Whether it accepts arguments.
     pub accepts_args: bool,
-    /// What may follow it.
+    /// Arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<CommandArg>>,
 }
 
-/// What a command is about.
+/// Category of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandCategory {
-    /// The conversation.
+    /// Sessions.
     Session,
-    /// How it is led.
+    /// Session options.
     Options,
-    /// How things are.
+    /// Status.
     Status,
-    /// The program.
+    /// Managing the program.
     Management,
-    /// Pictures and sounds.
+    /// Images and audio.
     Media,
     /// Tools.
     Tools,
@@ -152,7 +152,7 @@ pub enum CommandCategory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandSource {
-    /// The program.
+    /// Built in.
     Native,
     /// A skill.
     Skill,
@@ -160,46 +160,46 @@ pub enum CommandSource {
     Plugin,
 }
 
-/// What may follow a command.
+/// An argument of a command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandArg {
-    /// Its name.
+    /// Argument name.
     pub name: String,
     /// What it means.
     pub description: String,
-    /// What it is.
+    /// Value type.
     #[serde(rename = "type")]
     pub kind: CommandArgKind,
-    /// Whether it must be there.
+    /// Whether it is required.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// What it may be.
+    /// Allowed values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choices: Option<Vec<CommandChoice>>,
-    /// Whether the choices depend on the moment.
+    /// Whether the allowed values are computed at run time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dynamic: Option<bool>,
 }
 
-/// What an argument is.
+/// Type of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandArgKind {
-    /// Text.
+    /// A string.
     String,
     /// A number.
     Number,
-    /// Yes or no.
+    /// A boolean.
     Boolean,
 }
 
-/// What an argument may be.
+/// An allowed value of an argument.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandChoice {
-    /// What is sent.
+    /// Value that is sent.
     pub value: String,
-    /// What is shown.
+    /// Label that is displayed.
     pub label: String,
 }

@@ -1,80 +1,80 @@
-//! `approvals.*` (ours): calls that wait for somebody's word. Decisions are those of the published
-//! schema.
+//! `approvals.*` (ours): calls that wait for an operator's decision. The decisions are those of the
+//! published schema.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// `approvals.list`: what waits now.
+/// Parameters of `approvals.list`, which lists pending approvals.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListParams {
-    /// Only of this conversation.
+    /// Only approvals of this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// Only of this agent.
+    /// Only approvals of this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
 }
 
-/// What `approvals.list` answers.
+/// Result of `approvals.list`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResult {
-    /// Oldest first.
+    /// Pending approvals, oldest first.
     pub approvals: Vec<Approval>,
 }
 
-/// Something that waits for a decision; also the event `approval.requested`.
+/// A pending approval; also the payload of the event `approval.requested`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
-    /// What a decision names.
+    /// Id to quote in `approvals.respond`.
     pub id: String,
-    /// What is to be decided about.
+    /// What the decision is about.
     #[serde(default, skip_serializing_if = "ApprovalKind::is_call")]
     pub kind: ApprovalKind,
-    /// Who wants it.
+    /// Agent that makes the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// In which conversation.
+    /// Session key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// In which run.
+    /// Run id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// The tool.
+    /// Tool name.
     pub tool: String,
-    /// The MCP server that it belongs to.
+    /// MCP server that provides the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// What it is, in one line.
+    /// One-line title.
     pub title: String,
-    /// More about it.
+    /// Details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How much care it wants.
+    /// How risky the call is.
     pub severity: Severity,
-    /// With which arguments.
+    /// Arguments of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Box<RawValue>>,
-    /// What can be decided.
+    /// Decisions that are accepted.
     pub allowed_decisions: Vec<Decision>,
-    /// Since when, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created_at_ms: u64,
-    /// Until when; then it is denied.
+    /// Expiry time, in milliseconds since 1970; an expired approval is denied.
     pub expires_at_ms: u64,
 }
 
-/// What is to be decided about.
+/// What an approval is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalKind {
-    /// The call of a tool.
+    /// A tool call.
     #[default]
     Call,
-    /// The request of an MCP server for a completion by the agent's model. `server` names it, `args` is
-    /// what it wants to send: `model`, `maxTokens`, `modelHints`, `systemPrompt`, `messages` (`role` and
-    /// `text` each), `tools`. All but the first two are from outside.
+    /// A sampling request of an MCP server to the agent's model. `server` names the server; `args`
+    /// is what it wants to send: `model`, `maxTokens`, `modelHints`, `systemPrompt`, `messages`
+    /// (`role` and `text` each), `tools`. All but the first two are untrusted.
     Sampling,
 }
 
@@ -84,78 +84,78 @@ impl ApprovalKind {
     }
 }
 
-/// How much care a decision wants.
+/// How risky a call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// Little.
+    /// Low risk.
     Info,
-    /// Some.
+    /// Medium risk.
     Warning,
-    /// Much.
+    /// High risk.
     Critical,
 }
 
-/// What can be decided.
+/// A decision about an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
-    /// This call.
+    /// Allow this call.
     AllowOnce,
-    /// This tool, from now on; of sampling, this server, for the run of the gateway.
+    /// Allow this tool from now on; for sampling, this server until the gateway stops.
     AllowAlways,
-    /// Not this call.
+    /// Deny this call.
     Deny,
 }
 
-/// `approvals.respond`.
+/// Parameters of `approvals.respond`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RespondParams {
-    /// About what.
+    /// Approval id.
     pub id: String,
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
 }
 
-/// What `approvals.respond` answers.
+/// Result of `approvals.respond`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RespondResult {
-    /// Always true.
+    /// Always `true`.
     pub ok: bool,
-    /// About what.
+    /// Approval id.
     pub id: String,
-    /// What holds: of two answers, the first.
+    /// The decision in effect: of two responses, the first one counts.
     pub decision: Decision,
 }
 
-/// The event `approval.resolved`.
+/// Payload of the event `approval.resolved`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedEvent {
-    /// What no longer waits.
+    /// Approval id.
     pub id: String,
-    /// What was decided; none if nobody did.
+    /// The decision; `None` if none was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// How it came to that.
+    /// How the approval was resolved.
     pub reason: ResolvedReason,
 }
 
-/// How a decision came about.
+/// How a pending approval or elicitation was resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResolvedReason {
-    /// Somebody decided.
+    /// A user responded.
     User,
-    /// Nobody did in time.
+    /// It expired.
     Expired,
-    /// The run ended, or nobody who was asked is there any more.
+    /// The run ended, or no client that could respond is connected any more.
     Cancelled,
 }
 
-/// Parameters that are not looked at: of `question.list` and `plugin.approval.list`, whose lists are empty
+/// Ignored parameters, of `question.list` and `plugin.approval.list`, whose lists are always empty
 /// here.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct AnyParams {}
@@ -166,10 +166,10 @@ impl<'de> Deserialize<'de> for AnyParams {
     }
 }
 
-/// What `question.list` answers.
+/// Result of `question.list`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionsResult {
-    /// What waits for an answer.
+    /// Pending questions.
     pub questions: Vec<Box<RawValue>>,
 }

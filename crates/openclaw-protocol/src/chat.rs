@@ -1,4 +1,4 @@
-//! `chat.*`: sending, aborting, reading back; and the events of a run.
+//! `chat.*`: sending and aborting messages, reading history, and the events of a run.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -6,278 +6,279 @@ use serde_json::value::RawValue;
 
 use crate::number;
 
-/// The longest message, in bytes: a longer one would fit into no model.
+/// Maximum message size in bytes: a longer message fits no model.
 pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
-/// What is said of a longer one.
+/// Error message for a longer one.
 pub const MESSAGE_TOO_LONG: &str = "the message is longer than 4096 KB; put it into a file";
 
-/// `chat.send`: a message for a session.
+/// Parameters of `chat.send`, which sends a message to a session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SendParams {
-    /// Which conversation.
+    /// Session key.
     pub session_key: String,
-    /// Whose, if the key does not say it.
+    /// Agent id, if the key does not contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// The very session that is meant; another one is refused.
+    /// Expected session id; the request is rejected if the session has another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What is said.
+    /// Message text.
     pub message: String,
-    /// A goal that the message starts.
+    /// Goal that the message starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Value>,
-    /// How much the model is to think.
+    /// Thinking level of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<String>,
     /// `true`, `false` or `"auto"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_mode: Option<Value>,
-    /// When `"auto"` switches over.
+    /// Seconds after which `"auto"` switches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_auto_on_seconds: Option<u64>,
-    /// What happens while a run is under way.
+    /// How to queue the message if a run is in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_mode: Option<QueueMode>,
-    /// Whether the answer goes out to the channel, too.
+    /// Whether to deliver the answer to the channel as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deliver: Option<bool>,
-    /// The channel that it came from.
+    /// Channel that the message came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub originating_channel: Option<String>,
-    /// To whom it was addressed there.
+    /// Recipient on that channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub originating_to: Option<String>,
-    /// By which account.
+    /// Account on that channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub originating_account_id: Option<String>,
-    /// In which thread.
+    /// Thread on that channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub originating_thread_id: Option<String>,
-    /// The message that it answers.
+    /// Id of the message it replies to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to_id: Option<String>,
-    /// Files that come with it.
+    /// Attached files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attachments: Option<Vec<Attachment>>,
-    /// Tools that are bound for this run.
+    /// Tools bound to this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_bindings: Option<Value>,
-    /// How long the run may take.
+    /// Timeout of the run, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Where a message that no person wrote comes from.
+    /// Origin of a message that was not written by a user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_input_provenance: Option<Value>,
-    /// And the receipt for that.
+    /// Receipt for `system_input_provenance`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_provenance_receipt: Option<String>,
-    /// Whether a leading slash is plain text.
+    /// Whether to treat a leading slash as plain text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suppress_command_interpretation: Option<bool>,
-    /// The last entry that the sender knows of; `null` for none.
+    /// Last entry known to the sender; `null` for none.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub expected_leaf_entry_id: Option<Value>,
-    /// The routing that the sender knows of.
+    /// Routing known to the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_session_routing_contract: Option<String>,
-    /// The permissions that the sender knows of; `null` for none.
+    /// Permission mode known to the sender; `null` for none.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub expected_permission_mode: Option<Value>,
-    /// The overrides that the sender knows of; `null` for none.
+    /// Tool overrides known to the sender; `null` for none.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub expected_tool_overrides: Option<Value>,
-    /// Sent twice, it is run once. It becomes the id of the run.
+    /// Deduplicates requests: a repeated key does not start another run. It becomes the run id.
     pub idempotency_key: String,
 }
 
-/// What is there is kept, even `null`: it is not the same as nothing.
+/// Keeps an explicit `null`, which differs from an absent field.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// What happens to a message that comes while a run is under way.
+/// What happens to a message that arrives while a run is in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueMode {
-    /// The run is told.
+    /// It is passed to the current run.
     Steer,
     /// It waits for its turn.
     Followup,
-    /// It waits, together with others.
+    /// It waits, and is combined with other waiting messages.
     Collect,
-    /// The run is ended.
+    /// The current run is aborted.
     Interrupt,
 }
 
-/// A file that comes with a message.
+/// A file attached to a message.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attachment {
-    /// What it is: `image`, `audio`, `file`.
+    /// Kind: `image`, `audio`, `file`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Its MIME type.
+    /// MIME type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Its name.
+    /// File name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_name: Option<String>,
-    /// What is in it, as base64.
+    /// Content, in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Box<RawValue>>,
-    /// Its size.
+    /// Size in bytes.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub size_bytes: Option<f64>,
-    /// How long it plays.
+    /// Duration in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub duration_ms: Option<f64>,
-    /// In pixels.
+    /// Width in pixels.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub width: Option<f64>,
-    /// In pixels.
+    /// Height in pixels.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub height: Option<f64>,
 }
 
-/// What `chat.send` answers, at once.
+/// Result of `chat.send`, returned immediately.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SendResult {
-    /// The run that its events name.
+    /// Run id, as in the events of the run.
     pub run_id: String,
-    /// Whether it is new.
+    /// Status of the run.
     pub status: SendStatus,
 }
 
-/// What became of a message.
+/// Status of a sent message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendStatus {
-    /// A run has begun.
+    /// A run was started.
     Started,
-    /// That key is being run.
+    /// The run with this idempotency key is in progress.
     InFlight,
-    /// That key was run.
+    /// The run with this idempotency key has finished.
     Ok,
-    /// That key was run, and took too long.
+    /// The run with this idempotency key timed out.
     Timeout,
-    /// That key was run, and failed.
+    /// The run with this idempotency key failed.
     Error,
 }
 
-/// `chat.abort`.
+/// Parameters of `chat.abort`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AbortParams {
-    /// Which conversation.
+    /// Session key.
     pub session_key: String,
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Which run; all of them, if left out.
+    /// Run to abort; all of them if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// Whether runs beside the main one go on.
+    /// Whether side runs continue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preserve_side_runs: Option<bool>,
 }
 
-/// What `chat.abort` answers.
+/// Result of `chat.abort`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AbortResult {
-    /// Always true.
+    /// Always `true`.
     pub ok: bool,
-    /// Whether there was anything to end.
+    /// Whether any run was aborted.
     pub aborted: bool,
-    /// The runs that were ended.
+    /// Ids of the aborted runs.
     pub run_ids: Vec<String>,
 }
 
-/// `chat.inject`: a message into the history, without a run.
+/// Parameters of `chat.inject`, which adds a message to the history without starting a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InjectParams {
-    /// Which conversation.
+    /// Session key.
     pub session_key: String,
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// What is said, by the assistant.
+    /// Text of the assistant message.
     pub message: String,
-    /// What it is about.
+    /// Label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
-/// What `chat.inject` answers.
+/// Result of `chat.inject`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InjectResult {
-    /// Always true.
+    /// Always `true`.
     pub ok: bool,
-    /// The message's id.
+    /// Message id.
     pub message_id: String,
 }
 
-/// `chat.history`.
+/// Parameters of `chat.history`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HistoryParams {
-    /// Which conversation.
+    /// Session key.
     pub session_key: String,
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Where an earlier answer ended.
+    /// Cursor from an earlier response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// How many messages, 1 to 1,000.
+    /// Maximum number of messages, 1 to 1,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// How many to leave out, from the end.
+    /// Number of messages to skip, from the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// Inputs that wait, before this one.
+    /// Only pending inputs before this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_before: Option<u64>,
-    /// Runs whose inputs are asked for.
+    /// Runs whose inputs are requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_run_ids: Option<Vec<String>>,
-    /// The message that must be among them.
+    /// Message that the page must contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// The very session that is meant.
+    /// Expected session id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// How much of each text.
+    /// Maximum characters per text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_chars: Option<u32>,
-    /// Whether pictures and sounds are wanted, too (ours); otherwise only their type and size are told.
+    /// Whether to include image and audio data (ours); otherwise only type and size are returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_media: Option<bool>,
 }
 
-/// What `chat.history` answers. Messages keep the shape that they are stored in.
+/// Result of `chat.history`. Messages keep the shape in which they are stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryResult {
-    /// Which conversation.
+    /// Session key.
     pub session_key: String,
-    /// Its id.
+    /// Session id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// `{role, content: [{type, …}], timestamp}`, oldest first.
     pub messages: Vec<Box<RawValue>>,
-    /// Whether there are earlier ones. A page has a bound in bytes: it may be shorter than was asked for.
+    /// Whether there are earlier messages. Pages are limited in bytes and may be shorter than
+    /// requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
-    /// The `offset` of the page before this one, if there is one.
+    /// `offset` of the preceding page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<u64>,
-    /// How much the model thinks.
+    /// Thinking level of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
     /// The session's row.
@@ -285,153 +286,153 @@ pub struct HistoryResult {
     pub session_info: Option<Box<RawValue>>,
 }
 
-/// The event `chat`: how a run gets on.
+/// Payload of the event `chat`: progress of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatEvent {
-    /// The run.
+    /// Run id.
     pub run_id: String,
-    /// Its conversation.
+    /// Session key.
     pub session_key: String,
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// The session that started it.
+    /// Session that started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<String>,
-    /// Counts within the run.
+    /// Sequence number within the run.
     pub seq: u64,
-    /// What happened.
+    /// State of the run.
     #[serde(flatten)]
     pub state: ChatState,
 }
 
-/// What happened in a run.
+/// State of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum ChatState {
-    /// It is on its way to the model.
+    /// The model has not been called yet.
     Status {
-        /// How far.
+        /// Startup phase.
         phase: StartupPhase,
     },
-    /// More text.
+    /// More text arrived.
     Delta {
-        /// All of the message so far.
+        /// The message so far.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<Value>,
-        /// What is new.
+        /// New text.
         delta_text: String,
-        /// Whether `message` replaces what was said before.
+        /// Whether `message` replaces the earlier text.
         #[serde(skip_serializing_if = "Option::is_none")]
         replace: Option<bool>,
-        /// Tokens so far.
+        /// Token usage so far.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Value>,
     },
-    /// It is done.
+    /// The run has finished.
     Final {
-        /// The whole message.
+        /// The complete message.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<Value>,
-        /// Tokens in all.
+        /// Total token usage.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Value>,
         /// Why the model stopped.
         #[serde(skip_serializing_if = "Option::is_none")]
         stop_reason: Option<String>,
     },
-    /// Somebody ended it.
+    /// The run was aborted.
     Aborted {
-        /// What there was of the message.
+        /// The message up to the abort.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<Value>,
-        /// What to tell people.
+        /// Message for the user.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
-        /// Why it stopped.
+        /// Why the run stopped.
         #[serde(skip_serializing_if = "Option::is_none")]
         stop_reason: Option<String>,
     },
-    /// It failed.
+    /// The run failed.
     Error {
-        /// What there was of the message.
+        /// The message up to the failure.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<Value>,
-        /// What to tell people.
+        /// Message for the user.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
-        /// What kind of failure.
+        /// Kind of failure.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_kind: Option<ErrorKind>,
-        /// What the provider said.
+        /// Error details from the provider.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_detail: Option<Value>,
-        /// Tokens in all.
+        /// Total token usage.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Value>,
-        /// Why it stopped.
+        /// Why the run stopped.
         #[serde(skip_serializing_if = "Option::is_none")]
         stop_reason: Option<String>,
     },
 }
 
-/// How far a run is before the model speaks.
+/// Phase of a run before the model is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartupPhase {
-    /// The folder is made ready.
+    /// Preparing the workspace.
     PreparingWorkspace,
-    /// A worktree gets its name.
+    /// Naming a worktree.
     NamingWorktree,
-    /// A worktree is made.
+    /// Creating a worktree.
     CreatingWorktree,
-    /// Its setup runs.
+    /// Running the setup of the worktree.
     RunningSetup,
-    /// A machine is made ready.
+    /// Provisioning an environment.
     ProvisioningEnvironment,
-    /// The prompt is put together.
+    /// Building the prompt.
     PreparingContext,
-    /// The model is asked.
+    /// Calling the model.
     StartingModel,
 }
 
-/// What kind of failure ended a run.
+/// Kind of failure that ended a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The model would not.
+    /// The model refused.
     Refusal,
-    /// It took too long.
+    /// The run timed out.
     Timeout,
-    /// Too many requests.
+    /// Rate limited by the provider.
     RateLimit,
-    /// Too much text.
+    /// The context is too long for the model.
     ContextLength,
-    /// Something else.
+    /// Any other failure.
     Unknown,
 }
 
-/// The event `agent`: what an agent does, step by step.
+/// Payload of the event `agent`: the steps of a run.
 ///
-/// Streams: `lifecycle`, `assistant`, `tool`, `item`, `usage`; there may be others.
+/// Known streams: `lifecycle`, `assistant`, `tool`, `item`, `usage`; there may be others.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentEvent {
-    /// The run.
+    /// Run id.
     pub run_id: String,
-    /// Counts within the run.
+    /// Sequence number within the run.
     pub seq: u64,
-    /// What `data` is about.
+    /// Name of the stream, which determines the shape of `data`.
     pub stream: String,
-    /// When, in milliseconds since 1970.
+    /// Timestamp, in milliseconds since 1970.
     pub ts: u64,
-    /// The session that started it.
+    /// Session that started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<String>,
-    /// Whether nobody asked for it.
+    /// Whether the run is a heartbeat, not a response to a user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_heartbeat: Option<bool>,
-    /// An object whose shape the stream decides.
+    /// An object; its shape depends on `stream`.
     pub data: Value,
 }

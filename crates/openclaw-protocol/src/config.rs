@@ -1,39 +1,39 @@
-//! `config.*`: what is configured, and reading it again.
+//! `config.*`: reading and reloading the configuration.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// `config.get`.
+/// Parameters of `config.get`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GetParams {}
 
-/// What `config.get` answers. Secrets are shown as they are written, as references.
+/// Result of `config.get`. Secrets are shown as references, as written in the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetResult {
-    /// The file.
+    /// Path of the configuration file.
     pub path: String,
-    /// Whether there is one.
+    /// Whether the file exists.
     pub exists: bool,
-    /// Whether it can be used.
+    /// Whether the configuration is valid.
     pub valid: bool,
-    /// What holds, all files together.
+    /// The effective configuration, merged from all files.
     pub config: Box<RawValue>,
-    /// Changes when the files change.
+    /// Hash of the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// What is wrong with it.
+    /// Problems found.
     pub issues: Vec<Issue>,
 }
 
-/// Something wrong in a configuration.
+/// A problem in a configuration.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Issue {
-    /// The key, with dots; empty if it is at none.
+    /// Dotted key path; empty if the issue concerns no key.
     pub path: String,
     /// What is wrong.
     pub message: String,
@@ -48,19 +48,19 @@ impl fmt::Display for Issue {
     }
 }
 
-/// `config.reload` (ours).
+/// Parameters of `config.reload` (ours).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReloadParams {}
 
-/// What `config.reload` answers.
+/// Result of `config.reload`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReloadResult {
-    /// Whether the new one holds; if not, the old one does.
+    /// Whether the new configuration is in effect; if not, the old one stays.
     pub ok: bool,
-    /// What has changed: keys, with dots.
+    /// Dotted paths of the changed keys.
     pub changed: Vec<String>,
-    /// What is wrong with the new one.
+    /// Problems in the new configuration.
     pub issues: Vec<Issue>,
 }

@@ -1,4 +1,4 @@
-//! `connect`: the handshake, and what the two sides tell each other in it.
+//! `connect`: the handshake and its messages.
 
 use std::collections::BTreeMap;
 
@@ -8,141 +8,141 @@ use serde_json::Value;
 use crate::health::Health;
 use openclaw_secrets::SecretString;
 
-/// What a client can say that it can show.
+/// Capabilities that a client can announce.
 pub mod caps {
-    /// How calls of tools get on.
+    /// Displays the progress of tool calls.
     pub const TOOL_EVENTS: &str = "tool-events";
-    /// Questions of servers, which somebody there answers. Ours alone.
+    /// Lets a user answer elicitations of MCP servers. Ours.
     pub const ELICITATION: &str = "mcp-elicitation";
 }
 
-/// The event `connect.challenge`: the first word of a gateway.
+/// Payload of the event `connect.challenge`, the first message of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Challenge {
-    /// Something that was never said before; who signs for a device signs it.
+    /// Nonce, to be included in a device signature.
     pub nonce: String,
-    /// When, in milliseconds since 1970.
+    /// Timestamp, in milliseconds since 1970.
     pub ts: u64,
 }
 
-/// `connect`: the first request of a client.
+/// Parameters of `connect`, the first request of a client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConnectParams {
-    /// The oldest version that the client speaks.
+    /// Oldest protocol version that the client supports.
     pub min_protocol: u32,
-    /// The newest one.
+    /// Newest protocol version that the client supports.
     pub max_protocol: u32,
-    /// Who it is.
+    /// Client identification.
     pub client: ClientInfo,
-    /// What it can show: some of [`caps`].
+    /// Capabilities: some of [`caps`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caps: Option<Vec<String>>,
-    /// What can be called on it, if it is a node.
+    /// Commands that can be invoked on a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<String>>,
-    /// How its screen can be used.
+    /// How the client's screen can be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computer_use: Option<Value>,
-    /// How it can run agents.
+    /// How the client can run agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker_runs: Option<Value>,
-    /// What it may do, if it is a node.
+    /// Permissions of a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<BTreeMap<String, bool>>,
-    /// Its search path for programs.
+    /// The client's `PATH`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_env: Option<String>,
     /// `operator` or `node`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// What it wants to do.
+    /// Requested scopes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
-    /// A signature for a device.
+    /// Device signature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Value>,
-    /// What lets it in.
+    /// Credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
-    /// Its language.
+    /// Locale.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
-    /// Its program.
+    /// User agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
 }
 
-/// Who a client is.
+/// Identification of a client.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClientInfo {
-    /// Which program.
+    /// Program.
     pub id: ClientId,
-    /// What to call it.
+    /// Display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// Its version.
+    /// Version.
     pub version: String,
-    /// Its build.
+    /// Build id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
-    /// What it runs on.
+    /// Operating system.
     pub platform: String,
-    /// What kind of device.
+    /// Device family.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_family: Option<String>,
-    /// Which device.
+    /// Device model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_identifier: Option<String>,
-    /// Where it is.
+    /// Time zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
-    /// How it is used.
+    /// How the client is used.
     pub mode: ClientMode,
-    /// Tells two of the same apart.
+    /// Distinguishes instances of the same client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance_id: Option<String>,
 }
 
-/// The programs that the protocol knows.
+/// Programs known to the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientId {
     /// The web chat.
     WebchatUi,
-    /// The control page.
+    /// The control UI.
     OpenclawControlUi,
-    /// The companion in a browser.
+    /// The browser copilot.
     OpenclawBrowserCopilot,
-    /// The terminal interface.
+    /// The terminal UI.
     OpenclawTui,
-    /// The web chat, too.
+    /// The web chat (alternative id).
     Webchat,
     /// The command line.
     #[default]
     Cli,
-    /// Another program.
+    /// Any other program.
     GatewayClient,
-    /// The app for macOS.
+    /// The macOS app.
     OpenclawMacos,
-    /// The app for Linux.
+    /// The Linux app.
     OpenclawLinux,
-    /// The app for iOS.
+    /// The iOS app.
     OpenclawIos,
-    /// The app for watchOS.
+    /// The watchOS app.
     OpenclawWatchos,
-    /// The app for Android.
+    /// The Android app.
     OpenclawAndroid,
-    /// A machine that lends what it has.
+    /// A host that provides commands as a node.
     NodeHost,
-    /// A machine that runs agents.
+    /// A host that runs agents.
     OpenclawWorker,
     /// A test.
     Test,
-    /// Somebody who wants to know who is there.
+    /// A program that identifies the gateway.
     Fingerprint,
-    /// Somebody who wants to know whether anybody is there.
+    /// A program that checks whether a gateway is reachable.
     OpenclawProbe,
 }
 
@@ -155,7 +155,7 @@ pub enum ClientMode {
     /// From a shell.
     #[default]
     Cli,
-    /// By a person, with a picture of it.
+    /// By a user, through a graphical interface.
     Ui,
     /// By another program.
     Backend,
@@ -163,37 +163,37 @@ pub enum ClientMode {
     Node,
     /// As a worker.
     Worker,
-    /// To find out whether a gateway is there.
+    /// To check whether a gateway is reachable.
     Probe,
     /// In a test.
     Test,
 }
 
-/// What lets a client in. Shown by nothing but [`SecretString::expose`].
+/// Credentials of a client. Only [`SecretString::expose`] reveals them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Auth {
-    /// The gateway's token.
+    /// Gateway token.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
     pub token: Option<SecretString>,
-    /// A token for a first visit.
+    /// Bootstrap token.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
     pub bootstrap_token: Option<SecretString>,
-    /// A token for one device.
+    /// Device token.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
     pub device_token: Option<SecretString>,
-    /// A password.
+    /// Password.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
     pub password: Option<SecretString>,
-    /// A token of a gateway's own helper.
+    /// Token of the gateway's approval runtime.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
     pub approval_runtime_token: Option<SecretString>,
-    /// A token of an agent that the gateway started.
+    /// Token of an agent that the gateway started.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
     pub agent_runtime_identity_token: Option<SecretString>,
 }
 
-/// How a token crosses the wire.
+/// Serializes tokens in plain text.
 mod sent {
     use super::{Deserialize as _, Deserializer, SecretString, Serializer};
 
@@ -214,162 +214,162 @@ mod sent {
     }
 }
 
-/// `hello-ok`: what `connect` answers.
+/// `hello-ok`: the result of `connect`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HelloOk {
-    /// Says what this is.
+    /// Always `hello-ok`.
     #[serde(rename = "type")]
     pub kind: HelloKind,
-    /// The version that is spoken from now on.
+    /// Negotiated protocol version.
     pub protocol: u32,
-    /// Who the gateway is.
+    /// Identification of the gateway.
     pub server: ServerInfo,
-    /// What it can do.
+    /// Supported methods and events.
     pub features: Features,
-    /// How it is.
+    /// State of the gateway.
     pub snapshot: Snapshot,
-    /// What the client may do.
+    /// Granted role and scopes.
     pub auth: Granted,
-    /// What the client must keep to.
+    /// Limits that the client must respect.
     pub policy: Policy,
 }
 
-/// The word `hello-ok`.
+/// The constant `hello-ok`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HelloKind {
-    /// The word.
+    /// `hello-ok`.
     #[serde(rename = "hello-ok")]
     HelloOk,
 }
 
-/// Who a gateway is.
+/// Identification of a gateway.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
-    /// Its version.
+    /// Version.
     pub version: String,
-    /// Its build.
+    /// Build id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
-    /// Changes when it is started anew.
+    /// Changes at every start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
-    /// This connection.
+    /// Id of this connection.
     pub conn_id: String,
 }
 
-/// What a gateway can do.
+/// Features of a gateway.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Features {
-    /// Its methods.
+    /// Method names.
     pub methods: Vec<String>,
-    /// Its events.
+    /// Event names.
     pub events: Vec<String>,
-    /// What else.
+    /// Further capabilities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
 }
 
-/// How a gateway is, when a client comes.
+/// State of a gateway at connection time.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
-    /// Who else is there.
+    /// Other connected clients.
     pub presence: Vec<Value>,
-    /// How it is.
+    /// Health.
     pub health: Health,
-    /// Counts the changes of the two.
+    /// Versions of `presence` and `health`.
     pub state_version: StateVersion,
-    /// For how long it has run.
+    /// Uptime in milliseconds.
     pub uptime_ms: u64,
-    /// Its configuration.
+    /// Path of the configuration file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_path: Option<String>,
-    /// Where it keeps things.
+    /// State directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_dir: Option<String>,
-    /// Which session is meant if none is named.
+    /// Session used when a request names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_defaults: Option<SessionDefaults>,
-    /// How clients are let in.
+    /// How clients authenticate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth_mode: Option<AuthMode>,
 }
 
-/// Counts changes.
+/// Change counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateVersion {
-    /// Of who is there.
+    /// Version of `presence`.
     pub presence: u64,
-    /// Of how the gateway is.
+    /// Version of `health`.
     pub health: u64,
 }
 
-/// Which session is meant if none is named.
+/// Session used when a request names none.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDefaults {
-    /// Whose.
+    /// Default agent.
     pub default_agent_id: String,
-    /// Its key, short.
+    /// Short key, such as `main`.
     pub main_key: String,
-    /// Its key, whole.
+    /// Full key.
     pub main_session_key: String,
-    /// Who shares it.
+    /// Which senders share it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
 }
 
-/// How clients are let in.
+/// How clients authenticate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthMode {
-    /// All are.
+    /// Without credentials.
     None,
     /// With a token.
     Token,
     /// With a password.
     Password,
-    /// By another program.
+    /// By a trusted proxy.
     TrustedProxy,
 }
 
-/// What a client may do.
+/// What a client is allowed to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Granted {
-    /// As whom.
+    /// Role.
     pub role: String,
-    /// What.
+    /// Scopes.
     pub scopes: Vec<String>,
 }
 
-/// What a client must keep to.
+/// Limits that a client must respect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Policy {
-    /// The largest message, in bytes.
+    /// Maximum message size in bytes.
     pub max_payload: u64,
-    /// How much waits for a client that does not read.
+    /// Bytes that the gateway buffers for a client that does not read.
     pub max_buffered_bytes: u64,
-    /// How often a `tick` comes.
+    /// Interval of `tick` events in milliseconds.
     pub tick_interval_ms: u64,
 }
 
-/// `request.cancel` (ours): a request on the same connection needs no answer any more. What it asked for is
-/// cancelled, and it is not answered.
+/// Parameters of `request.cancel` (ours), which cancels a request on the same connection. The
+/// cancelled request gets no response.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CancelParams {
-    /// The id of the request.
+    /// Request id.
     pub id: String,
 }
 
-/// What `request.cancel` answers.
+/// Result of `request.cancel`.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelResult {
-    /// Whether it was under way.
+    /// Whether the request was in progress.
     pub cancelled: bool,
 }

@@ -1,63 +1,63 @@
-//! What a request fails with.
+//! Errors of requests.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Codes in `details.code`, which say more than the error's own.
+/// Values of `details.code`, more specific than the error's own code.
 pub mod detail {
-    /// No token was shown.
+    /// No token was sent.
     pub const AUTH_TOKEN_MISSING: &str = "AUTH_TOKEN_MISSING";
     /// The token is wrong.
     pub const AUTH_TOKEN_MISMATCH: &str = "AUTH_TOKEN_MISMATCH";
     /// Too many wrong tokens.
     pub const AUTH_RATE_LIMITED: &str = "AUTH_RATE_LIMITED";
-    /// The two sides share no version.
+    /// The two sides have no protocol version in common.
     pub const PROTOCOL_MISMATCH: &str = "PROTOCOL_MISMATCH";
-    /// The caller may not do that.
+    /// The caller lacks the required scope.
     pub const MISSING_SCOPE: &str = "MISSING_SCOPE";
-    /// There is no such agent.
+    /// Unknown agent.
     pub const UNKNOWN_AGENT_ID: &str = "UNKNOWN_AGENT_ID";
-    /// The connection was lost before the answer came. Told by the client itself.
+    /// The connection was lost before the response arrived. Set by the client itself.
     pub const CONNECTION_LOST: &str = "CONNECTION_LOST";
-    /// The answer did not come in time. Told by the client itself.
+    /// The request timed out. Set by the client itself.
     pub const TIMED_OUT: &str = "TIMED_OUT";
-    /// There is no such method. Ours alone: the Node gateway says so only in words.
+    /// Unknown method. Ours: the Node gateway reports it only in the message.
     pub const UNKNOWN_METHOD: &str = "UNKNOWN_METHOD";
-    /// There is no such MCP server. Ours, as are those below.
+    /// Unknown MCP server. Ours, as are those below.
     pub const UNKNOWN_SERVER: &str = "UNKNOWN_SERVER";
-    /// There is no such tool or prompt.
+    /// Unknown tool or prompt.
     pub const UNKNOWN_TOOL: &str = "UNKNOWN_TOOL";
-    /// The MCP server cannot be used now.
+    /// The MCP server is currently unavailable.
     pub const SERVER_UNAVAILABLE: &str = "SERVER_UNAVAILABLE";
-    /// The tool says something else about itself than when it was approved.
+    /// The tool definition has changed since it was approved.
     pub const TOOL_CHANGED: &str = "TOOL_CHANGED";
-    /// The tool is listed, and cannot be called.
+    /// The tool is listed but cannot be called.
     pub const TOOL_UNUSABLE: &str = "TOOL_UNUSABLE";
     /// This gateway cannot log in to servers.
     pub const NO_LOGINS: &str = "NO_LOGINS";
 }
 
-/// What kind of error.
+/// Error code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum ErrorCode {
     /// No account is linked (old gateways).
     NotLinked,
-    /// The device waits to be let in.
+    /// The device is not paired yet.
     NotPaired,
-    /// The agent took too long (old gateways).
+    /// The agent timed out (old gateways).
     AgentTimeout,
-    /// The request is wrong, or cannot be served as things are.
+    /// The request is invalid, or cannot be served in the current state.
     InvalidRequest,
-    /// The caller may not do that.
+    /// The caller is not allowed to do that.
     Forbidden,
-    /// Nothing waits for that decision, or no longer.
+    /// No such approval is pending.
     ApprovalNotFound,
-    /// Something that it takes is not there now.
+    /// A dependency is currently unavailable.
     Unavailable,
-    /// A code that we do not know.
+    /// An unknown code.
     Other(String),
 }
 
@@ -72,7 +72,7 @@ const KNOWN: [(ErrorCode, &str); 7] = [
 ];
 
 impl ErrorCode {
-    /// As it is written.
+    /// Returns the code as it appears on the wire.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -95,42 +95,42 @@ impl From<ErrorCode> for String {
     }
 }
 
-/// What a request fails with.
+/// The error of a failed request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorShape {
-    /// What kind of error.
+    /// Error code.
     pub code: ErrorCode,
-    /// For people.
+    /// Message for users.
     pub message: String,
-    /// For programs; often an object with a `code`.
+    /// Details for programs; often an object with a `code`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<RawValue>>,
-    /// Whether the same may work later.
+    /// Whether a retry may succeed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
-    /// How much later.
+    /// Delay before a retry, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
 impl ErrorShape {
-    /// An error without details.
+    /// Creates an error without details.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: None, retryable: None, retry_after_ms: None }
     }
 
-    /// The request is wrong.
+    /// Creates an error for an invalid request.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidRequest, message)
     }
 
-    /// Something that it takes is not there now; it may be, later.
+    /// Creates a retryable error for an unavailable dependency.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self { retryable: Some(true), ..Self::new(ErrorCode::Unavailable, message) }
     }
 
-    /// There is no such method.
+    /// Creates an error for an unknown method.
     #[must_use]
     pub fn unknown_method(method: &str) -> Self {
         #[derive(Serialize)]
@@ -142,28 +142,28 @@ impl ErrorShape {
             .with_details(&Unknown { code: detail::UNKNOWN_METHOD, method })
     }
 
-    /// The same, with these details. What cannot be written as JSON is left out.
+    /// Sets the details. Details that cannot be serialized are dropped.
     #[must_use]
     pub fn with_details<T: Serialize>(mut self, details: &T) -> Self {
         self.details = to_raw_value(details).ok();
         self
     }
 
-    /// The same, with `details.code`.
+    /// Sets `details.code`.
     #[must_use]
     pub fn with_detail(self, code: &str) -> Self {
         self.with_details(&Detail { code: code.to_owned() })
     }
 
-    /// `details.code`, if there is one.
+    /// Returns `details.code`, if present.
     #[must_use]
     pub fn detail(&self) -> Option<String> {
         let details = self.details.as_deref()?;
         serde_json::from_str(details.get()).ok().map(|Detail { code }| code)
     }
 
-    /// Whether the gateway has no such method. The Node gateway has no code for it, only these words:
-    /// it is the one place where a message decides.
+    /// Returns whether the gateway does not know the method. The Node gateway has no code for it,
+    /// only a message: this is the one place where a message is matched.
     #[must_use]
     pub fn is_unknown_method(&self) -> bool {
         self.code == ErrorCode::InvalidRequest
@@ -172,7 +172,7 @@ impl ErrorShape {
     }
 }
 
-/// How the message begins, here and in the Node gateway.
+/// Prefix of the message, here and in the Node gateway.
 const UNKNOWN_METHOD: &str = "unknown method: ";
 
 #[derive(Serialize, Deserialize)]

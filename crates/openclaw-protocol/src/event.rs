@@ -1,4 +1,4 @@
-//! Events: what a gateway says unasked, in order.
+//! Events: unsolicited, ordered messages of a gateway.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-/// The names of events.
+/// Event names.
 pub mod names {
-    /// The first word of a gateway; a [`Challenge`](crate::connect::Challenge).
+    /// The first message of a gateway; a [`Challenge`](crate::connect::Challenge).
     pub const CONNECT_CHALLENGE: &str = "connect.challenge";
     /// A [`ChatEvent`](crate::chat::ChatEvent).
     pub const CHAT: &str = "chat";
     /// An [`AgentEvent`](crate::chat::AgentEvent).
     pub const AGENT: &str = "agent";
-    /// The gateway is there; a [`Tick`](super::Tick).
+    /// Heartbeat of the gateway; a [`Tick`](super::Tick).
     pub const TICK: &str = "tick";
-    /// The gateway ends; a [`Shutdown`](super::Shutdown).
+    /// The gateway is stopping; a [`Shutdown`](super::Shutdown).
     pub const SHUTDOWN: &str = "shutdown";
     /// A [`ServerEvent`](crate::mcp::ServerEvent).
     pub const MCP_SERVER: &str = "mcp.server";
@@ -34,7 +34,7 @@ pub mod names {
     pub const APPROVAL_RESOLVED: &str = "approval.resolved";
     /// An [`InvokeRequestEvent`](crate::tools::InvokeRequestEvent).
     pub const NODE_INVOKE_REQUEST: &str = "node.invoke.request";
-    /// All of them.
+    /// All event names.
     pub const ALL: [&str; 12] = [
         CONNECT_CHALLENGE,
         CHAT,
@@ -51,70 +51,70 @@ pub mod names {
     ];
 }
 
-/// Something that happened. Cheap to copy: many may hear it.
+/// An event. Cheap to clone, for any number of listeners.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// What.
+    /// Event name.
     pub event: Cow<'static, str>,
-    /// More about it.
+    /// Payload.
     pub payload: Arc<RawValue>,
-    /// Its number on the connection it came by. Who sends leaves it out.
+    /// Sequence number on the receiving connection; `None` when sending.
     pub seq: Option<u64>,
 }
 
 impl Event {
-    /// An event with this payload.
+    /// Creates an event with this payload.
     ///
     /// # Errors
-    /// If the payload cannot be written as JSON.
+    /// If the payload cannot be serialized.
     pub fn new<T: Serialize>(event: &'static str, payload: &T) -> Result<Self, serde_json::Error> {
         let payload = to_raw_value(payload)?.into();
         Ok(Self { event: Cow::Borrowed(event), payload, seq: None })
     }
 }
 
-/// What a listener hears.
+/// What a listener receives.
 #[derive(Debug, Clone)]
 pub enum Received {
     /// An event.
     Event(Event),
-    /// It listened too slowly, and missed so many.
+    /// The listener was too slow and missed this many events.
     Lagged(u64),
 }
 
-/// Where events are told to all who listen.
+/// Broadcasts events to all listeners.
 #[derive(Debug, Clone)]
 pub struct EventSender(broadcast::Sender<Received>);
 
 impl EventSender {
-    /// Keeps up to this many events for those who are slow.
+    /// Creates a sender that buffers up to this many events for slow listeners.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self(broadcast::Sender::new(capacity.max(1)))
     }
 
-    /// Tells it. It is no fault if nobody listens.
+    /// Sends an event. Does nothing if there is no listener.
     pub fn tell(&self, event: Event) {
         let _ = self.0.send(Received::Event(event));
     }
 
-    /// So many were lost on the way here.
+    /// Reports to all listeners that this many events were lost.
     pub(crate) fn tell_gap(&self, missed: u64) {
         let _ = self.0.send(Received::Lagged(missed));
     }
 
-    /// Where others may listen, without being able to tell anything.
+    /// Returns a weak handle for subscribing.
     pub(crate) fn source(&self) -> EventSource {
         EventSource(self.0.downgrade())
     }
 
-    /// Listens from now on.
+    /// Subscribes to all later events.
     #[must_use]
     pub fn listen(&self) -> EventReceiver {
         EventReceiver { receiver: self.0.subscribe(), wanted: None }
     }
 
-    /// Listens from now on, to what this says yes to.
+    /// Subscribes to later events that `wanted` accepts.
     #[must_use]
     pub fn listen_where(
         &self,
@@ -124,13 +124,13 @@ impl EventSender {
     }
 }
 
-/// A place to listen at that does not keep events coming: when nobody can tell any more, listeners hear
-/// that it is over.
+/// A weak handle for subscribing: it does not keep the channel open, so receivers end when the last
+/// sender is dropped.
 #[derive(Debug)]
 pub(crate) struct EventSource(broadcast::WeakSender<Received>);
 
 impl EventSource {
-    /// Listens from now on; what is over is over at once.
+    /// Subscribes to later events; the receiver ends immediately if the channel is closed.
     pub(crate) fn listen(&self) -> EventReceiver {
         match self.0.upgrade() {
             Some(sender) => EventSender(sender).listen(),
@@ -141,14 +141,14 @@ impl EventSource {
 
 type EventFilter = Box<dyn Fn(&Event) -> bool + Send + Sync>;
 
-/// One listener. What it has not heard yet is kept within a bound; what is lost is told.
+/// A subscription to events. Its buffer is bounded; lost events are reported.
 pub struct EventReceiver {
     receiver: broadcast::Receiver<Received>,
     wanted: Option<EventFilter>,
 }
 
 impl EventReceiver {
-    /// The next event; none if there can be no more. Cancel-safe.
+    /// Returns the next event, or `None` once the channel is closed. Cancel-safe.
     pub async fn next(&mut self) -> Option<Received> {
         loop {
             match self.receiver.recv().await {
@@ -171,20 +171,20 @@ impl std::fmt::Debug for EventReceiver {
     }
 }
 
-/// The event `tick`.
+/// Payload of the event `tick`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tick {
-    /// When, in milliseconds since 1970.
+    /// Timestamp, in milliseconds since 1970.
     pub ts: u64,
 }
 
-/// The event `shutdown`.
+/// Payload of the event `shutdown`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Shutdown {
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// When it will be back, if it will.
+    /// Milliseconds until the gateway is expected back, if it restarts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_expected_ms: Option<u64>,
 }

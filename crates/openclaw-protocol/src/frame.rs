@@ -1,4 +1,4 @@
-//! Frames: the text messages of the protocol, read strictly and written without detours.
+//! Frames: the text messages of the protocol, parsed strictly and serialized directly.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,46 +9,46 @@ use serde_json::value::RawValue;
 
 use crate::error::ErrorShape;
 
-/// The longest id of a request, in bytes.
+/// Maximum length of a request id, in bytes.
 pub const MAX_ID: usize = 256;
-/// The longest name of a method or an event, in bytes.
+/// Maximum length of a method or event name, in bytes.
 pub const MAX_NAME: usize = 128;
 
-/// A message, with what it carries unread.
+/// A message whose payload is not deserialized yet.
 #[derive(Debug, Clone)]
 pub enum Frame {
-    /// Somebody asks.
+    /// A request.
     Request {
-        /// Comes back with the response.
+        /// Id, repeated in the response.
         id: String,
-        /// What is asked.
+        /// Method name.
         method: String,
-        /// With what.
+        /// Parameters.
         params: Option<Box<RawValue>>,
     },
-    /// The answer.
+    /// A response.
     Response {
-        /// The id of the request.
+        /// Id of the request.
         id: String,
-        /// The answer, or why there is none.
+        /// The result or the error.
         outcome: Result<Option<Box<RawValue>>, ErrorShape>,
     },
-    /// Something happened.
+    /// An event.
     Event {
-        /// What.
+        /// Event name.
         event: String,
-        /// More about it.
+        /// Payload.
         payload: Option<Box<RawValue>>,
-        /// Counts events, so that a gap is noticed.
+        /// Sequence number, for detecting gaps.
         seq: Option<u64>,
     },
 }
 
-/// Why a text is no frame.
+/// Why a text is not a valid frame.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// It is not JSON, or not of the right shape.
-    #[error("this is no frame: {0}")]
+    /// It is not JSON, or has the wrong shape.
+    #[error("invalid frame: {0}")]
     Json(#[from] serde_json::Error),
     /// A field is missing.
     #[error("a `{kind}` frame needs `{field}`")]
@@ -61,19 +61,19 @@ pub enum FrameError {
     /// A field is empty or too long.
     #[error("`{0}` is empty or too long")]
     Length(&'static str),
-    /// A request has a field that the protocol does not know.
-    #[error("a request has no field `{0}`")]
+    /// A request has an unknown field.
+    #[error("unknown field `{0}` in a request")]
     UnknownField(String),
-    /// A response says that it failed, and not why; or that it did not, and why it did.
+    /// `ok` is true and `error` is present, or `ok` is false and `error` is absent.
     #[error("`ok` and `error` contradict each other")]
     Contradiction,
 }
 
 impl Frame {
-    /// Reads a frame. What it carries is checked to be JSON, and not read.
+    /// Parses a frame. The payload is checked to be JSON but not deserialized.
     ///
     /// # Errors
-    /// If it is not exactly a frame. Responses and events may have fields that we do not know.
+    /// If the text is not a valid frame. Responses and events may have unknown fields.
     pub fn parse(text: &str) -> Result<Self, FrameError> {
         let wire: Wire<'_> = serde_json::from_str(text)?;
         match wire.kind {
@@ -119,10 +119,10 @@ fn named(
     }
 }
 
-/// The text of a request.
+/// Serializes a request.
 ///
 /// # Errors
-/// Never in practice: all that it is made of is JSON already.
+/// Never in practice: all parts are valid JSON already.
 pub fn request(
     id: &str,
     method: &str,
@@ -139,10 +139,10 @@ pub fn request(
     serde_json::to_string(&Request { r#type: "req", id, method, params })
 }
 
-/// The text of a response.
+/// Serializes a response.
 ///
 /// # Errors
-/// Never in practice: all that it is made of is JSON already.
+/// Never in practice: all parts are valid JSON already.
 pub fn response(
     id: &str,
     outcome: Result<&RawValue, &ErrorShape>,
@@ -161,10 +161,10 @@ pub fn response(
     serde_json::to_string(&Response { r#type: "res", id, ok: error.is_none(), payload, error })
 }
 
-/// The text of an event.
+/// Serializes an event.
 ///
 /// # Errors
-/// Never in practice: all that it is made of is JSON already.
+/// Never in practice: all parts are valid JSON already.
 pub fn event(
     event: &str,
     payload: Option<&RawValue>,
@@ -190,7 +190,7 @@ enum Kind {
     Event,
 }
 
-/// All fields of all frames: which kind it is may come last.
+/// The fields of all kinds of frames: `type` may come last.
 struct Wire<'a> {
     kind: Kind,
     id: Option<Cow<'a, str>>,
@@ -201,7 +201,7 @@ struct Wire<'a> {
     error: Option<ErrorShape>,
     event: Option<Cow<'a, str>>,
     seq: Option<u64>,
-    /// The first field that is none of a request's.
+    /// The first field that is not allowed in a request.
     unknown: Option<String>,
 }
 
@@ -272,7 +272,7 @@ impl<'de> Visitor<'de> for Fields {
 const FIELDS: [&str; 10] =
     ["type", "id", "method", "params", "traceparent", "ok", "payload", "error", "event", "seq"];
 
-/// Text that is borrowed unless an escape stands in it.
+/// A string, borrowed unless it contains escapes.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 

@@ -1,4 +1,4 @@
-//! What is a frame, and what is not.
+//! Parsing and serializing of frames.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -33,7 +33,7 @@ fn responses_and_events_may_know_more_than_we_do() {
 }
 
 #[test]
-fn what_is_no_frame_is_refused() {
+fn invalid_frames_are_rejected() {
     let long = format!(r#"{{"type":"req","id":"{}","method":"m"}}"#, "i".repeat(MAX_ID + 1));
     for text in [
         "",

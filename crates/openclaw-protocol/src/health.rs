@@ -1,87 +1,87 @@
-//! `health` and `status`: how the gateway is.
+//! `health` and `status`: the state of the gateway.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// `health`.
+/// Parameters of `health`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HealthParams {
-    /// Whether to look again.
+    /// Whether to run the checks again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<bool>,
-    /// Whether to tell what not everybody may know.
+    /// Whether to include sensitive information.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_sensitive: Option<bool>,
 }
 
-/// What `health` answers, and part of the greeting.
+/// Result of `health`, and part of `hello-ok`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
-    /// True, or left out.
+    /// `true` or absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<bool>,
-    /// When, in milliseconds since 1970.
+    /// Timestamp, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ts: Option<u64>,
-    /// How long it took to find out.
+    /// Duration of the check, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Who is spoken to if nobody is named.
+    /// Agent used when a request names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_agent_id: Option<String>,
-    /// Whether files are watched.
+    /// Whether configuration files are watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_reload: Option<ConfigReload>,
 }
 
-/// Whether files are watched.
+/// Whether configuration files are watched.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigReload {
-    /// Whether they are.
+    /// Status of hot reload.
     pub hot_reload_status: HotReload,
 }
 
-/// Whether a changed configuration is taken over at once.
+/// Whether configuration changes are applied immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HotReload {
-    /// It is.
+    /// They are.
     Active,
-    /// It is not.
+    /// They are not.
     Disabled,
 }
 
-/// `status`.
+/// Parameters of `status`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StatusParams {}
 
-/// What `status` answers. The Node gateway's answer has other fields, and this version.
+/// Result of `status`. The result of the Node gateway has the same version field and other fields.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusResult {
-    /// The gateway's version.
+    /// Version of the gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime_version: Option<String>,
-    /// Its process.
+    /// Process id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// For how long it has run.
+    /// Uptime in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uptime_ms: Option<u64>,
-    /// How many clients are connected.
+    /// Number of connected clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u64>,
-    /// Its agents.
+    /// Agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<Box<RawValue>>,
-    /// Its sessions.
+    /// Sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Box<RawValue>>,
-    /// Its MCP servers.
+    /// MCP servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp: Option<Box<RawValue>>,
 }

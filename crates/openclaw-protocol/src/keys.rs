@@ -1,22 +1,21 @@
-//! The keys of conversations: `agent:ID:NAME`, or any other name, or `main` for short.
+//! Session keys: `agent:ID:NAME`, any other name, or the short form `main`.
 
-/// An agent's main conversation, for short.
+/// Short key of an agent's main session.
 pub const MAIN: &str = "main";
 
-/// The key of an agent's main conversation.
+/// Returns the full key of an agent's main session.
 #[must_use]
 pub fn main_of(agent: &str) -> String {
     format!("agent:{agent}:{MAIN}")
 }
 
-/// The key that is meant: `main` is short for the main conversation of this agent, all others are what
-/// they are.
+/// Expands `main` to the full key of this agent's main session; other keys are returned unchanged.
 #[must_use]
 pub fn whole(key: &str, agent: &str) -> String {
     if key == MAIN { main_of(agent) } else { key.to_owned() }
 }
 
-/// The agent that a key names, as in `agent:ID:NAME`.
+/// Returns the agent in a key of the form `agent:ID:NAME`.
 #[must_use]
 pub fn agent_of(key: &str) -> Option<&str> {
     let (agent, name) = key.strip_prefix("agent:")?.split_once(':')?;

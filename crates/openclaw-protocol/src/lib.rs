@@ -1,8 +1,8 @@
 //! Gateway protocol 4: frames, methods and events as types, and the WebSocket client.
 //!
-//! What the published schema defines has its shapes; what is ours alone (`mcp.*`,
-//! `sessions.setExtraTools`, `approvals.*`, `config.reload`) is written in the same style. What callers
-//! send is read strictly; what a gateway answers may hold more than we know.
+//! Types that the published schema defines have its shapes; our own extensions (`mcp.*`,
+//! `sessions.setExtraTools`, `approvals.*`, `config.reload`) follow the same style. Requests are
+//! parsed strictly; responses may hold fields that we do not know.
 
 pub mod agents;
 pub mod approvals;
@@ -28,5 +28,5 @@ pub use event::{Event, EventReceiver, EventSender, Received, Shutdown, Tick, nam
 pub use method::{Method, Request, Response, Rpc, Scope, rpc};
 pub use surface::{AskError, Surface, ask, params_of};
 
-/// The version that is spoken here.
+/// The protocol version that this crate implements.
 pub const PROTOCOL_VERSION: u32 = 4;

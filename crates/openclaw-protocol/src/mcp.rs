@@ -1,7 +1,7 @@
 //! `mcp.*` (ours): MCP servers, their tools, resources and prompts.
 //!
-//! Answers are what `openclaw mcp … --json` prints. What a server's status is made of belongs to the MCP
-//! engine and stays raw here.
+//! Results are what `openclaw mcp … --json` prints. The shape of a server's status belongs to the
+//! MCP engine and stays raw here.
 
 pub mod elicitation;
 mod outcome;
@@ -16,213 +16,213 @@ use serde_json::value::RawValue;
 
 use crate::config::Issue;
 
-/// `mcp.servers`, and `mcp.reload`: all servers of an agent.
+/// Parameters of `mcp.servers` and `mcp.reload`: all servers of an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServersParams {
-    /// Whose; the default agent's, if left out.
+    /// Agent id; the default agent if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
 }
 
-/// What `mcp.servers` answers.
+/// Result of `mcp.servers`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServersResult {
-    /// Whose.
+    /// Agent id.
     pub agent: String,
-    /// How many are ready, or wait for their first use.
+    /// Number of servers that are ready, or start at first use.
     pub ready: u64,
-    /// Those that must be there, and are not ready.
+    /// Required servers that are not ready.
     pub missing: Vec<String>,
-    /// A status each.
+    /// Status of each server.
     pub servers: Vec<Box<RawValue>>,
 }
 
-/// `mcp.status`, `mcp.disconnect`: one server.
+/// Parameters of `mcp.status` and `mcp.disconnect`: one server.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServerParams {
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Its name.
+    /// Server name.
     pub server: String,
 }
 
-/// `mcp.connect`: a service that is used from now on, until the gateway ends; or a server that was
-/// disconnected.
+/// Parameters of `mcp.connect`, which adds a remote server until the gateway stops, or reconnects a
+/// disconnected one.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConnectParams {
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Where it is. If left out, `server` is one that is known.
+    /// Server URL. If absent, `server` names a known server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Its name; if left out, one that follows from the address.
+    /// Server name; derived from the URL if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
 
-/// What `mcp.connect` and `mcp.disconnect` answer. `mcp.status` answers the status alone.
+/// Result of `mcp.connect` and `mcp.disconnect`. `mcp.status` returns the status alone.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerResult {
-    /// Whether it is as was asked for.
+    /// Whether the request succeeded.
     pub ok: bool,
-    /// Its status.
+    /// Server status.
     pub server: Box<RawValue>,
 }
 
-/// `mcp.auth`: logging in to a server.
+/// Parameters of `mcp.auth`, which manages the login at a server.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AuthParams {
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Its name.
+    /// Server name.
     pub server: String,
-    /// What to do; to log in, if left out.
+    /// Action; `login` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<AuthAction>,
 }
 
-/// What to do about a login.
+/// What to do with a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthAction {
     /// Log in.
     Login,
-    /// Forget it.
+    /// Delete the login.
     Logout,
-    /// Tell how it is.
+    /// Return the status of the login.
     Status,
 }
 
-/// What `mcp.auth` answers.
+/// Result of `mcp.auth`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthResult {
     /// Whether the server can be used now.
     pub ok: bool,
-    /// How it is: `authorized`, `pending`, `none`.
+    /// State: `authorized`, `pending`, `none`.
     pub state: String,
-    /// Where a person must go.
+    /// URL that the user must visit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
-/// `mcp.refresh`: lists are read again.
+/// Parameters of `mcp.refresh`, which reads the listings of servers again.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RefreshParams {
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Its name; all, if left out.
+    /// Server name; all servers if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
 
-/// What `mcp.refresh` answers.
+/// Result of `mcp.refresh`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefreshResult {
-    /// Whether all could be read.
+    /// Whether all listings could be read.
     pub ok: bool,
-    /// What came of it.
+    /// One result per server.
     pub servers: Vec<Refreshed>,
 }
 
-/// What came of reading one server's lists again.
+/// Result of refreshing one server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Refreshed {
-    /// Its name.
+    /// Server name.
     pub name: String,
-    /// Whether they could be read.
+    /// Whether its listings could be read.
     pub ok: bool,
-    /// How many tools.
+    /// Number of tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<u64>,
-    /// How many resources and families of them.
+    /// Number of resources and resource templates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<u64>,
-    /// How many prompts.
+    /// Number of prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<u64>,
-    /// Tools that are new.
+    /// New tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<Vec<String>>,
-    /// Tools that are gone.
+    /// Removed tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed: Option<Vec<String>>,
-    /// Tools that say something else than before.
+    /// Tools whose definition has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<String>>,
-    /// Why they could not.
+    /// Error message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What to do about it.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What the server wrote to stderr last.
+    /// Last lines that the server wrote to stderr.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_lines: Vec<String>,
 }
 
-/// What `mcp.reload` answers: the servers' configuration was read again.
+/// Result of `mcp.reload`, which reads the configuration of the servers again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReloadResult {
-    /// Whether it could be taken over.
+    /// Whether the new configuration is in effect.
     pub ok: bool,
-    /// Servers that are new.
+    /// New servers.
     pub added: Vec<String>,
-    /// Servers that are gone.
+    /// Removed servers.
     pub removed: Vec<String>,
-    /// Servers that are connected to in another way, and were started anew.
+    /// Servers whose connection settings have changed, and that were restarted.
     pub restarted: Vec<String>,
-    /// Servers that are treated in another way, which was applied live.
+    /// Servers whose other settings have changed, and were applied without a restart.
     pub updated: Vec<String>,
-    /// Why it could not.
+    /// Problems in the new configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<Issue>,
 }
 
-/// `mcp.tools`, `mcp.resources`, `mcp.prompts`.
+/// Parameters of `mcp.tools`, `mcp.resources`, `mcp.prompts`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListParams {
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Of which server; of all, if left out.
+    /// Server name; all servers if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Of tools: only this one, by the name that models use, or by its own.
+    /// For tools: only this one, by its model-facing name or its name on the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Of tools: with the schema of their arguments.
+    /// For tools: whether to include the input schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<bool>,
-    /// Of tools: with all that the server says, as it says it.
+    /// For tools: whether to return definitions unprocessed, as the server sent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
 }
 
-/// What `mcp.tools` answers.
+/// Result of `mcp.tools`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolsResult {
-    /// What there is.
+    /// Tools.
     pub tools: Vec<Tool>,
-    /// What cannot be used.
+    /// Tools that cannot be used.
     pub left_out: Vec<LeftOut>,
-    /// Servers that are not available, and whose part is missing here.
+    /// Unavailable servers, whose entries are missing here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
 }
@@ -231,220 +231,220 @@ pub struct ToolsResult {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tool {
-    /// The name that models use.
+    /// Model-facing name.
     pub name: String,
-    /// Its server.
+    /// Server name.
     pub server: String,
-    /// Its name there.
+    /// Name on the server.
     pub tool: String,
-    /// What the server calls it.
+    /// Title, as given by the server.
     pub title: Option<String>,
-    /// What the server says about it.
+    /// Description, as given by the server.
     pub description: Option<String>,
-    /// What it does to the world.
+    /// Side effects.
     pub effect: Effect,
-    /// The rule that denies it.
+    /// Rule that denies it.
     pub denied_by: Option<String>,
-    /// Whether it says something else than when it was approved.
+    /// Whether its definition has changed since it was approved.
     pub changed: bool,
-    /// All that it says about itself, as one number: what an approval is about.
+    /// Hash of its definition, which approvals refer to.
     pub fingerprint: String,
-    /// Why nobody can use it.
+    /// Why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unusable: Option<String>,
-    /// What it takes, if asked for.
+    /// Input schema, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
 }
 
-/// What a tool does to the world.
+/// Side effects of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// Nothing.
+    /// It changes nothing.
     ReadOnly,
     /// It may destroy something.
     Destructive,
-    /// Nobody says.
+    /// Not declared.
     Unknown,
 }
 
-/// Something that a server lists, and that cannot be used.
+/// An entry in a server's listing that cannot be used.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftOut {
-    /// Whose.
+    /// Server name.
     pub server: String,
-    /// Its name.
+    /// Entry name.
     pub name: String,
-    /// Why not.
+    /// Why it cannot be used.
     pub reason: String,
 }
 
-/// A server that is not available.
+/// An unavailable server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Missing {
-    /// Which.
+    /// Server name.
     pub server: String,
-    /// Why, in a line.
+    /// One-line error message.
     pub error: String,
 }
 
-/// `mcp.call`: one tool, once.
+/// Parameters of `mcp.call`, which calls one tool once.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallParams {
-    /// As whom.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Of which server; if left out, `tool` is the name that models use.
+    /// Server name; if absent, `tool` is a model-facing name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Which tool.
+    /// Tool name.
     pub tool: String,
-    /// Its arguments, an object.
+    /// Arguments, an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Box<RawValue>>,
-    /// More arguments, as texts: each becomes what the tool's schema asks for.
+    /// More arguments, as strings: each is converted to the type in the tool's schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub texts: Option<BTreeMap<String, String>>,
-    /// For which conversation.
+    /// Session key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// Whether the tool is approved as `fingerprint` says.
+    /// Whether to approve the tool with this `fingerprint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<bool>,
-    /// The tool as `mcp.tools` has told it. With another one it is not called. To approve a tool that has
-    /// changed takes this.
+    /// Expected fingerprint, from `mcp.tools`. If it differs, the tool is not called. Required to
+    /// approve a changed tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// How long it may take.
+    /// Timeout in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Whether texts are wanted as a model would see them, inside their boundaries.
+    /// Whether to return texts as a model sees them, inside their boundaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
-    /// If given, the events `mcp.progress` with this token tell the caller how far the call has got.
+    /// If given, `mcp.progress` events with this token report the progress of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress_token: Option<String>,
 }
 
-/// The event `mcp.progress`: how far a call has got, in the words of its server. Only the latest is told, a few
-/// times a second, to the caller that made the call.
+/// Payload of the event `mcp.progress`: the progress that a server reports for a call. Sent to the
+/// caller only, at most a few times a second, with the latest state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressEvent {
-    /// The `progressToken` of the call.
+    /// `progressToken` of the call.
     pub token: String,
-    /// How much is done.
+    /// Progress so far.
     pub done: f64,
-    /// Of a hundred, where that can be told.
+    /// Progress in percent, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<f64>,
-    /// What it is doing, in one clean line. From outside: not for a model.
+    /// Progress message, one sanitized line. Untrusted: not for a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// What `mcp.resources` answers.
+/// Result of `mcp.resources`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourcesResult {
-    /// As listed, each with its `server`.
+    /// Resources as listed, each with its `server`.
     pub resources: Vec<Box<RawValue>>,
-    /// Families of them, likewise.
+    /// Resource templates as listed, each with its `server`.
     pub templates: Vec<Box<RawValue>>,
-    /// Servers that are not available, and whose part is missing here.
+    /// Unavailable servers, whose entries are missing here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
 }
 
-/// `mcp.read`: one resource.
+/// Parameters of `mcp.read`, which reads one resource.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReadParams {
-    /// As whom.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Of which server.
+    /// Server name.
     pub server: String,
-    /// Which.
+    /// Resource URI.
     pub uri: String,
-    /// Whether texts are wanted as a model would see them, inside their boundaries.
+    /// Whether to return texts as a model sees them, inside their boundaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
-    /// How long all of it may take: the start of the server, and its answer.
+    /// Timeout in milliseconds, including the start of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// What `mcp.prompts` answers.
+/// Result of `mcp.prompts`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptsResult {
-    /// As listed, each with its `server`.
+    /// Prompts as listed, each with its `server`.
     pub prompts: Vec<Box<RawValue>>,
-    /// Servers that are not available, and whose part is missing here.
+    /// Unavailable servers, whose entries are missing here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
 }
 
-/// `mcp.prompt`: one prompt, filled in.
+/// Parameters of `mcp.prompt`, which renders one prompt.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PromptParams {
-    /// As whom.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Of which server.
+    /// Server name.
     pub server: String,
-    /// Which.
+    /// Prompt name.
     pub name: String,
-    /// What it takes.
+    /// Arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<BTreeMap<String, String>>,
-    /// Whether texts are wanted as a model would see them, inside their boundaries.
+    /// Whether to return texts as a model sees them, inside their boundaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
-    /// How long all of it may take: the start of the server, and its answer.
+    /// Timeout in milliseconds, including the start of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// `mcp.logs`: what a server wrote to stderr, and what became of it.
+/// Parameters of `mcp.logs`: a server's stderr output and lifecycle events.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogsParams {
-    /// Which.
+    /// Server name.
     pub server: String,
-    /// How many lines, from the end.
+    /// Maximum number of lines, from the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u32>,
 }
 
-/// What `mcp.logs` answers.
+/// Result of `mcp.logs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogsResult {
-    /// Which.
+    /// Server name.
     pub server: String,
-    /// Oldest first.
+    /// Lines, oldest first.
     pub lines: Vec<String>,
 }
 
-/// The event `mcp.server`: something about a server has changed.
+/// Payload of the event `mcp.server`: the state of a server has changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerEvent {
-    /// Whose; several may share it.
+    /// Agent id; several agents may share the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Its name.
+    /// Server name.
     pub name: String,
-    /// How it is now, as in its status.
+    /// New state, as in the status.
     pub state: String,
-    /// What went wrong.
+    /// Error message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

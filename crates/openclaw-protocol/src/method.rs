@@ -1,4 +1,4 @@
-//! The methods that we know: what each takes, what it answers, and what a caller needs for it.
+//! The known methods with their parameters, results and required scopes.
 
 use std::fmt;
 
@@ -10,21 +10,22 @@ use crate::{agents, approvals, chat, config, connect, health, mcp, sessions, too
 
 /// A method with the types of its parameters and its result. [`rpc`] has one type for each.
 pub trait Rpc: fmt::Debug + Send + Sync + 'static {
-    /// Which method.
+    /// The method.
     const METHOD: Method;
-    /// What it takes.
+    /// Type of the parameters.
     type Params: Send;
-    /// What it answers.
+    /// Type of the result.
     type Result: Send;
 
-    /// A request of this method.
+    /// Creates a request.
     fn request(params: Self::Params) -> Request;
 
-    /// The result in a response; none if it is a response to another method.
+    /// Extracts the result; `None` if the response belongs to another method.
     fn result(response: Response) -> Option<Self::Result>;
 }
 
-/// Makes, from the one table below: [`Method`], a type of [`rpc`] per method, [`Request`], [`Response`].
+/// Generates from the table below: [`Method`], a type in [`rpc`] per method, [`Request`],
+/// [`Response`].
 macro_rules! methods {
     ($($variant:ident $name:literal $scope:ident ($params:ty) -> $result:ty,)*) => {
         /// A method.
@@ -34,22 +35,22 @@ macro_rules! methods {
         }
 
         impl Method {
-            /// All of them.
+            /// All methods.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// As it is written.
+            /// Returns the name on the wire.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The method of that name.
+            /// Returns the method of that name.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 match name { $($name => Some(Self::$variant),)* _ => None }
             }
 
-            /// What a caller needs to use it.
+            /// Returns the scope that a caller needs.
             #[must_use]
             pub const fn scope(self) -> Scope {
                 match self { $(Self::$variant => Scope::$scope,)* }
@@ -92,26 +93,26 @@ macro_rules! methods {
         }
 
         impl Request {
-            /// Which method.
+            /// Returns the method.
             #[must_use]
             pub const fn method(&self) -> Method {
                 match self { $(Self::$variant(_) => Method::$variant,)* }
             }
 
-            /// Reads the parameters of a method, strictly. What is left out counts as `{}`.
+            /// Parses the parameters of a method, strictly. Absent parameters count as `{}`.
             ///
             /// # Errors
-            /// What to answer if they are not what the method takes.
+            /// The error response if they do not match the method.
             pub fn read(method: Method, params: Option<&RawValue>) -> Result<Self, ErrorShape> {
                 match method {
                     $(Method::$variant => params_of($name, params).map(Self::$variant),)*
                 }
             }
 
-            /// The parameters as JSON.
+            /// Serializes the parameters.
             ///
             /// # Errors
-            /// If they cannot be written so.
+            /// If they cannot be serialized.
             pub fn params(&self) -> Result<Box<RawValue>, serde_json::Error> {
                 match self { $(Self::$variant(params) => to_raw_value(params),)* }
             }
@@ -125,16 +126,16 @@ macro_rules! methods {
         }
 
         impl Response {
-            /// Of which method.
+            /// Returns the method.
             #[must_use]
             pub const fn method(&self) -> Method {
                 match self { $(Self::$variant(_) => Method::$variant,)* }
             }
 
-            /// Reads the result of a method.
+            /// Parses the result of a method.
             ///
             /// # Errors
-            /// If it has another shape.
+            /// If it has the wrong shape.
             pub fn read(method: Method, result: &RawValue) -> Result<Self, serde_json::Error> {
                 match method {
                     $(Method::$variant => {
@@ -143,10 +144,10 @@ macro_rules! methods {
                 }
             }
 
-            /// The result as JSON.
+            /// Serializes the result.
             ///
             /// # Errors
-            /// If it cannot be written so.
+            /// If it cannot be serialized.
             pub fn result(&self) -> Result<Box<RawValue>, serde_json::Error> {
                 match self { $(Self::$variant(result) => to_raw_value(result),)* }
             }
@@ -202,27 +203,27 @@ impl fmt::Display for Method {
     }
 }
 
-/// What a caller needs to use a method.
+/// Scope that a caller needs for a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Nothing.
+    /// None.
     Any,
-    /// To look.
+    /// Reading.
     Read,
-    /// To change things.
+    /// Changing state.
     Write,
-    /// To change how things are set up. It includes all others of an operator.
+    /// Administration. Includes all other operator scopes.
     Admin,
-    /// To decide about calls.
+    /// Deciding about approvals.
     Approvals,
-    /// To answer questions.
+    /// Answering questions.
     Questions,
-    /// The role of a node, or to have lent tools.
+    /// The role `node`, or having lent tools.
     Node,
 }
 
 impl Scope {
-    /// As it is written; none for what is not granted by name.
+    /// Returns the name on the wire; `None` for scopes that are not granted by name.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self {
@@ -235,7 +236,8 @@ impl Scope {
         }
     }
 
-    /// Whether these scopes are enough. Who may write may read; an administrator may do everything.
+    /// Returns whether `granted` is sufficient. `write` includes `read`; `admin` includes
+    /// everything.
     #[must_use]
     pub fn is_in(self, granted: &[String]) -> bool {
         let has = |name: &str| granted.iter().any(|scope| scope == name);

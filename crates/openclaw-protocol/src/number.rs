@@ -1,13 +1,13 @@
-//! Numbers as other implementations write them: whole ones without a fraction.
+//! Numbers as other implementations write them: integers without a fraction.
 
 use serde::Serializer;
 
-/// Up to here every whole number has a form of its own.
+/// Up to 2^53 every integer has an exact representation.
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Writes `1000`, not `1000.0`.
-#[expect(clippy::ref_option, reason = "it is what `serialize_with` hands over")]
-#[expect(clippy::cast_possible_truncation, reason = "it is whole, and not too large")]
+#[expect(clippy::ref_option, reason = "the signature that `serialize_with` requires")]
+#[expect(clippy::cast_possible_truncation, reason = "it is an integer within range")]
 pub(crate) fn write<S: Serializer>(number: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
     match number {
         Some(number) if number.fract() == 0.0 && number.abs() <= MAX_WHOLE => {

@@ -1,4 +1,4 @@
-//! `sessions.*`: conversations, and the tools that clients lend to them.
+//! `sessions.*`: sessions, and the tools that clients lend to them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,71 +6,71 @@ use serde_json::value::RawValue;
 
 use crate::number;
 
-/// `sessions.list`.
+/// Parameters of `sessions.list`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListParams {
-    /// How many.
+    /// Maximum number of sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// How many to leave out.
+    /// Number of sessions to skip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// Only those that changed within so many minutes.
+    /// Only sessions updated within this many minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_minutes: Option<u64>,
-    /// Only those that somebody spoke in.
+    /// Only sessions with user interaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_last_interaction: Option<bool>,
-    /// What comes first.
+    /// Sort order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sort_by: Option<SortBy>,
-    /// Also the session that all share.
+    /// Whether to include the global session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_global: Option<bool>,
-    /// Also those of no known kind.
+    /// Whether to include sessions of unknown kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_unknown: Option<bool>,
-    /// Only those of agents that are configured.
+    /// Only sessions of configured agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configured_agents_only: Option<bool>,
-    /// With titles made from what was said.
+    /// Whether to include titles derived from the messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_derived_titles: Option<bool>,
-    /// With the beginning of the last message.
+    /// Whether to include the beginning of the last message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_last_message: Option<bool>,
-    /// Only those with this label.
+    /// Only sessions with this label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Only those shown as `chat` or `dashboard`.
+    /// Only sessions shown as `chat` or `dashboard`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_face: Option<String>,
-    /// Only those that this person began.
+    /// Only sessions created by this user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creator_id: Option<String>,
-    /// Only those that this person owns.
+    /// Only sessions owned by this user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_id: Option<String>,
-    /// One's own come first.
+    /// Whether the caller's own sessions come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_first: Option<bool>,
-    /// Only those that the caller takes part in.
+    /// Only sessions that the caller participates in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub involving_me: Option<bool>,
-    /// Only those that this person takes part in.
+    /// Only sessions that this user participates in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub involving_profile_id: Option<String>,
-    /// With those who take part.
+    /// Whether to include the participants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_people: Option<bool>,
-    /// Only those that this session began.
+    /// Only sessions started by this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<String>,
-    /// Only those of this agent.
+    /// Only sessions of this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Only those in which this occurs.
+    /// Only sessions that contain this text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
     /// `true`, `false` or `"all"`.
@@ -78,239 +78,239 @@ pub struct ListParams {
     pub archived: Option<Value>,
 }
 
-/// What comes first in a list.
+/// Sort order of a list of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SortBy {
-    /// What changed last.
+    /// Last updated first.
     UpdatedAt,
-    /// Where somebody spoke last.
+    /// Last user interaction first.
     LastInteractionAt,
 }
 
-/// What `sessions.list` answers.
+/// Result of `sessions.list`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResult {
-    /// When, in milliseconds since 1970.
+    /// Timestamp, in milliseconds since 1970.
     pub ts: u64,
-    /// Where they are stored.
+    /// Path of the store.
     pub path: String,
-    /// How many are in this answer.
+    /// Number of sessions in this response.
     pub count: u64,
-    /// What holds for sessions that say nothing else.
+    /// Defaults for sessions without settings of their own.
     pub defaults: Defaults,
-    /// The sessions.
+    /// Sessions.
     pub sessions: Vec<Row>,
 }
 
-/// What holds for sessions that say nothing else. `null` where nothing is set.
+/// Defaults for sessions without settings of their own. `null` where nothing is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Defaults {
-    /// The model's provider.
+    /// Model provider.
     pub model_provider: Option<String>,
-    /// The model.
+    /// Model.
     pub model: Option<String>,
-    /// How much the model takes.
+    /// Context window of the model, in tokens.
     pub context_tokens: Option<u64>,
 }
 
-/// One session.
+/// A session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
-    /// Its key.
+    /// Session key.
     pub key: String,
-    /// What it is.
+    /// Kind of session.
     pub kind: Kind,
-    /// Its id.
+    /// Session id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What somebody called it.
+    /// Label set by a user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What to show.
+    /// Display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// A title made from what was said.
+    /// Title derived from the messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived_title: Option<String>,
-    /// The beginning of the last message.
+    /// Beginning of the last message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_message_preview: Option<String>,
-    /// The channel that it belongs to.
+    /// Channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// Whose it is.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Whether it is the agent's main session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_main: Option<bool>,
-    /// When it began, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub created_at: Option<f64>,
-    /// When it changed last.
+    /// Time of the last update, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub updated_at: Option<f64>,
-    /// When somebody spoke last.
+    /// Time of the last user interaction, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub last_interaction_at: Option<f64>,
-    /// Whether it was put away.
+    /// Whether it is archived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
-    /// How its last run is, or was.
+    /// Status of the last run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
-    /// What went wrong in it.
+    /// Error of the last run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run_error: Option<String>,
-    /// Which run that was.
+    /// Id of the last run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run_id: Option<String>,
-    /// The session that began it.
+    /// Session that started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<String>,
-    /// Tokens that models read.
+    /// Input tokens used.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub input_tokens: Option<f64>,
-    /// Tokens that models wrote.
+    /// Output tokens used.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub output_tokens: Option<f64>,
-    /// Tokens that the next request begins with.
+    /// Tokens at the start of the next request.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub total_tokens: Option<f64>,
-    /// How much the model takes.
+    /// Context window of the model, in tokens.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub context_tokens: Option<f64>,
-    /// Its model.
+    /// Model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The model's provider.
+    /// Model provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_provider: Option<String>,
 }
 
-/// What a session is.
+/// Kind of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// One person's.
+    /// One user.
     Direct,
-    /// Several people's.
+    /// Several users.
     Group,
-    /// Everybody's.
+    /// All users.
     Global,
-    /// Something else.
+    /// Unknown.
     Unknown,
 }
 
-/// How a run is.
+/// Status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
-    /// It waits.
+    /// Waiting.
     Queued,
-    /// It is under way.
+    /// In progress.
     Running,
-    /// It ended well.
+    /// Finished.
     Done,
-    /// It failed.
+    /// Failed.
     Failed,
-    /// Somebody ended it.
+    /// Aborted.
     Killed,
-    /// It took too long.
+    /// Timed out.
     Timeout,
 }
 
-/// `sessions.describe`.
+/// Parameters of `sessions.describe`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DescribeParams {
-    /// Which.
+    /// Session key.
     pub key: String,
-    /// With a title made from what was said.
+    /// Whether to include a title derived from the messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_derived_titles: Option<bool>,
-    /// With the beginning of the last message.
+    /// Whether to include the beginning of the last message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_last_message: Option<bool>,
 }
 
-/// What `sessions.describe` answers.
+/// Result of `sessions.describe`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DescribeResult {
-    /// The session; `null` if there is none.
+    /// The session; `null` if it does not exist.
     pub session: Option<Row>,
 }
 
-/// What `sessions.subscribe` answers. It takes what `sessions.list` takes, or nothing.
+/// Result of `sessions.subscribe`. Its parameters are those of `sessions.list`, or absent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscribeResult {
-    /// Whether events come from now on.
+    /// Whether the client is subscribed to events.
     pub subscribed: bool,
-    /// The list, if it was asked for.
+    /// Sessions, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<ListResult>,
 }
 
-/// `sessions.delete`.
+/// Parameters of `sessions.delete`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeleteParams {
-    /// Which.
+    /// Session key.
     pub key: String,
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Whether what was said goes, too.
+    /// Whether to delete the transcript as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete_transcript: Option<bool>,
-    /// The very session that is meant.
+    /// Expected session id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_session_id: Option<String>,
-    /// The revision that the caller knows of.
+    /// Expected lifecycle revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_lifecycle_revision: Option<String>,
-    /// The change that the caller knows of.
+    /// Expected time of the last update.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub expected_session_updated_at: Option<f64>,
-    /// Whether others are told.
+    /// Whether to run lifecycle hooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emit_lifecycle_hooks: Option<bool>,
-    /// Only if it was put away.
+    /// Only delete the session if it is archived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived_only: Option<bool>,
 }
 
-/// What `sessions.delete` answers.
+/// Result of `sessions.delete`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteResult {
-    /// Always true.
+    /// Always `true`.
     pub ok: bool,
-    /// Which.
+    /// Session key.
     pub key: String,
-    /// Whether there was one.
+    /// Whether the session existed.
     pub deleted: bool,
-    /// Files that were kept.
+    /// Files that were archived.
     pub archived: Vec<String>,
 }
 
-/// `sessions.setExtraTools` (ours): a client lends tools to a session, in place of those that it lent
-/// before. A call comes as the event `node.invoke.request` and is answered with `node.invoke.result`;
-/// the tools go with the connection.
+/// Parameters of `sessions.setExtraTools` (ours): the tools that a client lends to a session. They
+/// replace those lent before. Calls arrive as `node.invoke.request` events and are answered with
+/// `node.invoke.result`; the tools are removed when the connection closes.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetExtraToolsParams {
-    /// Which conversation.
+    /// Session key.
     pub session_key: String,
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// The tools; none takes all away.
+    /// Tools; an empty list removes all.
     pub tools: Vec<ExtraTool>,
 }
 
@@ -318,27 +318,27 @@ pub struct SetExtraToolsParams {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExtraTool {
-    /// Its name, as the model is to see it.
+    /// Name, as shown to the model.
     pub name: String,
     /// What it does.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Box<RawValue>>,
     /// Whether it changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// How long a call may take.
+    /// Timeout of a call, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// What `sessions.setExtraTools` answers.
+/// Result of `sessions.setExtraTools`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetExtraToolsResult {
-    /// Always true.
+    /// Always `true`.
     pub ok: bool,
-    /// The names that the model sees, in the order of the request.
+    /// Model-facing names, in the order of the request.
     pub tools: Vec<String>,
 }

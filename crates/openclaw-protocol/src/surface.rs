@@ -1,4 +1,4 @@
-//! [`Surface`]: one caller's end of the gateway.
+//! [`Surface`]: a client's interface to the gateway.
 
 use std::fmt;
 
@@ -10,52 +10,53 @@ use crate::error::ErrorShape;
 use crate::event::EventReceiver;
 use crate::method::{Method, Request, Response, Rpc};
 
-/// One caller's end of the gateway: in this process, or at the other end of a socket.
+/// A client's interface to the gateway, in process or over a socket.
 ///
-/// Dropping the future of a request gives up waiting for its answer. Front ends use [`ask`], which pairs
-/// parameters and result.
+/// Dropping the future of a request cancels waiting for its response. Front ends use [`ask`], which
+/// ties the types of parameters and result together.
 pub trait Surface: Send + Sync + fmt::Debug {
-    /// Sends a request and returns the response to it. In this process nothing is turned into JSON.
+    /// Sends a request and returns the response. In process, nothing is serialized.
     fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, AskError>>;
 
-    /// Listens from now on. Events come in order; what a slow listener missed is told.
+    /// Subscribes to later events. They arrive in order; a slow listener is notified of the number
+    /// missed.
     fn events(&self) -> EventReceiver;
 }
 
-/// Why a request has no result.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// The gateway refuses it.
+    /// The gateway returned an error.
     #[error(transparent)]
     Refused(#[from] ErrorShape),
-    /// What was to be sent cannot be written as JSON.
+    /// The parameters cannot be serialized.
     #[error("cannot send the parameters of `{method}`: {error}")]
     Params {
-        /// What was asked.
+        /// The requested method.
         method: Method,
-        /// What is wrong.
+        /// The underlying error.
         error: serde_json::Error,
     },
-    /// The answer is not of the right shape.
+    /// The response cannot be parsed.
     #[error("cannot read the answer to `{method}`: {error}")]
     Answer {
-        /// What was asked.
+        /// The requested method.
         method: Method,
-        /// What is wrong.
+        /// The underlying error.
         error: serde_json::Error,
     },
     /// The response belongs to another method.
-    #[error("`{asked}` was answered with a result of `{answered}`")]
+    #[error("the response to `{asked}` has a result of `{answered}`")]
     OtherMethod {
-        /// What was asked.
+        /// The requested method.
         asked: Method,
-        /// What was answered.
+        /// The method of the response.
         answered: Method,
     },
 }
 
 impl AskError {
-    /// Whether the gateway has no such method.
+    /// Returns whether the gateway does not know the method.
     #[must_use]
     pub fn is_unknown_method(&self) -> bool {
         matches!(self, Self::Refused(error) if error.is_unknown_method())
@@ -94,18 +95,18 @@ impl AskError {
 /// ```
 ///
 /// # Errors
-/// If the gateway refuses, or one of the two cannot be written or read.
+/// If the gateway returns an error, or parameters or result cannot be serialized or parsed.
 pub async fn ask<R: Rpc>(surface: &dyn Surface, params: R::Params) -> Result<R::Result, AskError> {
     let response = surface.call(R::request(params)).await?;
     let answered = response.method();
     R::result(response).ok_or(AskError::OtherMethod { asked: R::METHOD, answered })
 }
 
-/// Reads the parameters of a request, strictly. Those that are left out count as `{}`, and as `null` where
-/// a method tells the two apart.
+/// Parses the parameters of a request, strictly. Absent parameters count as `null` for methods that
+/// accept it, and as `{}` for all others.
 ///
 /// # Errors
-/// What to answer if they are not what the method takes.
+/// The error response if they do not match the method.
 pub fn params_of<P: DeserializeOwned>(
     method: &str,
     params: Option<&RawValue>,

@@ -1,70 +1,70 @@
-//! `tools.*`: what agents can use; and calls of tools that a client lent (`node.invoke.*`).
+//! `tools.*`: the tools of agents; and calls of tools that a client lent (`node.invoke.*`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// `tools.catalog`.
+/// Parameters of `tools.catalog`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CatalogParams {
-    /// Whose.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Also those of plugins; for us, those of MCP servers.
+    /// Whether to include tools of plugins; for us, those of MCP servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_plugins: Option<bool>,
 }
 
-/// What `tools.catalog` answers.
+/// Result of `tools.catalog`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CatalogResult {
-    /// Whose.
+    /// Agent id.
     pub agent_id: String,
-    /// Sets of tools that can be chosen.
+    /// Selectable sets of tools.
     pub profiles: Vec<Profile>,
-    /// The tools, by where they come from.
+    /// Tools, grouped by source.
     pub groups: Vec<Group>,
 }
 
-/// A set of tools that can be chosen.
+/// A selectable set of tools.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
-    /// Which.
+    /// Profile id.
     pub id: ProfileId,
-    /// What it is called.
+    /// Display name.
     pub label: String,
 }
 
-/// The sets of tools.
+/// Ids of profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProfileId {
-    /// Hardly any.
+    /// Very few tools.
     Minimal,
-    /// For programs.
+    /// Tools for programming.
     Coding,
-    /// For messages.
+    /// Tools for messaging.
     Messaging,
-    /// All.
+    /// All tools.
     Full,
 }
 
-/// Tools from one place.
+/// Tools of one source.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Group {
-    /// Its id; of an MCP server, its name.
+    /// Group id; for an MCP server, its name.
     pub id: String,
-    /// What it is called.
+    /// Display name.
     pub label: String,
-    /// Where it comes from.
+    /// Source.
     pub source: Source,
-    /// Which plugin; of an MCP server, its name.
+    /// Plugin id; for an MCP server, its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin_id: Option<String>,
-    /// Its tools.
+    /// Tools.
     pub tools: Vec<Entry>,
 }
 
@@ -72,41 +72,41 @@ pub struct Group {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// The program.
+    /// Built in.
     Core,
     /// A plugin or an MCP server.
     Plugin,
 }
 
-/// A tool, as a catalogue shows it.
+/// A tool in the catalogue.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// The name that models use.
+    /// Model-facing name.
     pub id: String,
-    /// What it is called.
+    /// Display name.
     pub label: String,
     /// What it does.
     pub description: String,
-    /// Where it comes from.
+    /// Source.
     pub source: Source,
-    /// Which plugin or server.
+    /// Plugin or server name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin_id: Option<String>,
-    /// Whether it must be switched on.
+    /// Whether it must be enabled explicitly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
-    /// How much harm it can do.
+    /// Risk level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
-    /// What it is about.
+    /// Tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
-    /// The sets that it is in.
+    /// Profiles that include it.
     pub default_profiles: Vec<ProfileId>,
 }
 
-/// How much harm a tool can do.
+/// Risk level of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Risk {
@@ -118,128 +118,128 @@ pub enum Risk {
     High,
 }
 
-/// `tools.invoke`: one tool, once.
+/// Parameters of `tools.invoke`, which calls one tool once.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InvokeParams {
-    /// Its name.
+    /// Tool name.
     pub name: String,
-    /// Its arguments, an object.
+    /// Arguments, an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Box<RawValue>>,
-    /// For which conversation.
+    /// Session key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// Of whom.
+    /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Whether the caller has decided already.
+    /// Whether the caller has already confirmed the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<bool>,
-    /// Sent twice, it is called once.
+    /// Deduplicates requests: a repeated key does not call the tool again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// `direct-operator`, if a person asks.
+    /// `direct-operator` if a user makes the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_read_origin: Option<String>,
 }
 
-/// What `tools.invoke` answers.
+/// Result of `tools.invoke`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeResult {
-    /// Whether it was called, and went well.
+    /// Whether the tool was called and succeeded.
     pub ok: bool,
-    /// Its name.
+    /// Tool name.
     pub tool_name: String,
-    /// What it gave.
+    /// Output of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<RawValue>>,
-    /// Whether somebody must decide first.
+    /// Whether the call needs an approval first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_approval: Option<bool>,
-    /// What they decide about.
+    /// Id of that approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<String>,
     /// `core`, `plugin`, `mcp`, `channel`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What went wrong.
+    /// Error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<InvokeError>,
 }
 
-/// What went wrong in a call.
+/// The error of a call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeError {
-    /// Which kind.
+    /// Error code.
     pub code: String,
-    /// For people.
+    /// Message for users.
     pub message: String,
-    /// More about it.
+    /// Details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<RawValue>>,
 }
 
-/// The event `node.invoke.request`: a tool that this client lent is called.
+/// Payload of the event `node.invoke.request`: a call of a tool that this client lent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeRequestEvent {
-    /// The call.
+    /// Call id.
     pub id: String,
-    /// Who is called: the id of the connection.
+    /// Connection id of the called client.
     pub node_id: String,
-    /// The name of the tool.
+    /// Tool name.
     pub command: String,
-    /// Its arguments, JSON as text.
+    /// Arguments, as JSON text.
     #[serde(rename = "paramsJSON", skip_serializing_if = "Option::is_none")]
     pub params_json: Option<String>,
-    /// How long it may take.
+    /// Timeout in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Sent twice, it is called once.
+    /// Deduplicates calls: a repeated key must not run the tool again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
-/// `node.invoke.result`: what such a call gave.
+/// Parameters of `node.invoke.result`: the result of such a call.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InvokeResultParams {
-    /// The call.
+    /// Call id.
     pub id: String,
-    /// Who was called.
+    /// Connection id of the called client.
     pub node_id: String,
-    /// Whether it went well.
+    /// Whether the call succeeded.
     pub ok: bool,
-    /// What it gave.
+    /// Output of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Box<RawValue>>,
-    /// The same, as text.
+    /// Output of the tool, as JSON text.
     #[serde(rename = "payloadJSON", skip_serializing_if = "Option::is_none")]
     pub payload_json: Option<String>,
-    /// What went wrong.
+    /// Error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<NodeError>,
 }
 
-/// What went wrong in a client's tool.
+/// The error of a client's tool.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeError {
-    /// Which kind.
+    /// Error code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// For people.
+    /// Message for users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// What `node.invoke.result` answers.
+/// Result of `node.invoke.result`.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeResultReceived {
-    /// True.
+    /// Always `true`.
     pub ok: bool,
 }

@@ -1,4 +1,4 @@
-//! The answers of `mcp.*` are what `openclaw mcp … --json` prints.
+//! Results of `mcp.*` are what `openclaw mcp … --json` prints.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Reads what is printed, and writes it again: nothing is lost.
+/// Deserializes and serializes what is printed: nothing is lost.
 #[track_caller]
 fn survives<T: Serialize + DeserializeOwned>(printed: &Value) {
     let ours: T = serde_json::from_str(&printed.to_string()).unwrap();

@@ -1,8 +1,8 @@
 //! Our types against the published schema of gateway protocol 4 (npm `@openclaw/gateway-protocol`).
 //!
-//! From each definition a sample is made, once with every property and once with the required ones.
-//! What callers send must survive reading and writing unchanged; what a gateway answers must be readable,
-//! and what we write of it valid.
+//! Each definition yields two samples, one with every property and one with the required ones.
+//! Parameters must round-trip unchanged; results must be readable, and what we serialize must be
+//! valid.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -43,7 +43,7 @@ impl Schema {
         assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
     }
 
-    /// What callers send: nothing is lost, and nothing but what is known is taken.
+    /// Checks a type of parameters: it round-trips, and unknown fields are rejected.
     #[track_caller]
     fn sent<T: Serialize + DeserializeOwned>(&self, name: &str) {
         for is_full in [true, false] {
@@ -55,11 +55,11 @@ impl Schema {
             self.check(name, &written);
             let mut strange = sample;
             strange["surprise"] = json!(1);
-            assert!(serde_json::from_value::<T>(strange).is_err(), "{name} takes anything");
+            assert!(serde_json::from_value::<T>(strange).is_err(), "{name} accepts unknown fields");
         }
     }
 
-    /// What a gateway says: it can be read, and what we write is valid.
+    /// Checks a type of results: it can be read, and what we serialize is valid.
     #[track_caller]
     fn said<T: Serialize + DeserializeOwned>(&self, name: &str) {
         for is_full in [true, false] {
@@ -72,7 +72,7 @@ impl Schema {
     }
 }
 
-/// A value that fits.
+/// Builds a value that matches a schema.
 fn sample(schema: &Value, is_full: bool) -> Value {
     if let Some(value) = schema.get("const") {
         return value.clone();
@@ -200,10 +200,10 @@ fn methods_of_the_schema_need_the_scopes_of_the_schema() {
         let Some(scope) = schema.0["methods"][method.name()]["scope"].as_str() else { continue };
         known += 1;
         match method.scope() {
-            // The handshake comes before all scopes.
+            // The handshake precedes all scopes.
             Scope::Any => assert_eq!(method, Method::Connect),
             Scope::Node => assert_eq!(scope, "node", "{method}"),
-            // What it takes depends on the session there; here it takes the most.
+            // There, the scope depends on the session; here, the strictest one applies.
             Scope::Admin if scope == "dynamic" => assert_eq!(method, Method::SessionsDelete),
             ours => assert_eq!(ours.name(), Some(scope), "{method}"),
         }

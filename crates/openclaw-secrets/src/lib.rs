@@ -1,8 +1,8 @@
-//! `secret://` references become [`SecretString`]s, and no value reaches a log.
+//! Resolves `secret://` references to [`SecretString`]s, and keeps their values out of logs.
 //!
-//! Without features the crate is light: [`SecretRef`] and [`SecretTemplate`] for whoever reads a
-//! config, [`Redactor`] for whoever writes a log. The feature `resolve` adds `Resolver` with the
-//! providers `env`, `file` and `exec`; the features `keychain`, `gcp`, `aws` and `vault` add one each.
+//! Without features the crate is light: [`SecretRef`] and [`SecretTemplate`] for parsing a config,
+//! [`Redactor`] for writing logs. The feature `resolve` adds `Resolver` with the providers `env`,
+//! `file` and `exec`; the features `keychain`, `gcp`, `aws` and `vault` add one each.
 
 #[cfg(feature = "resolve")]
 mod credential;

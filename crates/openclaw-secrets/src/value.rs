@@ -5,13 +5,13 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// What stands in the place of a secret wherever something is printed.
+/// Replaces a secret in all output.
 pub const REDACTED: &str = "[REDACTED]";
 
 /// A secret value, plain or resolved.
 ///
-/// It has no `Display` and no `Serialize`, its `Debug` says `[REDACTED]`, comparison takes the same
-/// time wherever two values of one length differ, and the memory is overwritten on drop.
+/// It has no `Display` and no `Serialize`, its `Debug` prints `[REDACTED]`, values of equal length are
+/// compared in constant time, and the memory is overwritten on drop.
 ///
 /// ```
 /// use openclaw_secrets::SecretString;
@@ -24,13 +24,13 @@ pub const REDACTED: &str = "[REDACTED]";
 pub struct SecretString(Zeroizing<String>);
 
 impl SecretString {
-    /// The value itself. Call it where a header is set or a process is spawned, and nowhere else.
+    /// Returns the value. Call it only where a header is set or a process is spawned.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the value is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

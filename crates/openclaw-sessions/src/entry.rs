@@ -1,4 +1,4 @@
-//! What a session is made of.
+//! Entries of a session.
 
 use std::time::SystemTime;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::limits::MAX_READ;
 
-/// What an entry is.
+/// Kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EntryKind {
-    /// Something that was said, or a call, or its result.
+    /// A message, a tool call, or its result.
     Message,
-    /// What stands for everything before it from here on.
+    /// A summary that replaces everything before it.
     Compaction,
-    /// Something to remember that no model is told.
+    /// A record that is never sent to a model.
     Note,
 }
 
@@ -31,24 +31,24 @@ impl EntryKind {
     }
 }
 
-/// An entry that is to be appended.
+/// An entry to append.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEntry {
-    /// The run that it comes from.
+    /// Run that it comes from.
     pub run: Option<String>,
-    /// What it is.
+    /// Kind of entry.
     pub kind: EntryKind,
-    /// What it says; the store does not look into it.
+    /// Content, opaque to the store.
     pub body: Value,
 }
 
 impl NewEntry {
-    /// An entry that belongs to no run.
+    /// Creates an entry that belongs to no run.
     pub fn new(kind: EntryKind, body: Value) -> Self {
         Self { run: None, kind, body }
     }
 
-    /// The same, from a run.
+    /// Sets the run.
     #[must_use]
     pub fn of_run(self, run: impl Into<String>) -> Self {
         Self { run: Some(run.into()), ..self }
@@ -58,41 +58,41 @@ impl NewEntry {
 /// An entry of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its number within the session: 1, 2, 3, … without gaps.
+    /// Sequence number within the session: 1, 2, 3, … without gaps.
     pub seq: u64,
     /// When it was appended.
     pub at: SystemTime,
-    /// The run that it comes from.
+    /// Run that it comes from.
     pub run: Option<String>,
-    /// What it is.
+    /// Kind of entry.
     pub kind: EntryKind,
-    /// What it says.
+    /// Content.
     pub body: Value,
 }
 
-/// Which entries are wanted. They always come in the order of their numbers.
+/// Selects entries to read. They are always returned in order of their sequence numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadFilter {
-    /// Only this one and later ones.
+    /// First sequence number to return.
     pub from_seq: u64,
-    /// At most so many; never more than [`MAX_READ`].
+    /// Maximum number of entries; never more than [`MAX_READ`].
     pub limit: usize,
-    /// If there are more: the last ones, not the first.
+    /// Whether to return the last entries instead of the first, if there are more than `limit`.
     pub last: bool,
 }
 
 impl ReadFilter {
-    /// From the beginning.
+    /// Selects all entries.
     pub fn all() -> Self {
         Self::from(1)
     }
 
-    /// This entry and later ones.
+    /// Selects this entry and later ones.
     pub fn from(seq: u64) -> Self {
         Self { from_seq: seq, limit: MAX_READ, last: false }
     }
 
-    /// The last so many.
+    /// Selects the last `count` entries.
     pub fn last(count: usize) -> Self {
         Self { from_seq: 1, limit: count, last: true }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a store, and what to do about it.
+//! Errors of a session store.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,125 +6,125 @@ use std::time::Duration;
 
 use crate::key::SessionKey;
 
-/// Why a store could not do what was asked. Nothing was changed then, unless it says otherwise.
+/// Why an operation on a store failed. Unless stated otherwise, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Another program, or another task of this one, kept it locked.
+    /// Another process, or another task of this one, held the lock.
     #[error(
-        "{} was locked by another program for more than {waited:?}; try again, and if that does not \
-         help, end the program that holds it open",
+        "{} was locked by another process for more than {waited:?}; retry, or stop the process that \
+         holds it open",
         .path.display()
     )]
     Locked {
         /// The file.
         path: PathBuf,
-        /// For how long it was waited.
+        /// How long the lock was awaited.
         waited: Duration,
     },
-    /// There is no room left.
-    #[error("{} cannot grow: the disk is full; make room and try again", .path.display())]
+    /// The disk is full.
+    #[error("cannot write {}: the disk is full; free some space and retry", .path.display())]
     Full {
         /// The file.
         path: PathBuf,
     },
-    /// It must not be written to.
+    /// The file cannot be written.
     #[error(
-        "{} cannot be written; the file and its folder must be writable for this user, and the disk \
+        "{} cannot be written; the file and its folder must be writable by this user, and the disk \
          not mounted read-only",
         .path.display()
     )]
     NotWritable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The underlying error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A newer version of this program made it.
+    /// The file was written by a newer version of this program.
     #[error(
-        "{} was written by a newer version of this program (format {found}; this one knows {known}); \
-         use that version, or another file",
+        "{} was written by a newer version of this program (format {found}; this one supports up to \
+         {known}); use that version, or another file",
         .path.display()
     )]
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Format version of the file.
         found: i64,
-        /// The newest that is understood.
+        /// Newest supported format version.
         known: i64,
     },
-    /// It is a database, but of something else.
-    #[error("{} is a database of another program; name another file", .path.display())]
+    /// The file is a database of another program.
+    #[error("{} is a database of another program; choose another file", .path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// It is damaged.
+    /// The file is damaged.
     #[error(
-        "{} is damaged; start again: it is then examined, and set aside if it cannot be used",
+        "{} is damaged; restart the program: the file is then checked, and moved aside if unusable",
         .path.display()
     )]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The underlying error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// There is no such session.
-    #[error("there is no session {key}")]
+    /// The session does not exist.
+    #[error("session {key} not found")]
     NoSession {
-        /// The key.
+        /// Session key.
         key: SessionKey,
     },
     /// The session belongs to another agent.
     #[error("session {key} belongs to agent {agent}; use that agent or another session")]
     OtherAgent {
-        /// The key.
+        /// Session key.
         key: SessionKey,
-        /// Whose it is.
+        /// Agent that owns the session.
         agent: String,
     },
-    /// Something is too long.
-    #[error("{what} has {bytes} bytes; at most {limit} can be kept")]
+    /// A value is too long.
+    #[error("{what} has {bytes} bytes; the limit is {limit}")]
     TooLong {
-        /// What.
+        /// The value.
         what: &'static str,
-        /// How long it is.
+        /// Its length in bytes.
         bytes: usize,
-        /// How long it may be.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The body of an entry is nested too deep.
-    #[error("the body of an entry is nested more than {limit} deep")]
+    /// The body of an entry is nested too deeply.
+    #[error("the body of an entry is nested more than {limit} levels deep")]
     TooDeep {
-        /// How deep it may be.
+        /// The limit.
         limit: usize,
     },
-    /// Too many entries at once.
-    #[error("{count} entries at once; append at most {limit}")]
+    /// Too many entries in one append.
+    #[error("{count} entries in one append; the limit is {limit}")]
     TooMany {
-        /// How many there are.
+        /// Number of entries.
         count: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
-    /// A file or folder could not be made, moved or looked at.
+    /// A file or directory could not be created, moved or accessed.
     #[error("{action} {}", .path.display())]
     File {
-        /// What was tried.
+        /// What was attempted.
         action: &'static str,
-        /// With what.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The underlying error.
         source: io::Error,
     },
-    /// Something else.
-    #[error("the sessions in {} cannot be used", .path.display())]
+    /// Any other error.
+    #[error("the session store {} cannot be used", .path.display())]
     Other {
-        /// The file, or where else they are.
+        /// The file, or another location of the store.
         path: PathBuf,
-        /// What was said.
+        /// The underlying error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }

@@ -1,21 +1,21 @@
-//! Which process holds something, so that others can tell when it is gone.
+//! Identifies the process that holds a lock, so that other processes can detect when it is gone.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A process, which no other one is taken for: none of another machine or container, and no later one of
-/// the same number. As text it can be kept beside what the process holds.
+/// Identity of a process, unique across hosts, containers and reused process ids. Its text form can
+/// be stored with what the process holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// Where its number means something.
+    /// Scope in which the process id is unique.
     place: String,
     pid: u32,
-    /// When it began, in the units of the system.
+    /// Start time, in clock ticks since boot.
     born: u64,
 }
 
 impl Holder {
-    /// This process; none where the system does not tell.
+    /// Returns the identity of this process; `None` on unsupported systems.
     #[must_use]
     pub fn this() -> Option<Self> {
         let pid = std::process::id();
@@ -25,7 +25,8 @@ impl Holder {
         }
     }
 
-    /// Whether it is known to be gone. Of a process elsewhere nothing is known.
+    /// Returns whether the process is known to be gone. For other hosts and containers nothing is
+    /// known.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         if system::place().as_ref() != Some(&self.place) {
@@ -46,9 +47,9 @@ impl fmt::Display for Holder {
     }
 }
 
-/// That a text names no process.
+/// The text is not a valid [`Holder`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this names no process")]
+#[error("invalid process identity")]
 pub struct BadHolder;
 
 impl FromStr for Holder {
@@ -65,7 +66,7 @@ impl FromStr for Holder {
     }
 }
 
-/// What the system says about the process of a number.
+/// State of the process with a given id.
 enum Seen {
     Gone,
     Running { born: u64 },
@@ -80,8 +81,7 @@ mod system {
 
     use super::Seen;
 
-    /// This run of this machine, and the family of processes in it that share their numbers: a container
-    /// counts by itself.
+    /// The boot id of the host and the PID namespace: each container has its own process ids.
     pub(super) fn place() -> Option<String> {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let family = std::fs::read_link("/proc/self/ns/pid").ok()?;
@@ -93,7 +93,7 @@ mod system {
         let Some(number) = i32::try_from(pid).ok().filter(|pid| *pid > 0) else {
             return Seen::Unknown;
         };
-        // Not by `/proc` alone, which may hide the processes of others.
+        // Not by `/proc` alone, which may hide processes of other users.
         if kill(Pid::from_raw(number), None) == Err(Errno::ESRCH) {
             return Seen::Gone;
         }
@@ -101,10 +101,11 @@ mod system {
         line.ok().and_then(|line| read(&line)).unwrap_or(Seen::Unknown)
     }
 
-    /// `PID (NAME) STATE …`, the 22nd is when it began; the name may hold anything, so look from its end.
+    /// Parses `PID (NAME) STATE …`; the 22nd field is the start time. The name may contain
+    /// anything, so parsing starts after its closing parenthesis.
     fn read(line: &str) -> Option<Seen> {
         let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
-        // One that has ended, and was not waited for yet, holds nothing.
+        // A zombie holds nothing.
         if matches!(fields.next()?, "Z" | "X") {
             return Some(Seen::Gone);
         }
@@ -152,7 +153,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(other.is_gone());
-        // Elsewhere the same number is somebody else's.
+        // Elsewhere, the same id is another process.
         assert!(!Holder { place: "elsewhere".to_owned(), ..other }.is_gone());
     }
 }

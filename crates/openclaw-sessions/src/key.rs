@@ -1,44 +1,44 @@
-//! What a session is called.
+//! Session keys.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A longer key is refused.
+/// Maximum length of a session key, in bytes.
 pub const MAX_KEY_BYTES: usize = 512;
 
-/// What a session is called: 1 to 512 bytes without control characters or line breaks. It is data in
-/// a table, never a path or part of a command.
+/// A session key: 1 to 512 bytes without control characters or line breaks. It is stored as data in
+/// a table, never used as a path or part of a command.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey(String);
 
-/// Why a text is no session key.
+/// Why a text is not a valid session key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadSessionKey {
-    /// There is nothing.
+    /// It is empty.
     #[error("a session key must not be empty")]
     Empty,
-    /// There is too much.
+    /// It is too long.
     #[error("a session key has at most {MAX_KEY_BYTES} bytes; this one has {bytes}")]
     TooLong {
-        /// How long it is.
+        /// Its length in bytes.
         bytes: usize,
     },
-    /// A control character, NUL or a line break.
-    #[error("a session key must not hold control characters or line breaks; at byte {at} is U+{:04X}", u32::from(*.character))]
+    /// It contains a control character, NUL or a line break.
+    #[error("a session key must not contain control characters or line breaks; U+{:04X} at byte {at}", u32::from(*.character))]
     Control {
-        /// Where it stands, in bytes.
+        /// Byte offset.
         at: usize,
-        /// Which it is.
+        /// The character.
         character: char,
     },
 }
 
 impl SessionKey {
-    /// Checks a key.
+    /// Validates a key.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the key is invalid.
     pub fn new(key: impl Into<String>) -> Result<Self, BadSessionKey> {
         let key = key.into();
         if key.is_empty() {
@@ -54,7 +54,7 @@ impl SessionKey {
         }
     }
 
-    /// As text.
+    /// Returns the key as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_key_is_told_what_is_wrong_with_it() {
+    fn an_invalid_key_is_rejected_with_the_reason() {
         assert_eq!(SessionKey::new(""), Err(BadSessionKey::Empty));
         assert_eq!(
             SessionKey::new("é".repeat(257)).unwrap_err().to_string(),
@@ -106,7 +106,7 @@ mod tests {
         }
         assert_eq!(
             SessionKey::new("a\nb").unwrap_err().to_string(),
-            "a session key must not hold control characters or line breaks; at byte 1 is U+000A"
+            "a session key must not contain control characters or line breaks; U+000A at byte 1"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The right to run something in a session: one holder at a time, in all processes.
+//! Leases: the exclusive right to run in a session, across processes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use tokio::time::{Instant, timeout};
 use crate::error::StoreError;
 use crate::key::SessionKey;
 
-/// Giving a lease back is not waited for any longer than this; it then runs out.
+/// Timeout of releasing a lease; after that it is left to expire.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why there is no lease.
+/// Why a lease was not granted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseError {
-    /// Somebody has it.
-    #[error("session {key} is in use by {by}; wait until that is done, or use another session")]
+    /// Another run holds it.
+    #[error("session {key} is in use by {by}; wait until it finishes, or use another session")]
     Busy {
-        /// The session.
+        /// Session key.
         key: SessionKey,
-        /// Who has it.
+        /// Owner of the lease.
         by: String,
-        /// After this time it is free, unless it is renewed.
+        /// Time until it expires, unless it is renewed.
         remaining: Duration,
     },
     /// The store failed.
@@ -34,27 +34,28 @@ pub enum LeaseError {
     Store(#[from] StoreError),
 }
 
-/// How a store keeps one lease: the part that differs from store to store.
+/// Renews and releases one lease: the part that differs between stores.
 pub trait LeaseKeeper: Send + Sync + fmt::Debug {
-    /// Prolongs it by its whole time. `false`: it belongs to somebody else by now.
+    /// Extends the lease by its full duration. Returns `false` if another owner has it.
     fn renew(&self) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Gives it back, unless it belongs to somebody else by now.
+    /// Releases the lease, unless another owner has it.
     fn release(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
-/// The right to run something in a session. Dropping it gives it back in the background.
+/// The exclusive right to run in a session. On drop it is released in the background.
 #[derive(Debug)]
 pub struct Lease {
     key: SessionKey,
     lost: watch::Receiver<bool>,
-    /// When this closes, the task gives the lease back and ends.
+    /// When this closes, the task releases the lease and exits.
     held: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Lease {
-    /// A lease that was just granted for `ttl`. Must be called within a Tokio runtime.
+    /// Wraps a lease that was just granted for `ttl`, and keeps renewing it. Must be called within
+    /// a Tokio runtime.
     pub fn granted(key: SessionKey, ttl: Duration, keeper: Arc<dyn LeaseKeeper>) -> Self {
         let (held, dropped) = oneshot::channel();
         let (lost_sender, lost) = watch::channel(false);
@@ -62,27 +63,27 @@ impl Lease {
         Self { key, lost, held, task }
     }
 
-    /// The session.
+    /// Returns the session key.
     pub fn key(&self) -> &SessionKey {
         &self.key
     }
 
-    /// Whether somebody else may have it by now: because the machine slept, or the store failed for
-    /// too long. Whoever runs under it should stop.
+    /// Returns whether another owner may hold the lease by now, because the host slept or the store
+    /// failed for too long. The run should stop.
     pub fn is_lost(&self) -> bool {
         *self.lost.borrow() || self.task.is_finished()
     }
 
     /// Waits until the lease [is lost](Self::is_lost).
     pub async fn lost(&self) {
-        // An error is that the task is gone, and nobody renews any more.
+        // An error means that the task is gone, and the lease is no longer renewed.
         let _ = self.lost.clone().wait_for(|lost| *lost).await;
     }
 
-    /// Gives it back, and waits until that is done.
+    /// Releases the lease and waits until that is done.
     pub async fn release(self) {
         drop(self.held);
-        // An error is that the task was ended together with its runtime.
+        // An error means that the task was aborted together with its runtime.
         let _ = self.task.await;
     }
 }
@@ -106,10 +107,10 @@ async fn keep(
                 return;
             }
             Ok(Err(error)) => {
-                tracing::warn!(session = %key, %error, "the lease of a session was not renewed");
+                tracing::warn!(session = %key, %error, "failed to renew the session lease");
             }
             Err(_) => {
-                tracing::warn!(session = %key, "renewing the lease of a session took too long");
+                tracing::warn!(session = %key, "renewing the session lease timed out");
             }
         }
         if Instant::now() >= valid_until {
@@ -118,6 +119,6 @@ async fn keep(
         }
     }
     if let Ok(Err(error)) = timeout(RELEASE_TIMEOUT, keeper.release()).await {
-        tracing::warn!(session = %key, %error, "the lease of a session was not given back");
+        tracing::warn!(session = %key, %error, "failed to release the session lease");
     }
 }

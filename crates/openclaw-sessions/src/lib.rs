@@ -1,7 +1,7 @@
-//! Conversations that survive: sessions and their entries in a store that several processes share.
+//! Persistent sessions and their entries, in a store shared by several processes.
 //!
-//! [`SessionStore`] is what the rest of the program sees. [`SqliteStore`] keeps everything in one file;
-//! another store may keep it elsewhere.
+//! [`SessionStore`] is the interface used by the rest of the program. [`SqliteStore`] implements it
+//! with a single file.
 //!
 //! ```
 //! use openclaw_sessions::{EntryKind, NewEntry, ReadFilter, SessionKey, SessionStore, SqliteStore};

@@ -1,4 +1,4 @@
-//! How much of everything there may be, and the checks of that.
+//! Limits of a store, and their checks.
 
 use std::time::Duration;
 
@@ -7,38 +7,38 @@ use serde_json::Value;
 use crate::entry::NewEntry;
 use crate::error::StoreError;
 
-/// An entry's body has at most this many bytes, as JSON.
+/// Maximum size of an entry's body as JSON, in bytes.
 pub const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
-/// An entry's body is nested at most this deep: what is deeper could not be read again.
+/// Maximum nesting depth of an entry's body: deeper JSON could not be parsed again.
 pub const MAX_BODY_DEPTH: usize = 127;
-/// So many entries are appended at once at most.
+/// Maximum number of entries per append.
 pub const MAX_ENTRIES_AT_ONCE: usize = 1_000;
-/// One listing has at most this many sessions.
+/// Maximum number of sessions per listing.
 pub const MAX_LISTED: usize = 1_000;
-/// One reading has at most this many entries.
+/// Maximum number of entries per read.
 pub const MAX_READ: usize = 10_000;
-/// One reading ends after about this many bytes of bodies.
+/// Approximate maximum size of the bodies per read, in bytes.
 pub const MAX_READ_BYTES: usize = 64 * 1024 * 1024;
-/// A title has at most this many bytes.
+/// Maximum length of a title, in bytes.
 pub const MAX_TITLE_BYTES: usize = 4_096;
-/// The name of an agent, model, run or owner has at most this many bytes.
+/// Maximum length of the name of an agent, model, run or owner, in bytes.
 pub const MAX_NAME_BYTES: usize = 512;
-/// A shorter lease is made this long.
+/// Minimum duration of a lease; shorter ones are extended.
 pub const MIN_LEASE: Duration = Duration::from_millis(50);
-/// A longer lease is made this short.
+/// Maximum duration of a lease; longer ones are shortened.
 pub const MAX_LEASE: Duration = Duration::from_secs(3_600);
 
-/// Refuses a name that is too long.
+/// Rejects a name that is too long.
 pub(crate) fn check_name(what: &'static str, name: &str) -> Result<(), StoreError> {
     check_size(what, name.len(), MAX_NAME_BYTES)
 }
 
-/// Refuses what is too long.
+/// Rejects a value that is too long.
 pub(crate) fn check_size(what: &'static str, bytes: usize, limit: usize) -> Result<(), StoreError> {
     if bytes > limit { Err(StoreError::TooLong { what, bytes, limit }) } else { Ok(()) }
 }
 
-/// The bodies of entries as JSON, if all of them may be stored.
+/// Serializes the bodies of entries, if all of them are within the limits.
 pub(crate) fn encode(entries: &[NewEntry]) -> Result<Vec<String>, StoreError> {
     if entries.len() > MAX_ENTRIES_AT_ONCE {
         let (count, limit) = (entries.len(), MAX_ENTRIES_AT_ONCE);

@@ -1,4 +1,4 @@
-//! What is known of a session besides its entries, and lists of sessions.
+//! Session metadata, and listings of sessions.
 
 use std::time::SystemTime;
 
@@ -7,51 +7,51 @@ use crate::key::SessionKey;
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// What it is called.
+    /// Session key.
     pub key: SessionKey,
-    /// The agent that it belongs to.
+    /// Agent that owns the session.
     pub agent: String,
-    /// What people see of it in a list.
+    /// Title shown in listings.
     pub title: Option<String>,
-    /// The model that was chosen for it.
+    /// Model selected for the session.
     pub model: Option<String>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: SystemTime,
-    /// When something was appended last.
+    /// Time of the last append.
     pub updated_at: SystemTime,
-    /// How many entries it has, which is the number of the last one, too.
+    /// Number of entries, which is also the last sequence number.
     pub entries: u64,
 }
 
 impl Session {
-    /// Where it stands in a list.
+    /// Returns the position in a listing.
     pub fn position(&self) -> Position {
         Position { updated_at: self.updated_at, key: self.key.clone() }
     }
 }
 
-/// A place in a list of sessions. It stays valid when sessions come, change and go.
+/// A position in a listing of sessions. It stays valid when sessions are added, changed or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
-    /// When the session there was changed.
+    /// Update time of the session at this position.
     pub updated_at: SystemTime,
     /// Its key.
     pub key: SessionKey,
 }
 
-/// Which sessions are wanted.
+/// Selects sessions to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListFilter {
-    /// Only those of this agent.
+    /// Only sessions of this agent.
     pub agent: Option<String>,
-    /// At most so many; never more than [`MAX_LISTED`](crate::MAX_LISTED).
+    /// Maximum number of sessions; never more than [`MAX_LISTED`](crate::MAX_LISTED).
     pub limit: usize,
-    /// Only what comes after this place, which is older: for the next page.
+    /// Only sessions after this position, which are older: for the next page.
     pub before: Option<Position>,
 }
 
 impl Default for ListFilter {
-    /// The newest 100 of all agents.
+    /// Selects the newest 100 sessions of all agents.
     fn default() -> Self {
         Self { agent: None, limit: 100, before: None }
     }

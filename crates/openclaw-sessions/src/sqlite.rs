@@ -1,4 +1,4 @@
-//! The store in one file, by SQLite.
+//! A store in a single SQLite file.
 
 mod database;
 mod fault;
@@ -26,50 +26,50 @@ use crate::limits::{self, MAX_TITLE_BYTES, check_name, check_size};
 use crate::session::{ListFilter, Session};
 use crate::store::SessionStore;
 
-/// How a store behaves.
+/// Options of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqliteOptions {
-    /// How long it waits for other processes.
+    /// How long to wait for locks of other processes.
     pub busy_timeout: Duration,
 }
 
 impl Default for SqliteOptions {
-    /// Others are waited for 5 s.
+    /// Waits 5 s for locks.
     fn default() -> Self {
         Self { busy_timeout: Duration::from_secs(5) }
     }
 }
 
-/// A store, and what a person should know about how it was opened.
+/// An opened store, with a note for the user.
 #[derive(Debug)]
 pub struct Opened {
     /// The store.
     pub store: SqliteStore,
-    /// That a damaged file was set aside, and where it is now.
+    /// Set if a damaged file was moved aside; says where it is now.
     pub note: Option<String>,
 }
 
-/// Sessions in one file, which is made when something is first written. Copies share everything.
+/// Sessions in a single file, which is created at the first write. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     database: Arc<Database>,
-    /// This process, as leases name it.
+    /// This process, recorded in its leases.
     holder: Option<Holder>,
 }
 
 impl SqliteStore {
-    /// Opens the file, which need not be there. A damaged one is set aside.
+    /// Opens the file, which need not exist. A damaged file is moved aside.
     ///
     /// # Errors
-    /// If it is locked, of a newer version or another program, or cannot be written.
+    /// If the file is locked, of a newer version or another program, or cannot be written.
     pub async fn open(path: impl AsRef<Path>) -> Result<Opened, StoreError> {
         Self::open_with(path, SqliteOptions::default()).await
     }
 
-    /// The same, with options.
+    /// Like [`open`](Self::open), with options.
     ///
     /// # Errors
-    /// As [`SqliteStore::open`].
+    /// See [`open`](Self::open).
     pub async fn open_with(
         path: impl AsRef<Path>,
         options: SqliteOptions,
@@ -78,19 +78,19 @@ impl SqliteStore {
         let database = Database::at(path.as_ref(), busy_timeout)?;
         let note = database.examine().await.map_err(|fault| database.explain(fault))?;
         if let Some(note) = &note {
-            tracing::warn!(note, "sessions were damaged");
+            tracing::warn!(note, "the session store was damaged");
         }
         let store = Self { database: Arc::new(database), holder: Holder::this() };
         Ok(Opened { store, note })
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> PathBuf {
         self.database.path()
     }
 
-    /// Closes the connections that nobody uses, and waits until that is done. The last process that
-    /// does so leaves one tidy file. It need not be called: nothing is lost without it.
+    /// Closes idle connections and waits until that is done. When the last process does so, only
+    /// the database file remains. Optional: nothing is lost without it.
     pub async fn close(&self) {
         self.database.close_idle().await;
     }

@@ -1,4 +1,4 @@
-//! What a store of sessions can do, whatever keeps it.
+//! The interface of a session store.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,49 +11,51 @@ use crate::key::SessionKey;
 use crate::lease::{Lease, LeaseError};
 use crate::session::{ListFilter, Session};
 
-/// What comes of asking a store.
+/// Future returned by the methods of a store.
 type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// Sessions and their entries, shared by several processes.
 ///
-/// What a future said to be done stays done, whatever happens to this process. A change whose future
-/// was dropped is made as a whole or not at all.
+/// A completed change is durable even if this process dies. A change whose future is dropped is
+/// made completely or not at all.
 pub trait SessionStore: Send + Sync + fmt::Debug {
-    /// The session of this key; it is made if it is not there. One of another agent is an error.
+    /// Returns the session of this key, creating it if necessary. Fails if it belongs to another
+    /// agent.
     fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> StoreFuture<'a, Session>;
 
-    /// The session of this key, if there is one.
+    /// Returns the session of this key, if it exists.
     fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Session>>;
 
-    /// Sessions, the one that was changed last first.
+    /// Lists sessions, most recently updated first.
     fn list(&self, filter: ListFilter) -> StoreFuture<'_, Vec<Session>>;
 
-    /// Appends entries to a session that is there: all of them or none. Answers with their numbers.
+    /// Appends entries to an existing session, all or none. Returns their sequence numbers.
     fn append<'a>(
         &'a self,
         key: &'a SessionKey,
         entries: Vec<NewEntry>,
     ) -> StoreFuture<'a, Vec<u64>>;
 
-    /// Entries in the order of their numbers; none if there is no such session.
+    /// Reads entries in order of their sequence numbers; none if the session does not exist.
     ///
-    /// Fewer than asked for may come where they are large ([`MAX_READ_BYTES`](crate::MAX_READ_BYTES)):
-    /// read on from the number after the last one, until nothing comes.
+    /// May return fewer than requested where they are large
+    /// ([`MAX_READ_BYTES`](crate::MAX_READ_BYTES)): continue after the last sequence number until
+    /// nothing is returned.
     fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> StoreFuture<'a, Vec<Entry>>;
 
-    /// Gives a session a title, or takes it away.
+    /// Sets or removes the title of a session.
     fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> StoreFuture<'a, ()>;
 
-    /// Notes which model was chosen for a session, or that none is.
+    /// Sets or removes the model of a session.
     fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> StoreFuture<'a, ()>;
 
-    /// Removes a session with its entries, also while somebody holds its lease: what that one appends
-    /// afterwards is refused. Says whether it was there.
+    /// Deletes a session with its entries, even while its lease is held: later appends of the lease
+    /// holder fail. Returns whether the session existed.
     fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool>;
 
-    /// The right to run something in a session, for one at a time in all processes. The session need
-    /// not be there. The lease is renewed until it is dropped; it ends `ttl` after its owner died, or at
-    /// once where the owner's process [is known to be gone](crate::Holder::is_gone).
+    /// Takes the exclusive right to run in a session, across processes. The session need not exist.
+    /// The lease is renewed until it is dropped; it expires `ttl` after its owner died, or
+    /// immediately if the owner's process [is known to be gone](crate::Holder::is_gone).
     fn lease<'a>(
         &'a self,
         key: &'a SessionKey,

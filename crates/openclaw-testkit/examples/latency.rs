@@ -1,4 +1,4 @@
-//! What a call of the test server costs over a bare pipe, and how long its start takes.
+//! Measures a call of the test server over a bare pipe, and its startup time.
 //!
 //! ```text
 //! cargo build --release -p openclaw-testkit && taskset -c 0 cargo run --release -p openclaw-testkit --example latency
@@ -57,7 +57,7 @@ fn main() -> std::io::Result<()> {
     http()
 }
 
-/// The same over HTTP, on one connection, with JSON answers and without a session.
+/// Measures calls over HTTP, on one connection, with JSON responses and without a session.
 fn http() -> std::io::Result<()> {
     let server = TestServer::http(&Script::new().no_sessions());
     let mut stream = TcpStream::connect(("127.0.0.1", server.port()))?;
@@ -69,7 +69,7 @@ fn http() -> std::io::Result<()> {
         let request = [head.as_bytes(), body].concat();
         let start = Instant::now();
         stream.write_all(&request)?;
-        // Answers are small: each comes in one piece.
+        // Responses are small: each arrives in one read.
         let read = stream.read(&mut buffer)?;
         if read == 0 { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(start.elapsed()) }
     };

@@ -1,7 +1,7 @@
 """A server made with FastMCP: fastmcp_server.py stdio | http | stateless | sse
 
-Over HTTP it listens on 127.0.0.1, on the port that the variable PORT names or on a free one, prints
-its address as the first line, and ends when its stdin is closed.
+Over HTTP it listens on 127.0.0.1, on the port in the environment variable PORT or on a free one, prints
+its address as the first line, and exits when its stdin is closed.
 """
 
 import asyncio
@@ -91,7 +91,7 @@ def review(code: str) -> str:
 
 
 def end_with_stdin() -> None:
-    """Whoever started the server holds the other end: when it is gone, so is the server."""
+    """Exits when the parent process, which holds the other end of stdin, is gone."""
     while os.read(0, 4096):
         pass
     os._exit(0)

@@ -1,7 +1,7 @@
-// Loaded into a Node server before its own code (node --import): wherever the server wants to listen,
-// it listens on 127.0.0.1, on the port that the variable PORT names or on a free one (0), prints that
-// address as a line of its own, and ends when its stdin is closed. So a test needs to guess no
-// port, opens nothing to the network and leaves nothing behind.
+// Loaded into a Node server before its own code (node --import): whatever address the server requests, it
+// listens on 127.0.0.1, on the port in the environment variable PORT or on a free one (0), prints that
+// address on a separate line, and exits when its stdin is closed. So a test need not guess a port, opens
+// nothing to the network, and leaves nothing behind.
 import net from "node:net";
 
 const listen = net.Server.prototype.listen;

@@ -1,4 +1,4 @@
-//! A blocking client without manners: for tests of the kit, and as the bare pipe of benches.
+//! A minimal blocking client: for tests of the kit, and as the bare pipe of benches.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
@@ -9,7 +9,7 @@ use crate::processes::KillGroup;
 use crate::script::Script;
 use crate::server::{TestServer, spawn};
 
-/// A stdio server with a pipe to it; its process group is killed with this value.
+/// A stdio server with a pipe to it; its process group is killed when this value is dropped.
 #[derive(Debug)]
 pub struct StdioClient {
     input: Option<ChildStdin>,
@@ -35,7 +35,7 @@ impl StdioClient {
     /// # Panics
     ///
     /// If the program cannot be started.
-    #[expect(clippy::expect_used, reason = "stdout was asked for one line above")]
+    #[expect(clippy::expect_used, reason = "`spawn` pipes stdout")]
     pub fn run(command: &mut Command) -> Self {
         let mut child = spawn(command);
         Self {
@@ -47,7 +47,7 @@ impl StdioClient {
         }
     }
 
-    /// Starts a server and shakes hands with it, with the newest version that has a handshake.
+    /// Starts a server and performs the handshake, with the newest version that has one.
     ///
     /// # Panics
     ///
@@ -58,12 +58,12 @@ impl StdioClient {
         client
     }
 
-    /// Sends `initialize` and `notifications/initialized`; the answer.
+    /// Sends `initialize` and `notifications/initialized`; returns the response.
     pub fn initialize(&mut self, version: &str) -> Value {
         self.initialize_with(version, &json!({}))
     }
 
-    /// The same with capabilities.
+    /// Like [`initialize`](Self::initialize), with capabilities.
     pub fn initialize_with(&mut self, version: &str, capabilities: &Value) -> Value {
         let answer = self.request(
             "initialize",
@@ -77,12 +77,12 @@ impl StdioClient {
         answer
     }
 
-    /// The pid, which is the id of its process group too.
+    /// Returns the pid, which is also the id of its process group.
     pub fn pid(&self) -> u32 {
         self.group.0
     }
 
-    /// Writes a line. A server that has gone is seen when its answer is read.
+    /// Writes a line. Write errors are ignored: if the server has exited, reading its response fails.
     pub fn send(&mut self, line: &str) {
         if let Some(input) = &mut self.input {
             let _ = input.write_all(format!("{line}\n").as_bytes());
@@ -99,14 +99,14 @@ impl StdioClient {
         id
     }
 
-    /// The next line, as it is; `None` at the end.
+    /// Returns the next raw line; `None` at the end.
     pub fn line(&mut self) -> Option<Vec<u8>> {
         let mut line = Vec::new();
         let read = self.output.read_until(b'\n', &mut line).unwrap_or(0);
         (read > 0).then_some(line)
     }
 
-    /// The next line that is JSON; `Null` at the end.
+    /// Returns the next line that is JSON; `Null` at the end.
     pub fn message(&mut self) -> Value {
         while let Some(line) = self.line() {
             if let Ok(message) = serde_json::from_slice(&line) {
@@ -116,7 +116,7 @@ impl StdioClient {
         Value::Null
     }
 
-    /// Sends a request and waits for the response with its id; `Null` if the server ends first.
+    /// Sends a request and waits for the response with its id; `Null` if the server exits first.
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.ask(method, params);
         loop {
@@ -132,7 +132,7 @@ impl StdioClient {
         self.request("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
-    /// The text of the first part of a tool's result; empty if there is none.
+    /// Calls a tool and returns the text of the first part of its result; empty if there is none.
     pub fn call_text(&mut self, tool: &str, arguments: &Value) -> String {
         let answer = self.call(tool, arguments);
         answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
@@ -143,7 +143,7 @@ impl StdioClient {
         self.input = None;
     }
 
-    /// Waits for the end of the process.
+    /// Waits until the process exits.
     pub fn wait(&mut self) -> Option<ExitStatus> {
         self.child.wait().ok()
     }
@@ -153,6 +153,6 @@ impl Drop for StdioClient {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // The group, for the children of the server, goes with the field `group`.
+        // Dropping the field `group` kills the children of the server.
     }
 }

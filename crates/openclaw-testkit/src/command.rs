@@ -20,11 +20,11 @@ In http mode the first line on stdout is the URL of the Streamable HTTP endpoint
 pub(crate) struct HttpOptions {
     pub(crate) port: u16,
     pub(crate) url_file: Option<PathBuf>,
-    /// The server ends with its parent, which holds the other end of stdin.
+    /// The server exits with its parent, which holds the other end of stdin.
     pub(crate) exit_with_stdin: bool,
 }
 
-/// Runs the program with these arguments (without its name) until it ends.
+/// Runs the program with these arguments (without its name) until it exits.
 pub fn run(arguments: impl IntoIterator<Item = String>) -> ExitCode {
     match start(arguments.into_iter()) {
         Ok(()) => ExitCode::SUCCESS,

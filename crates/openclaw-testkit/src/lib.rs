@@ -1,11 +1,11 @@
 //! Tiny real MCP servers that misbehave on command, for tests and benches.
 //!
 //! A test builds a [`Script`], and [`TestServer`] turns it into a command line (stdio) or a running
-//! server (HTTP). [`processes`] tells whether anything is left of it afterwards, [`Recording`] what
-//! the client has sent. The server itself is the binary `openclaw-test-server`; build it with
-//! `cargo build -p openclaw-testkit`.
+//! server (HTTP). [`processes`] finds processes that are left afterwards, [`Recording`] contains the
+//! messages that the client has sent. The server itself is the binary `openclaw-test-server`; build it
+//! with `cargo build -p openclaw-testkit`.
 //!
-//! [`Peers`] are servers that other people wrote, for what must work with more than our own.
+//! [`Peers`] are third-party servers, for tests of interoperability.
 
 mod client;
 mod command;

@@ -1,4 +1,4 @@
-//! What the process does before it serves: wait, print, fail, leave a child behind.
+//! Startup behaviour of the process: wait, print, fail, spawn a child.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::script::{Grandchild, ProcessScript, Script};
 
-/// Does what the script wants done at the start; returns the pid of the grandchild.
+/// Runs the startup behaviour of the script; returns the pid of the grandchild.
 pub(crate) fn begin(script: &Script) -> std::io::Result<Option<u32>> {
     let process = &script.process;
     if process.ignore_sigterm {
@@ -29,7 +29,7 @@ pub(crate) fn begin(script: &Script) -> std::io::Result<Option<u32>> {
     Ok(grandchild)
 }
 
-/// Prints a line on stderr; nobody may be there to read it.
+/// Prints a line on stderr, and ignores errors: it may be closed.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
@@ -71,7 +71,7 @@ fn spawn(grandchild: &Grandchild) -> std::io::Result<u32> {
     Ok(pid)
 }
 
-/// What a grandchild does: nothing, for ten minutes (so that a failed test leaves nothing for ever).
+/// Sleeps for ten minutes, as the grandchild does (so that a failed test leaves no process for ever).
 pub(crate) fn linger(ignores_sigterm: bool) -> std::io::Result<()> {
     if ignores_sigterm {
         ignore_sigterm()?;
@@ -80,8 +80,8 @@ pub(crate) fn linger(ignores_sigterm: bool) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Takes SIGTERM over and does nothing with it. tokio's handler stays when its stream is gone, and
-/// needs no `unsafe` here.
+/// Ignores SIGTERM. tokio's handler stays installed after its stream is dropped, and needs no `unsafe`
+/// here.
 #[cfg(unix)]
 fn ignore_sigterm() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};

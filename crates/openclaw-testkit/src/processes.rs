@@ -1,33 +1,33 @@
-//! What runs: so that a test can assert that nothing is left of what it started.
+//! Lists running processes, so that a test can assert that it leaves none behind.
 //!
-//! The lists are read from `/proc` and are empty where there is none (anywhere but on Linux).
+//! The lists are read from `/proc` and are empty on systems other than Linux.
 
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Whether the process runs. One that has ended and was not waited for yet does not.
+/// Returns whether the process is running. A zombie is not.
 pub fn is_alive(pid: u32) -> bool {
     stat(pid).is_some_and(|stat| !stat.is_zombie)
 }
 
-/// Whether the process has ended, but its parent has not waited for it.
+/// Returns whether the process has exited, but its parent has not waited for it.
 pub fn is_zombie(pid: u32) -> bool {
     stat(pid).is_some_and(|stat| stat.is_zombie)
 }
 
-/// The processes that run in this process group.
+/// Returns the running processes of this process group.
 pub fn in_group(pgid: u32) -> Vec<u32> {
     running(|stat| stat.group == pgid)
 }
 
-/// The processes that run and have this parent.
+/// Returns the running children of this process.
 pub fn children_of(parent: u32) -> Vec<u32> {
     running(|stat| stat.parent == parent)
 }
 
-/// The processes that run and have this text in their command line, such as the path of a
-/// recording: that is how a test finds servers that somebody else has started for it.
+/// Returns the running processes with this text in their command line, such as the path of a recording, so
+/// that a test finds servers that the program under test has started.
 pub fn mentioning(text: &str) -> Vec<u32> {
     running(|stat| {
         fs::read(format!("/proc/{}/cmdline", stat.pid)).is_ok_and(|line| {
@@ -37,12 +37,12 @@ pub fn mentioning(text: &str) -> Vec<u32> {
     })
 }
 
-/// The process group of a process that runs.
+/// Returns the process group of a running process.
 pub fn group_of(pid: u32) -> Option<u32> {
     stat(pid).map(|stat| stat.group)
 }
 
-/// Waits until `processes` finds nothing any more; what it still finds at the end of the time.
+/// Waits until `processes` returns nothing, or until the timeout; returns the processes that are left.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -101,7 +101,7 @@ fn running(wanted: impl Fn(&Stat) -> bool) -> Vec<u32> {
 
 fn stat(pid: u32) -> Option<Stat> {
     let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // `PID (NAME) STATE PARENT GROUP …`; the name may hold anything, so look from its end.
+    // `PID (NAME) STATE PARENT GROUP …`; the name may contain anything, so parse after its end.
     let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
     Some(Stat {

@@ -1,4 +1,4 @@
-//! What a server has received.
+//! The messages that a server has received.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -6,26 +6,26 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// The file that `Script::record` names, read as messages.
+/// The file set by `Script::record`, read as messages.
 #[derive(Debug, Clone)]
 pub struct Recording {
     path: PathBuf,
 }
 
 impl Recording {
-    /// The recording in this file, which need not exist yet.
+    /// Refers to the recording in this file, which need not exist yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Every line that is JSON: messages (stdio), or HTTP requests as
+    /// Returns every line that is JSON: messages (stdio), or HTTP requests as
     /// `{"method", "path", "headers", "body"}`. `{"closed": ID}` means that the client has closed
-    /// the stream of that call before the answer.
+    /// the stream of that call before the response.
     pub fn lines(&self) -> Vec<Value> {
         let bytes = std::fs::read(&self.path).unwrap_or_default();
         bytes
@@ -34,7 +34,7 @@ impl Recording {
             .collect()
     }
 
-    /// Every JSON-RPC message, whatever the transport.
+    /// Returns every JSON-RPC message, whatever the transport.
     pub fn messages(&self) -> Vec<Value> {
         self.lines()
             .into_iter()
@@ -43,21 +43,21 @@ impl Recording {
             .collect()
     }
 
-    /// The messages with this method.
+    /// Returns the messages with this method.
     pub fn of_method(&self, method: &str) -> Vec<Value> {
         let mut messages = self.messages();
         messages.retain(|message| message["method"] == method);
         messages
     }
 
-    /// The HTTP requests with this method, such as `DELETE`.
+    /// Returns the HTTP requests with this method, such as `DELETE`.
     pub fn http(&self, method: &str) -> Vec<Value> {
         let mut lines = self.lines();
         lines.retain(|line| line["path"].is_string() && line["method"] == method);
         lines
     }
 
-    /// Waits for a line, for a message that may still be on its way.
+    /// Waits for a matching line, for messages that may still be in transit; `None` on timeout.
     pub fn wait_for(&self, time: Duration, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
         let end = Instant::now() + time;
         loop {

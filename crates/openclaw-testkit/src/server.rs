@@ -1,4 +1,4 @@
-//! Servers for tests: a command line, or a process that is killed when the test is over.
+//! Servers for tests: a command line, or a process that is killed when the test ends.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use crate::script::Script;
 /// Longer scripts do not fit into one argument (Linux: 128 KiB).
 const LONGEST_ARGUMENT: usize = 100_000;
 
-/// Where servers come from.
+/// Creates test servers.
 #[derive(Debug)]
 pub struct TestServer;
 
 impl TestServer {
-    /// The program and the arguments of a stdio server that follows this script.
+    /// Returns the program and the arguments of a stdio server with this script.
     ///
     /// # Panics
     ///
@@ -24,7 +24,7 @@ impl TestServer {
         (Self::program(), vec!["stdio".into(), "--script".into(), argument(script)])
     }
 
-    /// A running HTTP server that follows this script.
+    /// Starts an HTTP server with this script.
     ///
     /// # Panics
     ///
@@ -33,7 +33,7 @@ impl TestServer {
         Self::http_on(0, script)
     }
 
-    /// The same on this port, for servers that come back or come late.
+    /// Like [`http`](Self::http), on this port, for servers that restart or start late.
     ///
     /// # Panics
     ///
@@ -58,12 +58,12 @@ impl TestServer {
         HttpServer { group: KillGroup(child.id()), child, url }
     }
 
-    /// The binary: `OPENCLAW_TEST_SERVER`, or beside the folder of the test that runs.
+    /// Returns the path of the binary: `OPENCLAW_TEST_SERVER`, or next to the running test.
     ///
     /// # Panics
     ///
-    /// If it is not built: cargo builds the binaries of a dependency only when it is asked to.
-    #[expect(clippy::panic, reason = "a test cannot go on without it")]
+    /// If it is not built: cargo does not build the binaries of a dependency by itself.
+    #[expect(clippy::panic, reason = "a test cannot continue without it")]
     pub fn program() -> PathBuf {
         if let Some(path) = std::env::var_os("OPENCLAW_TEST_SERVER") {
             return path.into();
@@ -86,8 +86,8 @@ impl TestServer {
     }
 }
 
-/// The script as an argument; a long one goes by way of a file, which stays in the folder for
-/// temporary files under a name made of its content.
+/// Returns the script as an argument; a long one is passed as a file in the temporary folder, named by the
+/// hash of its content.
 fn argument(script: &Script) -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let json = script.to_json();
@@ -97,13 +97,13 @@ fn argument(script: &Script) -> String {
     let mut hasher = DefaultHasher::new();
     json.hash(&mut hasher);
     let path = std::env::temp_dir().join(format!("openclaw-script-{:016x}.json", hasher.finish()));
-    // If it cannot be written, the server says so.
+    // If this fails, the server reports the missing file.
     let _ = std::fs::write(&path, json);
     path.display().to_string()
 }
 
-/// Starts a process in a group of its own, with pipes for stdin and stdout.
-#[expect(clippy::panic, reason = "a test cannot go on without it")]
+/// Spawns a process in its own process group, with pipes for stdin and stdout.
+#[expect(clippy::panic, reason = "a test cannot continue without it")]
 pub(crate) fn spawn(command: &mut Command) -> Child {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
@@ -114,7 +114,7 @@ pub(crate) fn spawn(command: &mut Command) -> Child {
         .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"))
 }
 
-/// A running HTTP server; it ends with this value, and with the test's process.
+/// A running HTTP server; it is killed when this value is dropped, and exits with the test process.
 #[derive(Debug)]
 pub struct HttpServer {
     child: Child,
@@ -123,28 +123,28 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// The Streamable HTTP endpoint.
+    /// Returns the Streamable HTTP endpoint.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The endpoint of the old HTTP+SSE transport.
+    /// Returns the endpoint of the old HTTP+SSE transport.
     pub fn sse_url(&self) -> String {
         format!("{}sse", self.url.trim_end_matches("mcp"))
     }
 
-    /// The port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         let rest = self.url.trim_start_matches("http://127.0.0.1:").trim_end_matches("/mcp");
         rest.parse().unwrap_or_default()
     }
 
-    /// The pid, which is the id of its process group too.
+    /// Returns the pid, which is also the id of its process group.
     pub fn pid(&self) -> u32 {
         self.group.0
     }
 
-    /// Kills the server and waits for its end, so that its port is free.
+    /// Kills the server and waits until it has exited, so that its port is free.
     pub fn kill(mut self) {
         self.end();
     }

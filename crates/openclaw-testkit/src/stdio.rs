@@ -1,4 +1,5 @@
-//! The stdio transport: lines in, lines out, one thread, one write for all that was asked at once.
+//! The stdio transport: lines in, lines out, on one thread, with one write for all requests that were read
+//! together.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use crate::engine::{Engine, Listener, Outbox, lock};
 use crate::script::{Junk, Script, StdoutScript};
 
-/// Larger messages are not copied into the buffer.
+/// Larger messages, in bytes, are not copied into the buffer.
 const LARGE: usize = 64 * 1024;
 
 /// Serves until stdin ends.
@@ -26,7 +27,7 @@ pub(crate) fn serve(script: Script) -> std::io::Result<()> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        // Answers wait while a further line is here already; before a read that may block, they go.
+        // Responses are held while another line is buffered, and flushed before a read that may block.
         if input.buffer().contains(&b'\n') {
             pipe.hold();
         } else {
@@ -81,7 +82,7 @@ struct Pipe {
 struct State {
     file: File,
     buffer: Vec<u8>,
-    /// The reader will flush; nobody else has to.
+    /// The reader will flush; `send` need not.
     held: bool,
     begun: bool,
 }
@@ -132,7 +133,7 @@ impl Outbox for Pipe {
 }
 
 impl State {
-    /// Writes the buffer and this. A client that has gone is no reason to fail: stdin will end.
+    /// Writes the buffer and these bytes. Errors are ignored: if the client has exited, stdin reaches EOF.
     fn write(&mut self, bytes: &[u8]) {
         if !self.buffer.is_empty() {
             let _ = self.file.write_all(&self.buffer);

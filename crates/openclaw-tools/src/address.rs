@@ -1,13 +1,13 @@
-//! Which network addresses somebody from outside may send us to (T8).
+//! Which network addresses untrusted input may make us connect to (T8).
 //!
-//! An address that a page, a server or a model names may be meant for what only this machine can reach:
-//! the machine itself, the private network, the cloud's metadata service.
+//! An address named by a page, a server or a model may target something that only this machine can
+//! reach: the machine itself, the private network, the cloud's metadata service.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-/// Whether an address belongs to the public internet. What is not known to be public is not.
+/// Returns whether an address belongs to the public internet. Unknown ranges are not public.
 ///
 /// ```
 /// use openclaw_tools::address::is_public;
@@ -24,12 +24,12 @@ pub fn is_public(address: IpAddr) -> bool {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let is_special = match address.octets() {
-        // This network, private networks, this machine.
+        // This network, private networks, loopback.
         [0 | 10 | 127, ..] | [192, 168, ..] => true,
         [172, second, ..] => (16..32).contains(&second),
-        // Behind a carrier's NAT.
+        // Carrier-grade NAT.
         [100, second, ..] => (64..128).contains(&second),
-        // Link-local: the metadata services of clouds are here.
+        // Link-local, including the metadata services of clouds.
         [169, 254, ..] => true,
         // The metadata service of Azure, within a public range.
         [168, 63, 129, 16] => true,
@@ -44,7 +44,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
-        // NAT64: an IPv4 address in other clothes.
+        // NAT64: an embedded IPv4 address.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             is_public_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
         }
@@ -57,12 +57,12 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// An entry that is neither the name of a host nor a network.
+/// An entry that is neither a host name nor a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a host name, an IP address or a network such as `10.0.0.0/8`")]
 pub struct BadEntry(String);
 
-/// What may be reached though it is not public: hosts by name, and networks.
+/// Hosts and networks that may be reached although they are not public.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowPrivate {
     hosts: Vec<String>,
@@ -70,10 +70,10 @@ pub struct AllowPrivate {
 }
 
 impl AllowPrivate {
-    /// Reads entries: names of hosts, addresses, networks.
+    /// Parses entries: host names, addresses, networks.
     ///
     /// # Errors
-    /// If one is none of these.
+    /// If an entry is none of these.
     ///
     /// ```
     /// use openclaw_tools::address::AllowPrivate;
@@ -100,12 +100,12 @@ impl AllowPrivate {
         Ok(allowed)
     }
 
-    /// Whether a host is named. Wherever its name leads is allowed then.
+    /// Returns whether a host is listed. All addresses that it resolves to are allowed then.
     pub fn host(&self, name: &str) -> bool {
         self.hosts.contains(&canonical(name))
     }
 
-    /// Whether an address is in a network that is named.
+    /// Returns whether an address is in a listed network.
     pub fn address(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(&address))
     }
@@ -117,7 +117,7 @@ fn canonical(name: &str) -> String {
 
 fn is_host_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    // What ends in a number is meant as an address.
+    // A name that ends in a number is meant as an address.
     let last = canonical(text).rsplit('.').next().map(str::to_owned).unwrap_or_default();
     let is_number = last.is_empty() || last.chars().all(|c| c.is_ascii_digit());
     text.len() <= 253 && text.chars().all(fits) && !is_number

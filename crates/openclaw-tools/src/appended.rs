@@ -1,8 +1,8 @@
-//! A file that several programs add lines to. Whoever finds it full puts it aside, over the one that was
-//! put aside before, and begins another.
+//! A log file shared by several processes. A process that finds it full rotates it, replacing the
+//! previously rotated file, and starts a new one.
 //!
-//! Who adds something holds a lock on the file meanwhile, and looks first whether it is still the one at
-//! its path: so nothing is added to a file that was put aside, and none is put aside that is not full.
+//! Writers hold a lock on the file, and first check that it is still the one at its path: no lines
+//! are added to a rotated file, and no file is rotated that is not full.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Write as _};
@@ -11,31 +11,31 @@ use std::time::{Duration, Instant};
 
 use crate::private;
 
-/// How long a lock is left alone that somebody else holds.
+/// Polling interval for a lock held by another process.
 const PAUSE: Duration = Duration::from_millis(1);
-/// How often others may put the file aside before one write.
+/// Maximum number of rotations by other processes before one write.
 const MAX_TURNS: usize = 100;
 
-/// The file at a path, and where it goes when it is full.
+/// A shared log file, with the path that it is rotated to.
 #[derive(Debug)]
 pub struct Appended {
     path: PathBuf,
     older: PathBuf,
     max_bytes: u64,
-    /// How long others are waited for. They hold the lock for one write.
+    /// How long to wait for the lock. Other processes hold it for one write.
     patience: Duration,
     file: File,
-    /// As it was when it was last looked at.
+    /// Size when last checked.
     size: u64,
-    /// Whether somebody held the lock for longer than that: nobody waits for it twice.
+    /// Whether the last wait for the lock timed out: later writes do not wait again.
     is_stuck: bool,
 }
 
 impl Appended {
-    /// Opens the file, which is made if there is none.
+    /// Opens the file, creating it if necessary.
     ///
     /// # Errors
-    /// If it cannot be opened, or is nothing that lines can be added to.
+    /// If it cannot be opened, or is not a regular file.
     pub fn open(
         path: PathBuf,
         older: PathBuf,
@@ -46,17 +46,17 @@ impl Appended {
         Ok(Self { path, older, max_bytes, patience, file, size, is_stuck: false })
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the file has no room for so many bytes more, as far as is known.
+    /// Returns whether `length` more bytes exceed the limit, judging by the last known size.
     pub fn is_full_with(&self, length: u64) -> bool {
         self.size + length > self.max_bytes
     }
 
-    /// Adds whole lines, in one write: those of two programs do not mix.
+    /// Appends whole lines in one write: lines of several processes do not mix.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -64,17 +64,17 @@ impl Appended {
         for _ in 0..MAX_TURNS {
             let is_locked = self.lock();
             let written = self.add_or_put_aside(lines, is_locked);
-            // What is not locked needs no unlocking.
+            // Unlocking a file that is not locked is harmless.
             let _ = self.file.unlock();
             if written? {
                 return Ok(());
             }
             (self.file, self.size) = open(&self.path)?;
         }
-        Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is put aside again and again"))
+        Err(io::Error::new(io::ErrorKind::ResourceBusy, "the file is rotated too often"))
     }
 
-    /// Says whether the lines were added: otherwise the file is none to add to any more.
+    /// Returns whether the lines were added; if not, the file must be reopened.
     fn add_or_put_aside(&mut self, lines: &[u8], is_locked: bool) -> io::Result<bool> {
         if !self.is_at_its_path()? {
             return Ok(false);
@@ -89,8 +89,8 @@ impl Appended {
         Ok(true)
     }
 
-    /// Keeps others away; says whether it could. If somebody does not let go, lines are added all the
-    /// same, and the file stays where it is.
+    /// Takes the lock and returns whether that succeeded. If another process does not release it,
+    /// lines are added anyway, and the file is not rotated.
     fn lock(&mut self) -> bool {
         let started = Instant::now();
         loop {
@@ -102,7 +102,7 @@ impl Appended {
                     }
                     std::thread::sleep(PAUSE);
                 }
-                // Some disks have no locks: it is as good as it gets there.
+                // Some file systems do not support locks: continue without one.
                 Ok(()) | Err(TryLockError::Error(_)) => {
                     self.is_stuck = false;
                     return true;
@@ -111,7 +111,7 @@ impl Appended {
         }
     }
 
-    /// Whether nobody has put the file aside. Its size is known afterwards.
+    /// Returns whether the file has not been rotated. Updates its size.
     fn is_at_its_path(&mut self) -> io::Result<bool> {
         let ours = self.file.metadata()?;
         self.size = ours.len();
@@ -130,7 +130,8 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Files have no numbers here. While it is locked, only another file has another length.
+/// Files have no stable identity here. While the file is locked, only another file has another
+/// length.
 #[cfg(not(unix))]
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     one.len() == other.len()
@@ -138,18 +139,18 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
 
 fn open(path: &Path) -> io::Result<(File, u64)> {
     let mut options = private::options();
-    // Who only appends cannot lock everywhere.
+    // Some systems cannot lock a file opened for appending only.
     options.read(true).append(true).create(true);
-    // A pipe would be waited for until somebody reads it.
+    // Opening a pipe would block until it has a reader.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::libc::O_NONBLOCK);
     let file = options.open(path)?;
     let about = file.metadata()?;
     if !about.is_file() {
-        let message = format!("{} is no regular file", path.display());
+        let message = format!("{} is not a regular file", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
-    // It may have been there before, open to others.
+    // An existing file may be accessible to other users.
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     Ok((file, about.len()))

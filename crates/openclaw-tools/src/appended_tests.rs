@@ -1,4 +1,4 @@
-//! What becomes of lines when several programs meet at a full file.
+//! Several writers at a full file.
 
 use super::*;
 
@@ -66,12 +66,12 @@ fn writers_that_meet_keep_their_last_lines_and_leave_none_out() {
             .map(|number| number.parse().unwrap())
             .collect();
         let last: Vec<usize> = (LINES - numbers.len()..LINES).collect();
-        assert_eq!(numbers, last, "of {writer}");
+        assert_eq!(numbers, last, "writer {writer}");
     }
 }
 
 #[test]
-fn whoever_does_not_let_go_of_the_lock_keeps_nobody_from_adding() {
+fn a_lock_that_is_never_released_does_not_block_writers() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut log = opened(folder, 4, Duration::from_millis(20));
@@ -95,5 +95,5 @@ fn a_pipe_is_refused_and_not_waited_for() {
     assert!(made.success());
     let older = folder.path().join("log.1");
     let error = Appended::open(path, older, 10, PATIENCE).unwrap_err().to_string();
-    assert!(error.ends_with("log is no regular file"), "{error}");
+    assert!(error.ends_with("log is not a regular file"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Whether somebody must agree before a tool runs (B9, B13), and who that is.
+//! Whether a tool call needs an approval (B9, B13), and who gives it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::spec::{Effect, ToolSpec};
 /// Which calls of a tool need an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ApprovalRule {
-    /// Those that may change something, unless the tool was approved for good.
+    /// Those that may change something, unless the tool was approved permanently.
     #[default]
     Auto,
     /// Every call.
@@ -21,26 +21,26 @@ pub enum ApprovalRule {
     Never,
 }
 
-/// What was approved of a tool before.
+/// Which state of a tool was approved before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pin {
-    /// Nothing.
+    /// None.
     New,
-    /// The tool as it is.
+    /// The current definition.
     Same {
-        /// Whether it may be called without asking from then on.
+        /// Whether it may be called without asking from now on.
         for_good: bool,
     },
-    /// The tool as it was: it says something else about itself now.
+    /// An earlier definition: it has changed since.
     Changed,
 }
 
-/// What a tool says about itself, as one number.
+/// A hash of a tool's definition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The fingerprint with these bytes: the SHA-256 of a description.
+    /// Creates a fingerprint from a SHA-256 hash.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -58,7 +58,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// A text that is no fingerprint.
+/// A text that is not a valid fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a fingerprint has 64 hexadecimal digits")]
 pub struct BadFingerprint;
@@ -92,18 +92,17 @@ impl<'de> Deserialize<'de> for Fingerprint {
     }
 }
 
-/// Whether a tool may run as it is.
+/// Whether a call needs an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It may.
+    /// It does not.
     Free,
-    /// Somebody must agree first.
+    /// The user must agree first.
     Ask(Why),
 }
 
 impl Standing {
-    /// Whether a call needs an approval, by the rule for the tool, what it does to the world, and what was
-    /// approved of it before.
+    /// Decides by the tool's rule, its side effects, and what was approved before.
     pub const fn of(rule: ApprovalRule, effect: Effect, pin: Pin) -> Self {
         match (rule, pin) {
             (_, Pin::Changed) => Self::Ask(Why::Changed),
@@ -117,19 +116,19 @@ impl Standing {
     }
 }
 
-/// Why somebody must agree.
+/// Why a call needs an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// It may change something, and nobody has allowed that for good.
+    /// It may change something, and was not approved permanently.
     MayChange,
-    /// The configuration wants every call of it to be asked about.
+    /// The configuration requires an approval for every call.
     EachTime,
-    /// It says something else about itself than when it was approved.
+    /// The tool's definition has changed since it was approved.
     Changed,
 }
 
 impl Why {
-    /// The stable name, as in events and logs.
+    /// Returns the stable name used in events and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MayChange => "may-change",
@@ -138,63 +137,63 @@ impl Why {
         }
     }
 
-    /// Whether an answer may hold for the calls to come.
+    /// Returns whether an approval may apply to later calls.
     pub const fn can_last(self) -> bool {
         !matches!(self, Self::EachTime)
     }
 }
 
-/// How somebody agreed.
+/// The extent of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
-    /// To this call.
+    /// This call.
     Once,
-    /// To this call and all others of the tool, as long as it stays what it is.
+    /// This call and all later ones, until the tool's definition changes.
     Always,
 }
 
-/// What is asked.
+/// A request for an approval.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The tool.
     pub tool: &'a ToolSpec,
-    /// What it would be called with.
+    /// The arguments of the call.
     pub arguments: &'a RawValue,
-    /// Why it is asked.
+    /// Why the approval is needed.
     pub why: Why,
-    /// The session that the call belongs to.
+    /// Session of the call.
     pub session: Option<&'a str>,
 }
 
-/// What came back.
+/// The answer to a [`Question`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Somebody agreed.
+    /// Approved.
     Yes(Approval),
-    /// Somebody did not.
+    /// Denied.
     No,
-    /// Nobody was there to answer, or nobody did in time.
+    /// No user was there to answer, or none did in time.
     Nobody,
 }
 
-/// Somebody who can be asked.
+/// A channel for asking the user.
 pub trait Approver: Send + Sync + fmt::Debug {
-    /// Asks, and waits for the answer; how long is the approver's business. Dropping the future takes the
-    /// question back.
+    /// Asks and waits for the answer; the approver sets the timeout. Dropping the future withdraws
+    /// the question.
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer>;
 }
 
-/// What holds where nobody can be asked.
+/// What to do with a call that needs an approval when no user can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fallback {
-    /// What needs an approval is not done.
+    /// Deny it.
     #[default]
     Deny,
-    /// It is done, and reported; not so for a tool that has changed since it was approved.
+    /// Allow it with a warning, unless the tool has changed since it was approved.
     Allow,
 }
 
-/// Nobody is there.
+/// An approver without a user.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;
 

@@ -1,4 +1,4 @@
-//! The time of day, as logs want it.
+//! Timestamps for logs.
 
 use std::fmt::{self, Write as _};
 use std::time::SystemTime;
@@ -6,12 +6,12 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-/// A time as RFC 3339 has it, in UTC, to the millisecond.
+/// A time in RFC 3339 format, in UTC, with milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Rfc3339(pub SystemTime);
 
 impl Rfc3339 {
-    /// Adds it to a text.
+    /// Appends the time to a string.
     pub fn push_to(self, text: &mut String) {
         // Writing to a string cannot fail.
         let _ = write!(text, "{self}");
@@ -20,7 +20,7 @@ impl Rfc3339 {
 
 impl fmt::Display for Rfc3339 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A time beyond the year 9999 is a broken clock.
+        // A time beyond the year 9999 means a broken clock.
         write!(f, "{:.3}", Timestamp::try_from(self.0).unwrap_or(Timestamp::MAX))
     }
 }

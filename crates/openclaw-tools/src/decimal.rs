@@ -1,11 +1,11 @@
-//! Whole numbers as text, where `write!` would cost more than all around it.
+//! Fast integer formatting, where `write!` would dominate the cost.
 
-/// Room for the digits of one number.
+/// Buffer for the digits of one number.
 #[derive(Debug, Default)]
 pub struct Decimal([u8; 20]);
 
 impl Decimal {
-    /// The number in decimal.
+    /// Formats a number in decimal.
     pub fn of(&mut self, number: u64) -> &str {
         let (mut rest, mut first) = (number, self.0.len());
         for digit in self.0.iter_mut().rev() {
@@ -18,7 +18,7 @@ impl Decimal {
             }
         }
         let digits = self.0.get(first..).unwrap_or_default();
-        // Digits are text.
+        // Digits are ASCII.
         std::str::from_utf8(digits).unwrap_or_default()
     }
 }

@@ -1,7 +1,7 @@
-//! What a tool is to an agent: a name, a description, an outcome, and who may use it.
+//! The interface between agents and tools: names, descriptions, outcomes, and permissions.
 //!
-//! The agent knows tools only through this crate. Where they come from (an MCP server, a client of
-//! the gateway, the program itself) it never learns.
+//! Agents know tools only through this crate. Whether a tool comes from an MCP server, a client of
+//! the gateway or the program itself is hidden from them.
 
 pub mod address;
 pub mod appended;

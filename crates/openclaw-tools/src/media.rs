@@ -1,22 +1,22 @@
-//! Pictures and sounds: passed on if a model can take them, described in words if not.
+//! Images and audio: passed on if models accept them, replaced by a description otherwise.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// How much base64 is decoded at a time, in characters: a multiple of four.
+/// Characters of base64 decoded at a time: a multiple of four.
 const CHUNK: usize = 4_096;
 
-/// What a model may get besides text.
+/// Kinds of media that models accept besides text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaKind {
-    /// A picture.
+    /// An image.
     Image,
-    /// A sound.
+    /// Audio.
     Audio,
 }
 
 impl MediaKind {
-    /// The kind of a media type.
+    /// Returns the kind of a media type.
     pub fn of(mime_type: &str) -> Option<Self> {
         let is = |prefix: &str| {
             mime_type.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
@@ -24,7 +24,7 @@ impl MediaKind {
         if is("image/") { Some(Self::Image) } else { is("audio/").then_some(Self::Audio) }
     }
 
-    /// How large it may be: about what providers take.
+    /// Returns the maximum size in bytes: about what providers accept.
     pub const fn max_bytes(self) -> usize {
         match self {
             Self::Image => 5 * 1024 * 1024,
@@ -32,36 +32,36 @@ impl MediaKind {
         }
     }
 
-    /// As in a sentence.
+    /// Returns the name for use in a sentence.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Image => "an image",
-            Self::Audio => "a sound",
+            Self::Audio => "an audio clip",
         }
     }
 }
 
-/// Why a picture or sound is not passed on.
+/// Why media is not passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotPassed {
-    /// It has more bytes than this.
+    /// It has more bytes than this limit.
     #[error("it is larger than {} MB", .0 / 1024 / 1024)]
     TooLarge(usize),
-    /// It is no base64.
+    /// It is not valid base64.
     #[error("its data is damaged")]
     Damaged,
-    /// Models take others.
+    /// Models do not accept its type.
     #[error("models do not accept its type")]
     OtherType,
 }
 
 /// Checks base64 data; returns the media type to pass it on with.
 ///
-/// A provider refuses a whole conversation over one picture that is not what it says it is: so the
-/// first bytes decide, and not what the server says.
+/// A provider rejects the whole conversation if one image is not of its declared type: so the first
+/// bytes decide, not the type that the server declares.
 ///
 /// # Errors
-/// If models would not take it.
+/// If models would not accept it.
 pub fn check_media(
     kind: MediaKind,
     declared: &str,
@@ -78,8 +78,8 @@ pub fn check_media(
     }
 }
 
-/// The type of a picture that models take, by how its data begins: what a file or server says about it
-/// may be wrong, and a provider refuses a whole conversation over one such picture.
+/// Returns the type of an image that models accept, by its first bytes: the declared type may be
+/// wrong, and a provider rejects the whole conversation because of one such image.
 ///
 /// ```
 /// assert_eq!(openclaw_tools::image_type(b"GIF89a"), Some("image/gif"));
@@ -95,7 +95,7 @@ pub fn image_type(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The first bytes, if all of the data is good: strict base64, padded, without anything between.
+/// Returns the first bytes if all of the data is strict, padded base64.
 fn decode_head(data: &str) -> Option<Vec<u8>> {
     let mut head = None;
     let mut bytes = Vec::with_capacity(CHUNK);
@@ -103,7 +103,7 @@ fn decode_head(data: &str) -> Option<Vec<u8>> {
     while let Some(chunk) = chunks.next() {
         bytes.clear();
         STANDARD.decode_vec(chunk, &mut bytes).ok()?;
-        // Padding is for the very end.
+        // Padding is allowed at the end only.
         if chunks.peek().is_some() && chunk.last() == Some(&b'=') {
             return None;
         }
@@ -112,7 +112,7 @@ fn decode_head(data: &str) -> Option<Vec<u8>> {
     head
 }
 
-/// The usual name of a type.
+/// Returns the canonical name of a type.
 fn audio_type(declared: &str) -> Option<&'static str> {
     let essence = declared.split(';').next().unwrap_or_default().trim();
     let known = [

@@ -1,38 +1,38 @@
-//! The name of a tool as models take it.
+//! Names of tools, as models accept them.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The longest name that every model provider accepts.
+/// Maximum length that every model provider accepts.
 const MAX_LENGTH: usize = 64;
 
-/// A name that every model provider accepts: 1 to 64 letters, digits, `_` and `-`.
+/// A tool name that every model provider accepts: 1 to 64 letters, digits, `_` and `-`.
 ///
-/// It is an identity, not a message: nothing takes it apart to find out where the tool comes from.
+/// It is opaque: nothing parses it to find out where the tool comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolName(Arc<str>);
 
-/// A text that is no name for a tool.
+/// A text that is not a valid tool name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a tool's name is made of 1 to 64 letters, digits, `_` and `-`")]
+#[error("a tool name must consist of 1 to 64 letters, digits, `_` and `-`")]
 pub struct BadToolName;
 
 impl ToolName {
-    /// Whether a character may stand in a name.
+    /// Returns whether a character is allowed in a name.
     pub fn allows(character: char) -> bool {
         character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
     }
 
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// # Errors
-    /// If a model provider might refuse it.
+    /// If a model provider might reject it.
     pub fn new(name: &str) -> Result<Self, BadToolName> {
         let fits = (1..=MAX_LENGTH).contains(&name.len()) && name.chars().all(Self::allows);
         if fits { Ok(Self(name.into())) } else { Err(BadToolName) }
     }
 
-    /// The name.
+    /// Returns the name as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }

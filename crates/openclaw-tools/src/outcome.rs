@@ -1,4 +1,4 @@
-//! What comes back from a tool.
+//! Outcomes of tool calls.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,115 +12,115 @@ use serde_json::value::RawValue;
 pub enum Content {
     /// Text.
     Text(Text),
-    /// Words for something that is not shown itself, such as a file that no model takes.
+    /// A description of content that is not shown, such as a file that no model accepts.
     Placeholder(Text),
-    /// A picture, external, in base64.
+    /// An untrusted image in base64.
     Image {
-        /// Its media type.
+        /// Media type.
         mime_type: String,
-        /// The base64 text, checked.
+        /// Validated base64.
         data: String,
     },
-    /// A sound, external, in base64.
+    /// Untrusted audio in base64.
     Audio {
-        /// Its media type.
+        /// Media type.
         mime_type: String,
-        /// The base64 text, checked.
+        /// Validated base64.
         data: String,
     },
 }
 
-/// What comes back from a tool. A failure is an outcome, too: it never breaks off a turn. It is moved often, so what is
-/// large in it is boxed.
+/// The outcome of a tool call. A failure is an outcome as well: it never aborts a turn. Outcomes
+/// are moved often, so large parts are boxed.
 #[derive(Debug, Clone)]
 pub struct ToolOutcome {
     /// What the model sees.
     pub content: Vec<Content>,
     /// Whether the tool failed.
     pub is_error: bool,
-    /// What people and logs see; dropped when history is compacted.
+    /// For users and logs; dropped when the history is compacted.
     pub details: Box<Details>,
 }
 
-/// About an outcome: where it comes from, and what was noticed.
+/// Metadata of an outcome.
 #[derive(Debug, Clone, Default)]
 pub struct Details {
-    /// Whether outside content is in it.
+    /// Whether it contains untrusted content.
     pub untrusted: bool,
-    /// The kind of source, `mcp_server` for instance.
+    /// Kind of source, such as `mcp_server`.
     pub source: Option<&'static str>,
-    /// The server that it comes from.
+    /// Server name.
     pub server: Option<Arc<str>>,
-    /// The tool's own name there.
+    /// Name of the tool on the server.
     pub tool: Option<Arc<str>>,
-    /// What is suspicious in it.
+    /// Suspicious findings.
     pub findings: Findings,
-    /// How long the call took.
+    /// Duration of the call.
     pub duration: Duration,
-    /// Why there is no result of the tool's own, if there is none.
+    /// Why the tool returned no result, if so.
     pub failure: Option<Failure>,
-    /// Which check refused the call, if one did.
+    /// Check that refused the call, if any.
     pub refused: Option<Refused>,
     /// Whether the model sees only the beginning of the text.
     pub is_cut: bool,
-    /// The file that holds the whole text, if only its beginning is shown.
+    /// File with the complete text, if it was truncated.
     pub kept_in: Option<PathBuf>,
-    /// What the result points at. All of it comes from outside.
+    /// Links to resources. All of them are untrusted.
     pub links: Vec<Link>,
-    /// The structured content, raw from the source, for programs that want it: never for a model, which
-    /// gets to see it as text. None unless it was asked for.
+    /// Structured content, raw from the source, for programs: never for a model, which sees it as
+    /// text. `None` unless requested.
     pub structured: Option<Box<RawValue>>,
-    /// What is binary and no model takes. None unless it was asked for.
+    /// Binary content that no model accepts. Empty unless requested.
     pub blobs: Vec<Blob>,
 }
 
-/// Something binary that no model takes, from outside.
+/// Untrusted binary content that no model accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
-    /// Where it is, of a resource.
+    /// URI, if it is a resource.
     pub uri: Option<String>,
-    /// Its media type, as its source says.
+    /// Media type, as declared by the source.
     pub mime_type: String,
-    /// The base64 text, as it came: it may be damaged.
+    /// Base64 as received: not validated.
     pub data: String,
 }
 
-/// Something that a result points at, in the words of its source.
+/// A link to a resource, as given by the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Where it is.
+    /// URI.
     pub uri: String,
-    /// What it is called.
+    /// Name.
     pub name: Option<String>,
-    /// Its media type.
+    /// Media type.
     pub mime_type: Option<String>,
 }
 
-/// Which check of the pipeline refused a call.
+/// The check of the pipeline that refused a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refused {
-    /// There is no such tool.
+    /// The tool does not exist.
     UnknownTool,
-    /// The policy denies it.
+    /// The policy denies the tool.
     Policy,
-    /// The tool cannot be called by anybody: its description is broken.
+    /// The tool cannot be called: its definition is invalid.
     Unusable,
-    /// It says something else about itself than when it was approved.
+    /// The tool's definition has changed since it was approved.
     Changed,
-    /// The user did not allow it.
+    /// The user denied the call.
     Declined,
-    /// It needs an approval, and nobody could be asked.
+    /// The call needs an approval, and no user could be asked.
     NobodyToAsk,
-    /// The arguments do not fit.
+    /// The arguments do not match the schema.
     Schema,
-    /// There were too many calls.
+    /// Too many calls.
     Limit,
-    /// The same call was made over and over, or too many at once.
+    /// The same call was made repeatedly, or too many at once.
     Repeated,
 }
 
 impl Refused {
-    /// The stable name, as in logs.
+    /// Returns the stable name used in logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::UnknownTool => "unknown-tool",
@@ -136,27 +136,27 @@ impl Refused {
     }
 }
 
-/// Why a call has no result of the tool's own.
+/// Why the tool returned no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// Its server cannot be reached.
+    /// The server is unavailable.
     Unavailable,
-    /// It took too long.
+    /// The call timed out.
     TimedOut,
-    /// The server refused the request, or broke the protocol.
+    /// The server rejected the request or violated the protocol.
     Protocol,
-    /// What came back is no result.
+    /// The response is not a valid result.
     InvalidResponse,
-    /// It is not allowed.
+    /// The call is not allowed.
     Denied,
-    /// There were too many calls.
+    /// Too many calls.
     RateLimited,
-    /// The arguments do not fit the tool.
+    /// The arguments do not match the tool's schema.
     InvalidArguments,
 }
 
 impl Failure {
-    /// The stable name, as in logs.
+    /// Returns the stable name used in logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unavailable => "unavailable",
@@ -171,24 +171,24 @@ impl Failure {
 }
 
 impl ToolOutcome {
-    /// A failure in plain words of our own.
+    /// Creates a failure with a trusted message.
     pub fn failure(message: impl Into<String>) -> Self {
         let content = vec![Content::Text(Text::ours(message))];
         Self { content, is_error: true, details: Box::default() }
     }
 
-    /// All text in it, for people and programs.
+    /// Returns all text, for users and programs.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self.texts().map(Text::expose).collect();
         texts.join("\n")
     }
 
-    /// All text in it, as a model reads it.
+    /// Returns all text as a model sees it.
     pub fn rendered(&self) -> String {
         render(self.texts()).join("\n")
     }
 
-    /// Its texts, in their order.
+    /// Returns the texts in order.
     pub fn texts(&self) -> impl Iterator<Item = &Text> {
         self.content.iter().filter_map(|part| match part {
             Content::Text(text) | Content::Placeholder(text) => Some(text),
@@ -196,13 +196,13 @@ impl ToolOutcome {
         })
     }
 
-    /// How many characters of text there are.
+    /// Returns the number of characters of text.
     pub fn content_chars(&self) -> usize {
         self.texts().map(|text| chars(text.expose())).sum()
     }
 }
 
-/// How many characters a text has. Most are ASCII, which is seen sooner than characters are counted.
+/// Counts characters. Most texts are ASCII, which is faster to check than to count.
 fn chars(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().count() }
 }

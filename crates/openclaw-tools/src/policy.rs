@@ -1,21 +1,21 @@
-//! Who may use which tool: allow and deny lists of glob patterns on final names (B8).
+//! Tool policies: allow and deny lists of glob patterns on tool names (B8).
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::name::ToolName;
 
-/// One pair of lists, and where it stands.
+/// An allow list and a deny list, with their place in the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Rules<'a> {
-    /// Where it stands, for messages: `gateway.tools`.
+    /// Place in the configuration, for messages: `gateway.tools`.
     pub place: &'a str,
-    /// Only these tools, if given.
+    /// Only these tools are allowed, if given.
     pub allow: Option<&'a [String]>,
-    /// Not these tools.
+    /// These tools are denied.
     pub deny: &'a [String],
 }
 
-/// A pattern that is not a glob.
+/// An invalid glob pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid pattern `{pattern}` in `{place}`: {cause}")]
 pub struct BadPattern {
@@ -29,14 +29,14 @@ pub struct BadPattern {
 pub enum Decision {
     /// It may.
     Allowed,
-    /// It may not; who says so.
+    /// It may not.
     Denied {
-        /// The place of the rule.
+        /// The rule that denies it.
         by: String,
     },
 }
 
-/// Several pairs of lists that must all agree. Deny beats allow.
+/// Several layers of lists that must all agree. Deny takes precedence over allow.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     layers: Vec<Layer>,
@@ -53,7 +53,7 @@ impl Policy {
     /// Compiles the lists.
     ///
     /// # Errors
-    /// If a pattern is none.
+    /// If a pattern is invalid.
     pub fn new<'a>(rules: impl IntoIterator<Item = Rules<'a>>) -> Result<Self, BadPattern> {
         let compile = |rules: Rules<'a>| {
             Ok(Layer {
@@ -66,7 +66,8 @@ impl Policy {
         Ok(Self { layers })
     }
 
-    /// Allows no tool: for where there should be rules, and they cannot be had.
+    /// Returns a policy that allows no tool: for when there should be rules, but they cannot be
+    /// loaded.
     pub fn nothing() -> Self {
         let nobody = Layer {
             place: "tools".to_owned(),
@@ -76,7 +77,8 @@ impl Policy {
         Self { layers: vec![nobody] }
     }
 
-    /// Whether a tool may be used. Deny beats allow, in whatever layer it stands.
+    /// Decides whether a tool may be used. Deny takes precedence over allow, in whatever layer it
+    /// is.
     ///
     /// ```
     /// use openclaw_tools::{Decision, Policy, Rules, ToolName};
@@ -96,8 +98,8 @@ impl Policy {
         self.decide_any(&[name.as_str()], &[])
     }
 
-    /// The same for a tool that goes by several names: a pattern on any of them counts. What it is also
-    /// `known_as` counts only against it.
+    /// Like [`decide`](Self::decide), for a tool with several names: a pattern may match any of
+    /// them. Names in `known_as` count for deny patterns only.
     pub fn decide_any(&self, names: &[&str], known_as: &[&str]) -> Decision {
         let matches = |globs: &GlobSet| names.iter().any(|name| globs.is_match(name));
         let denies =
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_none_is_named_with_its_place() {
+    fn an_invalid_pattern_is_reported_with_its_place() {
         let patterns = ["a[".to_owned()];
         let rules = Rules { place: "tools", allow: None, deny: &patterns };
         let error = Policy::new([rules]).unwrap_err().to_string();

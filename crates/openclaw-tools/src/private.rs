@@ -1,13 +1,14 @@
-//! Folders and files that are the user's alone.
+//! Directories and files that only the user can access.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a folder, and those above it, that others may not look into. One that is there stays as it is.
+/// Creates a directory and its parents, private to the user. Existing directories are left
+/// unchanged.
 ///
 /// # Errors
-/// If it cannot be made.
+/// If it cannot be created.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -16,9 +17,9 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// How to open a file which, if it is made, others may not read.
+/// Returns options that create files private to the user.
 pub fn options() -> OpenOptions {
-    #[allow(unused_mut, reason = "elsewhere than on Unix it stays as it is")]
+    #[allow(unused_mut, reason = "only Unix modifies it")]
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

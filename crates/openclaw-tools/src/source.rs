@@ -1,4 +1,4 @@
-//! Tools that can be called, and the sources that they come from.
+//! Callable tools, and the sources that provide them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,128 +15,131 @@ use crate::policy::Decision;
 use crate::schema::{Dialect, LazyValidator, Unusable, provider_schema};
 use crate::spec::ToolSpec;
 
-/// A call that has passed all checks of the pipeline. Only the pipeline can create one, so only it can execute a tool.
+/// A call that has passed all checks of the pipeline. Only the pipeline can create one, so only it
+/// can execute a tool.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ToolCall<'a> {
-    /// The arguments: they fit the tool's schema.
+    /// Arguments that match the tool's schema.
     pub arguments: &'a Arguments<'a>,
-    /// The agent; empty if there is none.
+    /// Agent; empty if there is none.
     pub agent: &'a str,
-    /// Who calls, for logs.
+    /// Caller, for logs.
     pub who: &'a str,
-    /// The session that it belongs to.
+    /// Session of the call.
     pub session: Option<&'a str>,
     /// How the call was approved, if it had to be.
     pub approval: Option<Approval>,
-    /// When it began, not counting an approval: read once, because a look at the clock is a good part of a call.
+    /// Start of the call, without the wait for an approval. Read once, because reading the clock is
+    /// a considerable part of a call.
     pub started: Instant,
-    /// What the caller wants besides.
+    /// Options of the caller.
     pub options: CallOptions<'a>,
 }
 
-/// What became of a call that was carried out.
+/// Result of executing a call.
 #[derive(Debug)]
 pub enum Executed {
-    /// It is over.
+    /// The call has finished.
     Done(ToolOutcome),
-    /// The tool has changed at its source, which has listed it anew: the call is looked up and checked again, once.
-    /// What it came to, should the second try end the same way.
+    /// The tool has changed at its source, which has listed it again: the call is resolved and
+    /// checked again, once. Holds the outcome in case the second attempt is stale as well.
     Stale(ToolOutcome),
 }
 
 /// How the audit log names a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Origin<'a> {
-    /// Its final name; for a request that is no tool, the method.
+    /// Model-facing name; for a request that is not a tool call, the method.
     pub name: &'a str,
-    /// The kind of source: `mcp`, `native`, `client`, `openclaw`.
+    /// Kind of source: `mcp`, `native`, `client`, `openclaw`.
     pub source: &'static str,
-    /// The server, for a tool of an MCP server.
+    /// MCP server, if any.
     pub server: &'a str,
-    /// What the server calls it.
+    /// Name of the tool on the server.
     pub raw_tool: &'a str,
 }
 
-/// A tool as it was when it was looked up. Everything that does not depend on a call was decided when its source listed it.
+/// A snapshot of a tool at lookup time. Everything independent of a call was decided when its
+/// source listed it.
 ///
 /// Only the pipeline calls [`Tool::execute`], after all checks.
 pub trait Tool: Send + Sync + fmt::Debug {
-    /// What an agent is told about it.
+    /// Returns the description for agents.
     fn spec(&self) -> &ToolSpec;
 
-    /// The schema of its arguments as a provider of models takes it (B3).
+    /// Returns the schema of its arguments in a provider's dialect (B3).
     ///
     /// # Errors
-    /// Why it cannot be offered to such a model.
+    /// If it cannot be offered to models of that provider.
     fn schema_for(&self, dialect: Dialect) -> Result<Arc<Value>, Unusable> {
         provider_schema(&self.spec().input_schema, dialect).map(Arc::new)
     }
 
-    /// Whether a model is shown it even where most tools must be searched for.
+    /// Returns whether models always see it, even where most tools must be searched for.
     fn is_essential(&self) -> bool {
         false
     }
 
-    /// How the audit log names it.
+    /// Returns how the audit log names it.
     fn origin(&self) -> Origin<'_>;
 
-    /// Whether the policy lets it be used.
+    /// Returns whether the policy allows it.
     fn decision(&self) -> &Decision {
         &Decision::Allowed
     }
 
-    /// Why nobody can call it, if so.
+    /// Returns why it cannot be called, if so.
     fn flaw(&self) -> Option<String> {
         None
     }
 
-    /// What was approved of it before: looked up once for each call.
+    /// Returns what was approved before: looked up once per call.
     fn pin(&self, _now: Instant) -> Pin {
         Pin::New
     }
 
-    /// Which calls need an approval, where that depends on the arguments.
+    /// Returns which calls need an approval, where that depends on the arguments.
     fn rule(&self, arguments: &Arguments<'_>) -> ApprovalRule;
 
-    /// Remembers an approval.
+    /// Stores an approval.
     fn keep(&self, _approval: Approval, _pin: Pin) {}
 
-    /// What it says about itself, in short, where approvals are bound to that.
+    /// Returns a hash of its definition, if approvals are bound to that.
     fn fingerprint(&self) -> Option<Fingerprint> {
         None
     }
 
-    /// Whether its source still describes it the same way: asked after a user has taken time to decide.
+    /// Returns whether its definition is still current: checked after the user took time to decide.
     fn is_current(&self) -> bool {
         true
     }
 
-    /// Checks arguments.
+    /// Returns the validator of its arguments.
     fn validator(&self) -> &LazyValidator;
 
-    /// Takes a call out of what its limits leave.
+    /// Counts a call against its rate limits.
     ///
     /// # Errors
-    /// If nothing is left: says when to try again.
+    /// If a limit is exceeded: a message that says when to retry.
     fn limit(&self, _now: Instant) -> Result<(), String> {
         Ok(())
     }
 
-    /// Carries out a call. Whatever goes wrong is an outcome. Dropping the future cancels the call.
+    /// Executes a call. Failures are outcomes. Dropping the future cancels the call.
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed>;
 }
 
 /// A source of tools: MCP servers, the program itself, clients that lend tools.
 pub trait ToolSource: Send + Sync + fmt::Debug {
-    /// The tools that may be used, as of now, in the order of their names.
+    /// Returns the tools that may be used now, sorted by name.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
 
-    /// The tool of a name, also one that the policy denies: the pipeline says so.
+    /// Returns the tool of a name, even if the policy denies it: the pipeline reports that.
     fn find(&self, name: &str) -> Option<Arc<dyn Tool>>;
 }
 
-/// No tools.
+/// A source without tools.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoTools;
 
@@ -150,12 +153,12 @@ impl ToolSource for NoTools {
     }
 }
 
-/// Several sources as one. Of two tools with one name the one of the earlier source counts.
+/// Several sources combined. If two tools have the same name, that of the earlier source is used.
 #[derive(Debug, Clone, Default)]
 pub struct Toolbox(Vec<Arc<dyn ToolSource>>);
 
 impl Toolbox {
-    /// Puts sources together.
+    /// Combines sources.
     pub fn new(sources: impl IntoIterator<Item = Arc<dyn ToolSource>>) -> Self {
         Self(sources.into_iter().collect())
     }

@@ -1,4 +1,4 @@
-//! What an agent is told about a tool.
+//! Descriptions of tools for agents.
 
 use std::sync::Arc;
 
@@ -6,23 +6,24 @@ use serde_json::{Map, Value};
 
 use crate::name::ToolName;
 
-/// What an agent is told about a tool.
+/// The description of a tool for agents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// Its name.
+    /// Model-facing name.
     pub name: ToolName,
-    /// What people call it: `MCP: files/read`.
+    /// Label for users, such as `MCP: files/read`.
     pub label: String,
     /// What it does, for the model.
     pub description: String,
-    /// The JSON Schema of its arguments: an object.
+    /// JSON Schema of the arguments: an object.
     pub input_schema: Arc<Map<String, Value>>,
-    /// What it does to the world.
+    /// Side effects.
     pub effect: Effect,
 }
 
 impl ToolSpec {
-    /// A schema as it is written down in a program: an object, or else nothing is asked of arguments.
+    /// Converts a schema literal; anything but an object becomes an empty schema, which accepts all
+    /// arguments.
     pub fn schema(schema: Value) -> Arc<Map<String, Value>> {
         match schema {
             Value::Object(schema) => Arc::new(schema),
@@ -31,10 +32,10 @@ impl ToolSpec {
     }
 }
 
-/// What a tool does to the world, as far as is known. Its source says so; that may be a lie.
+/// Declared side effects of a tool. The declaration comes from its source and may be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effect {
-    /// It only looks.
+    /// It changes nothing.
     ReadOnly,
     /// It may change something.
     #[default]

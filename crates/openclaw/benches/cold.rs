@@ -1,8 +1,8 @@
-//! What one command costs from its start to its end: `openclaw mcp call`, beside `openclaw --version`.
+//! The wall time of one whole command: `openclaw mcp call`, compared with `openclaw --version`.
 //!
 //! Runs are interleaved and the best of each counts: the machine is shared.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark talks to a person")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod program;
 
@@ -10,16 +10,16 @@ use openclaw_testkit::{Script, TestServer};
 use program::{Program, load, verdict};
 use serde_json::json;
 
-/// Many: the best of thirty still differs by a tenth from take to take.
+/// With 30 runs, the best still varies by 10% between takes.
 const RUNS: usize = 200;
-/// How many times the time of `openclaw --version` a call may take.
+/// The limit for a call, as a multiple of the time of `openclaw --version`.
 const BUDGET: f64 = 3.0;
 
 fn main() {
     let (server, args) = TestServer::stdio(&Script::new());
     let program = Program::with_servers(&json!({ "x": { "command": server, "args": args } }));
 
-    println!("whole processes, wall time, best of {RUNS}; load of the machine: {}", load());
+    println!("whole processes, wall time, best of {RUNS}; load average: {}", load());
     let call = ["mcp", "call", "x", "echo", "text=hi"];
     if !program.knows(&["mcp", "call"]) {
         println!("not measured: this program has no `openclaw mcp call` yet");
@@ -27,7 +27,7 @@ fn main() {
     }
     let (_, answer) = program.run(&call);
     let answer = String::from_utf8_lossy(&answer.stdout).into_owned();
-    assert!(answer.contains("hi"), "the call does not answer with its text: {answer}");
+    assert!(answer.contains("hi"), "the call does not return its text: {answer}");
 
     let mut best = [f64::MAX; 3];
     for _ in 0..RUNS {
@@ -42,8 +42,8 @@ fn main() {
     let [first, again, version] = best;
     println!("{:<40} {version:>8.2} ms", "openclaw --version");
     for (what, ours) in [
-        ("openclaw mcp call, server not known yet", first),
-        ("openclaw mcp call, server known", again),
+        ("openclaw mcp call, server not cached", first),
+        ("openclaw mcp call, server cached", again),
     ] {
         let ratio = ours / version;
         println!("{what:<40} {ours:>8.2} ms {ratio:>6.2} × that   {}", verdict(ratio, BUDGET));

@@ -1,9 +1,9 @@
-//! The gateway as a process: how soon it answers, what it keeps in memory with idle servers, and what a
-//! call beside_gateway it costs.
+//! The gateway as a process: time to ready, resident memory with idle servers, and the time of a
+//! call through it.
 //!
 //! Starts are interleaved and the best of each counts: the machine is shared.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark talks to a person")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod program;
 mod running;
@@ -18,19 +18,19 @@ use serde_json::{Map, Value, json};
 
 const STARTS: usize = 15;
 const READY_MS: f64 = 50.0;
-/// How long the gateway in Node takes, as measured before.
+/// The time to ready of the Node gateway, measured earlier.
 const NODE_MS: f64 = 31_000.0;
 const PART_OF_NODE: f64 = 0.01;
 const IDLE_SERVERS: usize = 20;
 const RESIDENT_MB: f64 = 30.0;
-/// For so long nobody asks anything of it.
+/// How long the gateway is left idle before it is measured.
 const IDLE: Duration = Duration::from_secs(5);
 const CALLS: usize = 30;
-/// How many times the time of `openclaw --version` a call may take.
+/// The limit for a call, as a multiple of the time of `openclaw --version`.
 const CALL: f64 = 2.0;
 
 fn main() {
-    println!("whole processes; load of the machine: {}", load());
+    println!("whole processes; load average: {}", load());
     if !cfg!(unix) || !with_servers(0).knows(&["gateway", "run"]) {
         println!("not measured: this program has no `openclaw gateway run` yet");
         return;
@@ -40,7 +40,7 @@ fn main() {
     beside_gateway();
 }
 
-/// The program with so many servers, all of them the same.
+/// Returns the program with this many identical servers.
 fn with_servers(count: usize) -> Program {
     let (server, args) = TestServer::stdio(&Script::new());
     let entry = json!({ "command": server, "args": args });
@@ -49,7 +49,7 @@ fn with_servers(count: usize) -> Program {
     Program::with_servers(&Value::Object(servers))
 }
 
-/// From before the process is started until `/healthz` answers.
+/// Measures the time from before the spawn until `/healthz` responds.
 fn ready() {
     let (alone, busy) = (with_servers(0), with_servers(IDLE_SERVERS));
     let mut best = [f64::MAX; 4];
@@ -65,7 +65,7 @@ fn ready() {
             *best = best.min(now);
         }
     }
-    println!("ready: until the first answer of /healthz, best of {STARTS}");
+    println!("ready: until the first response of /healthz, best of {STARTS}");
     for (what, took) in [
         ("no servers, first start", best[0]),
         ("no servers, started again", best[1]),
@@ -81,9 +81,9 @@ fn ready() {
     }
 }
 
-/// The memory of the gateway's own process.
+/// Measures the memory of the gateway's own process.
 fn resident() {
-    println!("resident memory of the gateway alone, after {} s of quiet", IDLE.as_secs());
+    println!("resident memory of the gateway process, after {} s idle", IDLE.as_secs());
     let mut all = [0.0; 3];
     for (servers, all) in [0, IDLE_SERVERS, 2 * IDLE_SERVERS].into_iter().zip(&mut all) {
         let program = with_servers(servers);
@@ -104,10 +104,10 @@ fn resident() {
         running.stop();
     }
     let further = (all[2] - all[1]) * 1024.0 / IDLE_SERVERS as f64;
-    println!("{:<40} {further:>8.0} KB", "a further server");
+    println!("{:<40} {further:>8.0} KB", "each further server");
 }
 
-/// `openclaw mcp call` while a gateway runs.
+/// Measures `openclaw mcp call` while a gateway is running.
 fn beside_gateway() {
     let program = with_servers(1);
     let (running, _) = Running::start(&program);
@@ -115,7 +115,7 @@ fn beside_gateway() {
     let (_, answer) = program.run(&["--json", "mcp", "call", "x0", "pids"]);
     if !is_by(&String::from_utf8_lossy(&answer.stdout), &running) {
         println!(
-            "`openclaw mcp call` beside_gateway a gateway: not there; it starts a server of its own"
+            "not measured: `openclaw mcp call` starts its own server instead of using the gateway"
         );
         running.stop();
         return;
@@ -131,13 +131,13 @@ fn beside_gateway() {
     println!("{:<40} {version:>8.2} ms   best of {CALLS}", "openclaw --version");
     println!(
         "{:<40} {call:>8.2} ms {ratio:>6.2} × that   {}",
-        "openclaw mcp call beside_gateway a gateway",
+        "openclaw mcp call, through the gateway",
         verdict(ratio, CALL)
     );
     running.stop();
 }
 
-/// Whether the server that answered was started by this gateway: its pid is in the answer.
+/// Whether this gateway spawned the server that replied: the reply contains its pid.
 fn is_by(answer: &str, gateway: &Running) -> bool {
     let numbers = answer.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok());
     let mut numbers = numbers;

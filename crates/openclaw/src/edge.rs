@@ -1,4 +1,4 @@
-//! The only place that looks at the process's surroundings: everything else is handed them.
+//! The only place that reads the environment of the process; it is passed to everything else.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use openclaw_config::{Config, Loaded, NoHome, PROGRAM_VARIABLE, Paths, Surroundi
 use openclaw_mcp::process::guard::GuardCommand;
 use openclaw_secrets::{Environment, Redactor, Resolver};
 
-/// As the first argument, it makes the program a guard for the servers of another one.
+/// As the first argument, runs the program as the guard for another process's servers.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 
-/// What the program knows about where it runs.
+/// The environment of this process.
 pub(crate) struct Edge {
     pub(crate) redactor: Redactor,
     home: Option<PathBuf>,
@@ -40,7 +40,7 @@ impl Edge {
         openclaw_config::load(file, self.surroundings())
     }
 
-    /// Reads a file again whenever it is called.
+    /// Returns a function that reads the file again on each call.
     pub(crate) fn loader(&self, file: &Path) -> Arc<dyn Fn() -> Loaded + Send + Sync> {
         let (file, home) = (file.to_owned(), self.home.clone());
         Arc::new(move || {
@@ -49,12 +49,12 @@ impl Edge {
         })
     }
 
-    /// Checks a text as if it stood in the file.
+    /// Loads a text as if it were the contents of the file.
     pub(crate) fn load_text(&self, file: &Path, text: &str) -> Loaded {
         openclaw_config::load_text(file, text, self.surroundings())
     }
 
-    /// A path from the folder that the user is in.
+    /// Makes a path absolute, relative to the current folder.
     pub(crate) fn absolute(&self, path: &str) -> String {
         let absolute = std::path::absolute(path).ok();
         absolute
@@ -62,23 +62,23 @@ impl Edge {
             .unwrap_or(path.to_owned())
     }
 
-    /// Whether somebody sits at a terminal who can be asked, and sees it.
+    /// Whether the user can be prompted: stdin and stderr are terminals.
     pub(crate) fn has_person(&self) -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 
-    /// Whether a line can be edited: somebody types, and sees it.
+    /// Whether a line editor can run: stdin, stdout and stderr are capable terminals.
     pub(crate) fn can_edit(&self) -> bool {
         std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && self.can_draw()
     }
 
-    /// Whether lines on stderr can be drawn over.
+    /// Whether lines on stderr can be redrawn.
     pub(crate) fn can_draw(&self) -> bool {
         let is_dumb = variable("TERM").is_none_or(|terminal| terminal == "dumb");
         std::io::stderr().is_terminal() && !is_dumb
     }
 
-    /// The servers that other programs on this machine use.
+    /// Finds the servers that other programs on this machine have configured.
     pub(crate) fn servers_elsewhere(&self, only: Option<App>) -> std::io::Result<Findings> {
         let machine = Machine {
             home: self.home.as_deref(),
@@ -94,8 +94,8 @@ impl Edge {
         Surroundings { variable: &config_variable, home: self.home.as_deref() }
     }
 
-    /// How to start the guard that ends servers should this program be killed (L5). None: this
-    /// program does not know where it lies.
+    /// Returns the command of the guard that kills the servers if this process is killed (L5);
+    /// `None` if the path of this program is unknown.
     pub(crate) fn guard_command(&self) -> Option<GuardCommand> {
         let program = std::env::current_exe().ok()?;
         Some(GuardCommand { program, args: vec![GUARD_ARGUMENT.to_owned()] })

@@ -1,4 +1,4 @@
-//! The error that every command returns. `main` prints it and turns it into the exit code; nothing else does.
+//! The error that every command returns. Only `main` prints it and turns it into the exit code.
 
 use std::error::Error;
 use std::fmt;
@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
 
-/// What a command returns. `Ok` with another code than [`Exit::Ok`] is for a command that has printed its
-/// result, where the result itself says what is wrong: a tool's own error, problems that `doctor` found.
+/// The result of a command. `Ok` with another code than [`Exit::Ok`] means that the printed result
+/// itself reports a failure: an error of a tool, or problems that `doctor` found.
 pub(crate) type CommandResult = Result<Exit, CommandError>;
 
-/// Why a command has no result.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum CommandError {
     Failed(Box<Failure>),
@@ -28,15 +28,15 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// What failed, with the values: one line.
     pub(crate) message: String,
-    /// Why, in the words of the other side: the system, a server, the gateway.
+    /// The error text of the other side: the system, a server, the gateway.
     pub(crate) cause: Option<String>,
     /// What to do, with a command to run.
     pub(crate) hint: Option<String>,
     /// The last lines that the server wrote to stderr.
     pub(crate) last_lines: Vec<String>,
-    /// What was found in the configuration. Users see it in place of the message.
+    /// Findings in the configuration. They are printed instead of the message.
     pub(crate) report: Option<Report>,
-    /// More for programs.
+    /// More values for `--json`.
     details: Map<String, Value>,
 }
 
@@ -65,7 +65,7 @@ impl CommandError {
         Self::new(Exit::Unavailable, message)
     }
 
-    /// The configuration was refused.
+    /// The configuration has errors.
     pub(crate) fn config(report: Report) -> Self {
         let error = Self::new(Exit::Config, "the configuration has errors");
         error.with(|failure| failure.report = Some(report))
@@ -86,7 +86,7 @@ impl CommandError {
         self.with(|failure| failure.cause = Some(cause.into()))
     }
 
-    /// Something more for programs, under `details` in the JSON.
+    /// Adds a value under `details` in the JSON.
     pub(crate) fn detail(self, key: &str, value: impl Into<Value>) -> Self {
         self.with(|failure| drop(failure.details.insert(key.to_owned(), value.into())))
     }
@@ -117,7 +117,7 @@ impl Failure {
         }
     }
 
-    /// The shape is documented in `docs/troubleshooting.md`: fields are added to it, and none is removed.
+    /// The format is documented in `docs/troubleshooting.md`. Fields may be added, but not removed.
     pub(crate) fn to_json(&self) -> Value {
         let mut value = json!({
             "ok": false,
@@ -141,9 +141,9 @@ impl Failure {
     }
 }
 
-/// Errors of others become the cause of ours.
+/// Turns any error into a [`CommandError`] with a cause.
 pub(crate) trait Context<T> {
-    /// Says what failed; the error becomes the cause.
+    /// Adds a message that says what failed; the error becomes the cause.
     fn context(self, message: impl Into<String>) -> Result<T, CommandError>;
 }
 
@@ -153,7 +153,7 @@ impl<T, E: Error> Context<T> for Result<T, E> {
     }
 }
 
-/// An error and what caused it, in one line.
+/// Formats an error and its sources in one line.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let causes = std::iter::successors(Some(error), |error| Error::source(*error));
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -209,7 +209,7 @@ impl From<ErrorShape> for CommandError {
     }
 }
 
-/// The same codes, whether the gateway is this process or another.
+/// Uses the same exit codes for a gateway in this process as for another one.
 impl From<Problem> for CommandError {
     fn from(problem: Problem) -> Self {
         ErrorShape::from(problem).into()
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_gateway_refuses_has_an_exit_code() {
+    fn errors_of_the_gateway_map_to_exit_codes() {
         let lost = ErrorShape::unavailable("lost").with_detail(detail::CONNECTION_LOST);
         let late = ErrorShape::unavailable("late").with_detail(detail::TIMED_OUT);
         let agent = ErrorShape::invalid("who?").with_detail(detail::UNKNOWN_AGENT_ID);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_json_has_what_users_see_and_the_cause_by_itself() {
+    fn the_json_has_the_message_and_the_cause_as_separate_fields() {
         let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
         let error = Err::<(), _>(denied).context("cannot read `x`").unwrap_err();
         let told = failure(error.hint("run `ls -l x`").detail("file", "x"));

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// The command succeeded.
     Ok = 0,
-    /// The command failed, or what it looked at has problems.
+    /// The command failed, or it found problems.
     Failed = 1,
     /// The command line or its arguments are invalid. `clap` uses the same code.
     Usage = 2,
@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     TimedOut = 5,
     /// The configuration has errors (`EX_CONFIG` of sysexits.h).
     Config = 78,
-    /// Interrupted by Ctrl-C or a signal (128 and the number of SIGINT).
+    /// Interrupted by Ctrl-C or a signal (128 + SIGINT).
     Interrupted = 130,
 }
 

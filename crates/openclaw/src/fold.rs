@@ -1,4 +1,4 @@
-//! Lines that end between words: where the terminal's line is full, a word goes to the next one as a whole.
+//! Word wrapping for the terminal, of whole lines and of streamed text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -8,23 +8,23 @@ use std::str::Chars;
 use anstream::adapter::strip_str;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// What goes on in a line gets no less room than this, whatever stands before it.
+/// The minimum width of a continuation line; a larger indent is dropped.
 const MIN_ROOM: usize = 20;
-/// So much of a line tells whether a block of code begins or ends with it.
+/// How much of a line is kept to detect the fence of a code block, in bytes.
 const FENCE_CHARS: usize = 200;
 
-/// How many columns a line of ours takes; its colours take none.
+/// Returns the display width of a line, without its colours.
 pub(crate) fn columns(line: &str) -> usize {
     strip_str(line).to_string().width()
 }
 
-/// A line of ours in lines that fit; what is below the first stands under its words.
+/// Wraps a line; continuation lines are indented to its text.
 pub(crate) fn fold(line: &str, width: usize) -> String {
     let plain = strip_str(line).to_string();
     fold_under(line, &hanging(&plain), width)
 }
 
-/// A line of ours in lines that fit; these words stand before all but the first.
+/// Wraps a line; continuation lines start with this prefix.
 pub(crate) fn fold_under(line: &str, before: &str, width: usize) -> String {
     let before = if columns(before) + MIN_ROOM > width { "" } else { before };
     let margin = columns(before);
@@ -50,7 +50,7 @@ pub(crate) fn fold_under(line: &str, before: &str, width: usize) -> String {
                 blanks.clear();
                 folded.push_str(&word);
                 column += room;
-                // A word that is wider than the terminal goes on in its next line.
+                // The terminal itself breaks a word that is wider than a line.
                 column = if column > width && width > 0 { column % width } else { column };
                 has_word |= room > 0;
             }
@@ -60,7 +60,7 @@ pub(crate) fn fold_under(line: &str, before: &str, width: usize) -> String {
     folded
 }
 
-/// What stands before the lines below one, so that they are seen to belong to it.
+/// Returns the prefix of the continuation lines of a line.
 fn hanging(plain: &str) -> Cow<'static, str> {
     let text = plain.trim_start_matches(' ');
     let margin = plain.len() - text.len();
@@ -72,12 +72,12 @@ fn hanging(plain: &str) -> Cow<'static, str> {
     " ".repeat(if is_mark { margin + 2 } else { margin }).into()
 }
 
-/// Part of a line.
+/// A part of a line.
 enum Piece {
     Blank(char),
     Break,
-    /// What must not be torn apart, and how many columns it takes. A letter that is two columns wide is
-    /// a word: texts of such letters have no blanks.
+    /// Text that must not be broken, and its width. A character of two columns is a word by itself:
+    /// such scripts have no spaces.
     Word(String, usize),
 }
 
@@ -97,7 +97,7 @@ fn next_piece(chars: &mut Peekable<Chars<'_>>) -> Option<Piece> {
         word.push(c);
         room += taken;
         if c == '\u{1b}' {
-            // Colours are all that we ever write: `ESC [ … m`.
+            // The only escape sequences in our own lines are colours: `ESC [ … m`.
             for c in chars.by_ref() {
                 word.push(c);
                 if c == 'm' {
@@ -112,30 +112,30 @@ fn next_piece(chars: &mut Peekable<Chars<'_>>) -> Option<Piece> {
     Some(Piece::Word(word, room))
 }
 
-/// A text that comes bit by bit. Each bit is shown at once: a word that turns out too long for its line is taken
-/// away again, and stands in the next one. Blocks of code stay as they are.
+/// Wraps streamed text. Each chunk is shown immediately: a word that turns out too long for its
+/// line is erased and repeated on the next one. Code blocks are not wrapped.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     column: usize,
-    /// Blanks that were not shown: perhaps the line ends here.
+    /// Spaces that are not written yet: the line may end here.
     blanks: String,
-    /// The word that is being written.
+    /// The current word.
     word: String,
-    /// Where in this bit it begins, with its blanks; none if it began in an earlier one.
+    /// Where the word and its spaces begin in this chunk's output; `None` if in an earlier chunk.
     began: Option<usize>,
-    /// Where the words before it end; none if there are none in this line.
+    /// The column where the previous word ends; `None` if the word is the first of its line.
     after: Option<usize>,
-    /// Where its second column begins, if this is a row of a table: the words of that stay in it.
+    /// The column where the second cell begins if this is a table row: its text is indented to it.
     margin: usize,
-    /// What this line begins with.
+    /// The start of this line.
     start: String,
-    /// The mark of the block of code that this is in.
+    /// The fence character of the current code block.
     code: Option<char>,
 }
 
 impl Flow {
-    /// What is to be written for the next bit of the text, which commands nothing by itself. The cursor is
-    /// moved only if a bit does not end with its word.
+    /// Returns what to write for the next chunk, which must be sanitized. The cursor is moved only
+    /// if a word spans two chunks.
     pub(crate) fn push(&mut self, text: &str, width: usize) -> String {
         let mut shown = String::with_capacity(text.len());
         self.began = None;
@@ -156,7 +156,7 @@ impl Flow {
         shown
     }
 
-    /// What comes next begins a line.
+    /// Starts a new line, after other output.
     pub(crate) fn begin_line(&mut self) {
         *self = Self { code: self.code, ..Self::default() };
     }
@@ -185,14 +185,14 @@ impl Flow {
     fn letter(&mut self, c: char, width: usize, shown: &mut String) {
         let room = c.width().unwrap_or(0);
         let is_wide = |c: char| c.width() == Some(2);
-        // A wide letter is a word, unless it is joined to the one before it.
+        // A wide character is a word, unless a zero-width joiner links it to the previous one.
         let is_other = room > 0 && (is_wide(c) || self.word.starts_with(is_wide));
         if is_other && !self.word.ends_with('\u{200d}') {
             self.end_word();
         }
         if self.word.is_empty() {
             self.began = Some(shown.len());
-            // Rows begin with two blanks, and so does what they say of their first column.
+            // A table row is indented by two spaces, and has at least two before its second cell.
             if self.after.is_some() && self.blanks.len() > 1 && self.start.starts_with("  ") {
                 self.margin = self.column + self.blanks.len();
             }
@@ -214,7 +214,7 @@ impl Flow {
             }
             _ => {
                 shown.push_str(&self.blanks);
-                // Where it is full, the terminal breaks the word: whoever copies it gets it as it is.
+                // The terminal breaks a word that is wider than a line: it can be copied whole.
                 let column = if is_full { 0 } else { self.column + self.blanks.len() };
                 self.column = column + room;
             }
@@ -225,7 +225,7 @@ impl Flow {
     }
 }
 
-/// Whether the line after this one is in a block of code, and with which mark that ends.
+/// Returns the fence character of the code block that the next line is in.
 fn after_line(start: &str, code: Option<char>) -> Option<char> {
     let start = start.trim();
     let mark =

@@ -1,10 +1,11 @@
-//! Tests of `fold`, on a terminal that understands as much as is needed.
+//! Tests of `fold`, with a minimal terminal emulator.
 
 use super::*;
 
 const WIDTH: usize = 20;
 
-/// The lines on a terminal after this was written. One that the terminal broke by itself ends with `⏎`.
+/// Returns the lines on the terminal after this output. A line that the terminal broke ends with
+/// `⏎`.
 fn screen(written: &str) -> Vec<String> {
     let mut rows: Vec<Vec<char>> = vec![Vec::new()];
     let mut column = 0;
@@ -18,7 +19,7 @@ fn screen(written: &str) -> Vec<String> {
             }
             '\u{1b}' => {
                 let command: String = rest.by_ref().take_while(|c| !c.is_alphabetic()).collect();
-                // `take_while` has eaten the letter: of those with a number there is only one.
+                // `take_while` has consumed the letter: only `G` has a number.
                 match command.trim_start_matches('[').parse::<usize>() {
                     Ok(to) => column = to - 1,
                     Err(_) => rows[last].truncate(column),
@@ -33,7 +34,7 @@ fn screen(written: &str) -> Vec<String> {
                 }
                 let last = rows.len() - 1;
                 rows[last].push(c);
-                // The second half of a wide letter.
+                // The second half of a wide character.
                 rows[last].extend((1..room).map(|_| '\0'));
                 column += room;
             }
@@ -43,7 +44,7 @@ fn screen(written: &str) -> Vec<String> {
     rows.into_iter().map(text).collect()
 }
 
-/// The same text in bits of every size must look the same.
+/// Streams the text in chunks of several sizes, which must not change the result.
 fn flowed(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let in_bits = |size: usize| {
@@ -53,7 +54,7 @@ fn flowed(text: &str) -> Vec<String> {
     };
     let whole = in_bits(letters.len().max(1));
     for size in 1..9 {
-        assert_eq!(in_bits(size), whole, "in bits of {size}");
+        assert_eq!(in_bits(size), whole, "in chunks of {size}");
     }
     whole
 }
@@ -109,7 +110,7 @@ fn wide_letters_are_not_cut_and_need_no_blanks() {
 }
 
 #[test]
-fn a_line_of_ours_is_folded_under_its_words_and_keeps_its_colours() {
+fn a_wrapped_line_is_indented_to_its_text_and_keeps_its_colours() {
     let line = "\u{1b}[1m✗\u{1b}[0m add(a=2) failed: \u{1b}[2mno such number\u{1b}[0m";
     let folded = fold(line, 24);
     assert_eq!(strip_str(&folded).to_string(), "✗ add(a=2) failed: no\n  such number");
@@ -123,7 +124,7 @@ fn a_line_of_ours_is_folded_under_its_words_and_keeps_its_colours() {
 }
 
 #[test]
-fn a_narrow_terminal_is_no_trouble() {
+fn no_text_is_lost_on_a_narrow_terminal() {
     for width in 0..30 {
         let text = "  config   a path that is longer-than-anything 漢字漢字";
         let folded = fold_under(text, &" ".repeat(11), width);

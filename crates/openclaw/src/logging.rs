@@ -1,4 +1,4 @@
-//! Logs go to stderr; the redactor is the last in line.
+//! Logs go to stderr, through the redactor.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 
@@ -8,8 +8,7 @@ use tracing_subscriber::prelude::*;
 
 use crate::cli::{GlobalArgs, LogFormat};
 
-/// Starts logging as the command line (or `OPENCLAW_LOG`) says, or as usual. `rmcp` logs authorization
-/// codes at debug: that is never usual.
+/// Starts logging at the level of the command line or `OPENCLAW_LOG`, or else at the `usual` one.
 pub(crate) fn start(args: &GlobalArgs, usual: &str, redactor: &Redactor) -> Result<(), String> {
     let level = levels(args.log_level.as_deref().unwrap_or(usual))?;
     let level = FilterExt::and(level, quiet());
@@ -30,8 +29,8 @@ pub(crate) fn start(args: &GlobalArgs, usual: &str, redactor: &Redactor) -> Resu
     Ok(())
 }
 
-/// What libraries below us may say at most: at debug and trace they show addresses with passwords, and
-/// messages with whatever is in them.
+/// Caps the levels of libraries: at debug and trace they log URLs with passwords and whole messages;
+/// `rmcp` logs authorization codes at debug.
 fn quiet() -> Targets {
     let loud = ["hyper", "hyper_util", "reqwest", "rustls", "h2"];
     Targets::new()
@@ -40,9 +39,9 @@ fn quiet() -> Targets {
         .with_target("rmcp", LevelFilter::WARN)
 }
 
-/// A level, or levels of modules: `info,openclaw_mcp=debug`.
+/// Parses a level, or levels per module: `info,openclaw_mcp=debug`.
 fn levels(text: &str) -> Result<Targets, String> {
-    // `Targets` takes a word that is no level for the name of a module.
+    // `Targets` takes an unknown level for the name of a module.
     for word in text.split(',').filter(|word| !word.contains('=')) {
         let known = word.trim().parse::<LevelFilter>();
         known.map_err(|_| format!("unknown log level `{word}`"))?;
@@ -50,12 +49,12 @@ fn levels(text: &str) -> Result<Targets, String> {
     text.parse().map_err(|error| format!("invalid log filter `{text}`: {error}"))
 }
 
-/// A panic is a bug, and its message may hold anything: it is redacted like a log line.
+/// Redacts panic messages, which may contain anything, like log lines.
 pub(crate) fn redact_panics(redactor: &Redactor) {
     let redactor = redactor.clone();
     std::panic::set_hook(Box::new(move |panic| {
         let text = format!("openclaw crashed: {panic}");
-        let hint = "This is a bug. Please report it, with the steps that led to it.";
+        let hint = "This is a bug. Please report it, with the steps to reproduce it.";
         let _ = writeln!(stderr(), "{}\n{hint}", redactor.redact(&text));
     }));
 }

@@ -1,5 +1,5 @@
-//! The `openclaw` command: arguments in, pretty output out. What another front end would need, too,
-//! lives in the other crates.
+//! The `openclaw` command: parses arguments and formats output. Everything that another front end
+//! would need, too, is in the other crates.
 
 mod cli;
 mod commands;
@@ -22,7 +22,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 fn main() -> std::process::ExitCode {
-    // First of all: a guard is started beside every program that has servers, and reads nothing.
+    // Checked first: a guard is started for every process with servers, and needs nothing else.
     if std::env::args_os().nth(1).is_some_and(|first| first == edge::GUARD_ARGUMENT) {
         openclaw_mcp::process::guard::serve(std::io::stdin().lock());
         return Exit::Ok.into();
@@ -38,7 +38,7 @@ fn main() -> std::process::ExitCode {
         output.error(&error);
         error.exit()
     });
-    // A reader that has seen enough (`| head`) is no failure.
+    // A closed pipe (`| head`) is not a failure.
     match output.finish() {
         Ok(()) => exit.into(),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => exit.into(),
@@ -57,12 +57,12 @@ fn run(cli: &Cli, redactor: Redactor, output: &mut Output) -> CommandResult {
     commands::run(cli, &Edge::of_this_process(redactor), output)
 }
 
-/// Prints what `clap` rejects, or the help. Programs that ask for JSON get JSON.
+/// Prints an error of `clap`, as JSON with `--json`, or the help.
 fn usage(error: &clap::Error) -> std::process::ExitCode {
     let wants_json =
         std::env::args_os().skip(1).take_while(|it| it != "--").any(|it| it == "--json");
     if !error.use_stderr() || !wants_json {
-        // A closed pipe is no failure.
+        // A closed pipe is not a failure.
         let _ = error.print();
         return if error.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() };
     }
@@ -72,7 +72,7 @@ fn usage(error: &clap::Error) -> std::process::ExitCode {
     let message = paragraphs.next().unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(&message);
     let tip = paragraphs.find_map(|it| it.strip_prefix("tip: ").map(ToOwned::to_owned));
-    let hint = tip.unwrap_or_else(|| "run it with `--help`".to_owned());
+    let hint = tip.unwrap_or_else(|| "run it with `--help` for usage".to_owned());
     let (mut output, error) = (Output::new(true), CommandError::usage(message).hint(hint));
     output.error(&error);
     let _ = output.finish();

@@ -1,4 +1,4 @@
-//! What people and programs see: text or JSON on stdout, problems on stderr.
+//! The output of commands: text or JSON on stdout, errors and notes on stderr.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -24,13 +24,13 @@ pub(crate) const FAINT: Style = Style::new().dimmed();
 /// The width of text that does not go to a terminal.
 const DEFAULT_WIDTH: u16 = 120;
 
-/// Where a command writes. The first failed write is remembered; those after it are dropped.
+/// The output of a command. The first write error is kept; later writes are dropped.
 pub(crate) struct Output {
     pub(crate) json: bool,
-    // Not locked: a server that runs on stdout writes there by itself.
+    // Not locked: `demo-server` writes to stdout directly.
     stdout: anstream::AutoStream<io::Stdout>,
     failed: Option<io::Error>,
-    /// Whether a JSON document is on stdout.
+    /// Whether a JSON document was written to stdout.
     has_result: bool,
 }
 
@@ -39,14 +39,14 @@ impl Output {
         Self { json, stdout: anstream::stdout(), failed: None, has_result: false }
     }
 
-    /// A line for people.
+    /// Writes a line of text.
     pub(crate) fn line(&mut self, text: impl Display) {
         if self.failed.is_none() {
             self.failed = writeln!(self.stdout, "{text}").err();
         }
     }
 
-    /// A line for people that may be long: on a terminal, no word of it is broken.
+    /// Writes a line that may be long: on a terminal, it is wrapped between words.
     pub(crate) fn folded(&mut self, text: impl Display) {
         match self.columns() {
             Some(width) => self.line(fold(&text.to_string(), width)),
@@ -54,7 +54,7 @@ impl Output {
         }
     }
 
-    /// The same behind a label; all of it stands to the right of that.
+    /// Like [`folded`](Self::folded), but after a label; further lines are indented by its width.
     pub(crate) fn labelled(&mut self, label: &str, text: &str) {
         let line = format!("{label}{text}");
         match self.columns() {
@@ -63,13 +63,13 @@ impl Output {
         }
     }
 
-    /// How wide the terminal is; none if stdout is none.
+    /// The width of the terminal; `None` if stdout is not a terminal.
     pub(crate) fn columns(&self) -> Option<usize> {
         let is_terminal = io::stdout().is_terminal();
         is_terminal.then(|| usize::from(self.width()))
     }
 
-    /// A command to the terminal. Where no colours are wanted, too, a line can be taken away.
+    /// Writes a terminal control sequence, even if colours are off.
     pub(crate) fn command(&mut self, sequence: &str) {
         self.flush();
         if self.failed.is_none() {
@@ -78,31 +78,31 @@ impl Output {
         }
     }
 
-    /// A question, with the cursor left behind it.
+    /// Writes a prompt without a line break, and flushes.
     pub(crate) fn prompt(&mut self, text: &str) {
         self.raw(text.as_bytes());
         self.flush();
     }
 
-    /// Shows what was written so far.
+    /// Flushes stdout.
     pub(crate) fn flush(&mut self) {
         if self.failed.is_none() {
             self.failed = self.stdout.flush().err();
         }
     }
 
-    /// Whether something could not be written: mostly nobody reads any more.
+    /// Whether a write failed: usually because the reader has closed the pipe.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// A value for programs.
+    /// Writes a value as JSON.
     pub(crate) fn value(&mut self, value: &Value) {
         self.has_result = true;
         self.line(format_args!("{value:#}"));
     }
 
-    /// Data for programs. What is raw JSON in it stays as it is.
+    /// Writes data as JSON. Raw JSON in it is kept unchanged.
     pub(crate) fn data(&mut self, data: &impl Serialize) {
         let text = match serde_json::to_string_pretty(data) {
             Ok(text) => text,
@@ -118,7 +118,7 @@ impl Output {
         }
     }
 
-    /// Text from outside, as it is; on a terminal it commands nothing. It ends with a line break.
+    /// Writes untrusted text and a final line break; on a terminal, it is sanitized.
     pub(crate) fn outside(&mut self, text: &str) {
         if io::stdout().is_terminal() {
             let text = text.replace("\r\n", "\n").replace('\t', "    ");
@@ -131,8 +131,8 @@ impl Output {
         }
     }
 
-    /// Text for whoever reads a pipe or a file, byte for byte: what takes our colours out would take
-    /// theirs, too.
+    /// Writes text to a pipe or file unchanged: the filter that removes our colours would remove
+    /// its escape sequences, too.
     fn passed(&mut self, text: &str) {
         self.flush();
         if self.failed.is_none() {
@@ -140,7 +140,7 @@ impl Output {
         }
     }
 
-    /// What a model says, whole. On a terminal, no word of it is broken.
+    /// Writes the whole text of a model. On a terminal, it is wrapped between words.
     pub(crate) fn answer(&mut self, text: &str) {
         let text = said(text);
         let shown = match self.columns() {
@@ -153,15 +153,15 @@ impl Output {
         }
     }
 
-    /// Raw text, as it is.
+    /// Writes bytes as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         if self.failed.is_none() {
             self.failed = self.stdout.write_all(bytes).err();
         }
     }
 
-    /// Prints why a command failed. stderr has it for users; with `--json`, stdout has it for programs,
-    /// unless there is a result already: one document is what they read.
+    /// Prints an error to stderr. With `--json`, also to stdout, unless a result is already there:
+    /// programs expect a single document.
     pub(crate) fn error(&mut self, error: &CommandError) {
         let CommandError::Failed(failure) = error else { return };
         if self.json && !self.has_result {
@@ -184,7 +184,7 @@ impl Output {
         }
     }
 
-    /// A line of ours beside a result.
+    /// Writes a line to stderr, wrapped to the terminal.
     pub(crate) fn aside(&mut self, line: &str) {
         let is_terminal = io::stderr().is_terminal();
         let width = is_terminal.then(|| usize::from(self.labelled_width()));
@@ -192,19 +192,19 @@ impl Output {
         let _ = writeln!(anstream::stderr().lock(), "{line}");
     }
 
-    /// Words of ours beside a result, which others may be reading from stdout.
+    /// Writes a note to stderr.
     pub(crate) fn note(&mut self, message: &str) {
         let message = wrapped("note: ", message);
         let _ = writeln!(anstream::stderr().lock(), "{HINT}note{HINT:#}: {message}");
     }
 
-    /// Worth knowing, but no failure.
+    /// Writes a warning to stderr.
     pub(crate) fn warning(&mut self, message: &str) {
         let message = wrapped("warning: ", message);
         let _ = writeln!(anstream::stderr().lock(), "{WARNING}warning{WARNING:#}: {message}");
     }
 
-    /// What was found in a configuration.
+    /// Writes the findings in a configuration to stderr.
     pub(crate) fn report(&mut self, report: &Report) {
         let stderr = io::stderr();
         let colour = stderr.is_terminal() && colour_wanted();
@@ -216,28 +216,28 @@ impl Output {
         let _ = writeln!(stderr, "{}", summary(report));
     }
 
-    /// The width of the terminal.
+    /// The width of the terminal on stdout, or the default.
     pub(crate) fn width(&self) -> u16 {
         terminal_size::terminal_size_of(io::stdout()).map_or(DEFAULT_WIDTH, |(width, _)| width.0)
     }
 
-    /// The width of the terminal that problems and questions are shown on.
+    /// The width of the terminal on stderr, or the default.
     pub(crate) fn labelled_width(&self) -> u16 {
         terminal_size::terminal_size_of(io::stderr()).map_or(DEFAULT_WIDTH, |(width, _)| width.0)
     }
 
-    /// Columns that fit the terminal.
+    /// Writes a table that fits the terminal.
     pub(crate) fn table(&mut self, rows: impl IntoIterator<Item = Vec<Cell>>) {
         let mut table = Table::new();
         table
             .load_style(presets::NOTHING)
             .set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(self.width().max(20))
-            // Colours are taken out again where they are not wanted.
+            // `stdout` removes the colours again if they are off.
             .enforce_styling()
             .add_rows(rows);
         table.style_text_only();
-        // Keys are looked for: unless they are very long, they are not broken.
+        // Keys should be searchable: they are not wrapped unless they are very long.
         let is_short = table.column_max_content_widths().first() <= Some(&(self.width() / 2));
         if let Some(keys) = table.column_mut(0).filter(|_| is_short) {
             keys.set_constraint(ColumnConstraint::ContentWidth);
@@ -247,7 +247,7 @@ impl Output {
         }
     }
 
-    /// Writes what is left; says if anything could not be written.
+    /// Flushes stdout, and returns the first write error.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         match self.failed.take() {
             Some(error) => Err(error),
@@ -256,7 +256,7 @@ impl Output {
     }
 }
 
-/// Text without characters that would command the terminal, or turn the direction of its text.
+/// Escapes control characters, except line breaks, and bidirectional formatting characters.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let commands = |c: char| c.is_control() && c != '\n' || turns(c);
@@ -267,14 +267,14 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(escape).collect::<String>().into()
 }
 
-/// What a model says, or a piece of it: whoever reads it, it commands nothing. Tabs are kept.
+/// Sanitizes text of a model, or a piece of it, like [`printable`], but keeps tabs.
 pub(crate) fn said(text: &str) -> String {
-    // What is left of a line break that was cut in two is harmless.
+    // A `\r\n` may be split between two pieces, so every `\r` is removed.
     let text = text.replace('\r', "");
     text.split('\t').map(printable).collect::<Vec<_>>().join("\t")
 }
 
-/// What is said on stderr after a prefix. On a terminal, words are not broken at the end of a line.
+/// Wraps text that follows a prefix on stderr, if that is a terminal.
 fn wrapped(prefix: &str, text: &str) -> String {
     let text = printable(text);
     let stderr = io::stderr();
@@ -289,7 +289,7 @@ fn wrapped(prefix: &str, text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Words in lines that fit; a word that does not fit by itself is not broken.
+/// Wraps text between words; a word longer than a line is not broken.
 pub(crate) fn lines_of(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -304,7 +304,7 @@ pub(crate) fn lines_of(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// A line that fits.
+/// Joins the text to one line, and truncates it at the end.
 pub(crate) fn cut(text: &str, room: usize) -> String {
     let text = text.replace('\n', " ");
     if text.chars().count() <= room {
@@ -314,7 +314,7 @@ pub(crate) fn cut(text: &str, room: usize) -> String {
     format!("{kept}…")
 }
 
-/// A line that fits, of which the end says most.
+/// Truncates a line at the start.
 pub(crate) fn cut_front(text: &str, room: usize) -> String {
     let chars = text.chars().count();
     if chars <= room {
@@ -324,15 +324,15 @@ pub(crate) fn cut_front(text: &str, room: usize) -> String {
     format!("…{kept}")
 }
 
-/// A column of a table whose rows stay in their lines.
+/// A column of a table with one line per row.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
-    /// What it is cut to first, and what in the end.
+    /// The widths it is shrunk to in the first and in the second pass.
     pub(crate) widths: [usize; 2],
     pub(crate) cut: fn(&str, usize) -> String,
 }
 
-/// Rows of a table that fit the width, each in a line: columns are cut, the last first.
+/// Truncates the cells of a table so that each row fits the width; the last column shrinks first.
 pub(crate) fn fit(rows: &[Vec<String>], columns: &[Column], width: u16) -> Vec<Vec<String>> {
     let lengths =
         |at: usize| rows.iter().filter_map(move |row| row.get(at)).map(|it| it.chars().count());
@@ -380,7 +380,7 @@ pub(crate) fn summary(report: &Report) -> String {
     if counts.is_empty() { "no problems".to_owned() } else { counts.join(", ") }
 }
 
-/// Whether stderr may be coloured: `NO_COLOR`, `CLICOLOR_FORCE` and `TERM` are heeded.
+/// Whether stderr may be coloured, according to `NO_COLOR`, `CLICOLOR_FORCE` and `TERM`.
 pub(crate) fn colour_wanted() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
@@ -403,12 +403,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_says_commands_nothing_whoever_reads_it() {
+    fn control_characters_in_model_text_are_escaped() {
         assert_eq!(said("a\r\n\tb\u{202e}c\u{1b}[2J"), "a\n\tb\\u{202e}c\\u{1b}[2J");
     }
 
     #[test]
-    fn a_text_is_cut_where_it_says_least() {
+    fn long_text_is_truncated_at_the_end_or_at_the_start() {
         assert_eq!((cut("abcdef", 4), cut("abcd", 4)), ("abc…".to_owned(), "abcd".to_owned()));
         assert_eq!(cut_front("/a/b/openclaw.json:7", 8), "….json:7");
         for room in 0..8 {

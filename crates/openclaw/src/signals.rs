@@ -1,19 +1,19 @@
-//! Somebody wants something of this process: Ctrl-C, or a signal.
+//! Signals to this process, and Ctrl-C.
 
 use std::io;
 
-/// What somebody wants.
+/// What a signal requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// Ctrl-C: what is under way is to end.
+    /// SIGINT or Ctrl-C: cancel the current operation.
     Interrupt,
-    /// The program is to end.
+    /// SIGTERM: exit.
     End,
-    /// The terminal is gone; of a gateway: the configuration is to be read again.
+    /// SIGHUP: the terminal was closed; a gateway reloads its configuration.
     HangUp,
 }
 
-/// Listens from the moment that it is made.
+/// Signal handlers, installed on construction.
 pub(crate) struct Signals {
     #[cfg(unix)]
     signals: [tokio::signal::unix::Signal; 3],
@@ -38,7 +38,7 @@ impl Signals {
         Ok(Self { ctrl_c: tokio::signal::windows::ctrl_c()? })
     }
 
-    /// Waits for the next one. Safe to cancel.
+    /// Waits for the next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Wish {
         #[cfg(unix)]
         {

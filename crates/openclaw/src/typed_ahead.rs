@@ -1,6 +1,6 @@
-//! What was typed before a question was asked. It is no answer to it.
+//! Discards input that was typed before a prompt was shown, so that it is not taken for the answer.
 
-/// Forgets what waits at the terminal and was read by nobody yet. Where stdin is no terminal, nothing happens.
+/// Discards unread input of the terminal. Does nothing if stdin is not a terminal.
 #[cfg(unix)]
 pub(crate) fn forget() {
     use std::io::IsTerminal as _;
@@ -9,11 +9,11 @@ pub(crate) fn forget() {
 
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
-        // One that cannot be emptied cannot be read either.
+        // If the flush fails, reading the answer will fail, too.
         let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
     }
 }
 
-/// The editor's own queue is emptied by itself; there is no other here.
+/// Does nothing: the line editor empties its own queue, and there is no other.
 #[cfg(not(unix))]
 pub(crate) fn forget() {}

@@ -1,11 +1,10 @@
-//! The program as a user runs it: the transcripts in `cmd/`, the README and the documentation are
-//! run, and must print what they say.
+//! Runs the transcripts in `cmd/`, in the README and in the documentation, and compares the output.
 //!
-//! `TRYCMD=overwrite cargo test -p openclaw --test cli` writes what is printed into them.
+//! `TRYCMD=overwrite cargo test -p openclaw --test cli` updates them.
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-/// These talk to servers, which leave things in the state folder.
+/// Transcripts that talk to servers, which write to the state folder.
 const WITH_SERVERS: [&str; 7] = [
     "crates/openclaw/tests/cmd/servers.md",
     "crates/openclaw/tests/cmd/call.md",
@@ -17,14 +16,14 @@ const WITH_SERVERS: [&str; 7] = [
 ];
 
 fn cases() -> trycmd::TestCases {
-    // The README's commands are meant to be run where it lies.
+    // The README's commands are meant to be run in its folder.
     std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
     let cases = trycmd::TestCases::new();
     cases
         .env("HOME", "/home/user")
         .env("NO_COLOR", "1")
         .env("GITHUB_TOKEN", "ghp_0123456789abcdef")
-        // Where other programs keep their files: nobody's own are to be found.
+        // So that no files of other programs on this machine are found.
         .env("CLAUDE_CONFIG_DIR", "claude")
         .env("CODEX_HOME", "codex")
         .env("XDG_CONFIG_HOME", "xdg");
@@ -49,6 +48,6 @@ fn transcripts_with_servers_are_true() {
         cases.case(file);
     }
     cases.case("README.md");
-    // The cases run when this is dropped: the folder must still be there then.
+    // The cases run on drop, while the folder must still exist.
     drop(cases);
 }

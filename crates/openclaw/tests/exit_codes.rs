@@ -1,4 +1,4 @@
-//! Each exit code, by a command that really ends with it, for users and with `--json`.
+//! A command for each exit code, without and with `--json`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -18,7 +18,7 @@ fn openclaw(place: &Path, args: &[&str]) -> Command {
         .env("NO_COLOR", "1")
         .env_remove("OPENCLAW_LOG")
         .env_remove("OPENCLAW_CONFIG_PATH")
-        // No real model is called.
+        // So that no real model is used.
         .env_remove("ANTHROPIC_API_KEY")
         .env_remove("OPENAI_API_KEY")
         .env_remove("GEMINI_API_KEY")
@@ -28,14 +28,14 @@ fn openclaw(place: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// The exit code, stdout and stderr.
+/// Returns the exit code, stdout and stderr.
 fn ended(output: Output) -> (i32, String, String) {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// A folder with three configurations: with errors, with a required server that does not start, and with
-/// a denied tool.
+/// Creates a folder with three configurations: with errors, with a required server that does not
+/// start, and with a denied tool.
 fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_openclaw");
@@ -52,7 +52,7 @@ fn place() -> tempfile::TempDir {
     place
 }
 
-/// An error that `main` prints: the exit code, its name in JSON, the command, what stderr says.
+/// Errors that `main` prints: the exit code, its name in JSON, the command, the expected stderr.
 const ERRORS: [(i32, &str, &[&str], &str); 7] = [
     (
         1,
@@ -89,7 +89,7 @@ const ERRORS: [(i32, &str, &[&str], &str); 7] = [
         78,
         "config",
         &["config", "validate", "nowhere.json"],
-        "error: no file nowhere.json\n\
+        "error: file not found: nowhere.json\n\
          hint: run `openclaw config path` to see which file is read\n",
     ),
     (
@@ -101,7 +101,7 @@ const ERRORS: [(i32, &str, &[&str], &str); 7] = [
 ];
 
 #[test]
-fn an_error_is_a_line_and_a_hint_and_with_json_one_object_with_the_same_words() {
+fn an_error_is_a_line_and_a_hint_and_with_json_one_object_with_the_same_text() {
     let place = place();
     for (code, name, args, words) in ERRORS {
         let (exit, stdout, stderr) = ended(openclaw(place.path(), args).output().unwrap());
@@ -127,7 +127,7 @@ fn an_error_is_a_line_and_a_hint_and_with_json_one_object_with_the_same_words() 
 }
 
 #[test]
-fn a_command_line_that_makes_no_sense_is_json_where_json_is_asked_for() {
+fn a_usage_error_is_json_with_json() {
     let place = place();
     let (code, stdout, stderr) = ended(openclaw(place.path(), &["stauts"]).output().unwrap());
     assert_eq!((code, stdout.as_str()), (2, ""));
@@ -142,7 +142,7 @@ fn a_command_line_that_makes_no_sense_is_json_where_json_is_asked_for() {
     let answer: Value = serde_json::from_str(&missing.1).unwrap();
     let error = answer["error"].as_str().unwrap();
     assert_eq!(error, "the following required arguments were not provided: --message <TEXT>");
-    // What follows `--` is not for us; help is no error.
+    // Arguments after `--` are not ours; help is not an error.
     let (code, stdout, _) =
         ended(openclaw(place.path(), &["stauts", "--", "--json"]).output().unwrap());
     assert_eq!((code, stdout.as_str()), (2, ""));
@@ -168,7 +168,7 @@ fn a_configuration_with_errors_is_shown_as_diagnostics() {
     assert_eq!(answer["diagnostics"].as_array().unwrap().len(), 1);
 }
 
-/// A result is printed even where the exit code is not 0, and with `--json` nothing follows it on stdout.
+/// A result is printed whatever the exit code, and with `--json` nothing follows it on stdout.
 #[test]
 fn a_result_is_the_only_document_whatever_the_exit_code() {
     let place = place();

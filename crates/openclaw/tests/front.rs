@@ -1,4 +1,4 @@
-//! The front ends as processes: pipes, signals, and a gateway beside them.
+//! `chat`, `agent`, `sessions`, `status` and `gateway` as processes: pipes, signals, a gateway.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// The machine may be busy.
+/// A generous timeout: the machine may be busy.
 const LONG: Duration = Duration::from_secs(120);
 
 fn openclaw(state: &Path, args: &[&str]) -> Command {
@@ -23,7 +23,7 @@ fn openclaw(state: &Path, args: &[&str]) -> Command {
         .env("NO_COLOR", "1")
         .env_remove("OPENCLAW_LOG")
         .env_remove("OPENCLAW_CONFIG_PATH")
-        // Nobody's model is to be asked.
+        // So that no real model is used.
         .env_remove("ANTHROPIC_API_KEY")
         .env_remove("OPENAI_API_KEY")
         .env_remove("GEMINI_API_KEY")
@@ -45,11 +45,11 @@ fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
 }
 
-/// Ended with the test, whatever becomes of it.
+/// A running gateway, killed on drop.
 struct Gateway(Child);
 
 impl Gateway {
-    /// Starts one, and waits until it listens.
+    /// Starts a gateway, and waits until it listens.
     fn start(state: &Path) -> Self {
         let mut child = openclaw(state, &["gateway", "run", "--port", "0"])
             .stderr(Stdio::null())
@@ -89,7 +89,7 @@ fn each_line_of_a_pipe_is_a_message() {
 }
 
 #[test]
-fn a_turn_that_takes_too_long_is_given_up() {
+fn a_turn_that_takes_too_long_times_out() {
     let state = tempfile::tempdir().unwrap();
     let message = r#"/call mcp_demo_count {"to": 1000, "pause_ms": 1000}"#;
     let args = ["agent", "--json", "--timeout", "3000", "--message", message];
@@ -115,7 +115,7 @@ fn main_is_short_for_the_main_conversation() {
 }
 
 #[test]
-fn a_chat_that_is_asked_to_end_in_mid_turn_ends_the_turn_and_leaves() {
+fn sigterm_during_a_turn_cancels_the_turn_and_exits_the_chat() {
     let state = tempfile::tempdir().unwrap();
     let _gateway = Gateway::start(state.path());
     let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
@@ -158,7 +158,7 @@ fn a_gateway_serves_front_ends_and_stops_when_asked() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_port_in_use_is_reported() {
     let state = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
@@ -186,7 +186,7 @@ fn nothing_starts_without_a_server_that_is_required() {
 }
 
 #[test]
-fn a_gateway_ends_well_when_it_gets_sigterm() {
+fn a_gateway_exits_with_success_on_sigterm() {
     let state = tempfile::tempdir().unwrap();
     let mut gateway = Gateway::start(state.path());
     signal(&gateway.0, Signal::SIGTERM);
@@ -199,7 +199,7 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
     let mut gateway = Gateway::start(state.path());
     let message = r#"/call mcp_demo_count {"to": 1000, "pause_ms": 1000}"#;
     let child = openclaw(state.path(), &["agent", "--message", message]).spawn().unwrap();
-    // Its turn has begun as soon as the gateway knows of a conversation.
+    // The turn has started as soon as the gateway lists a conversation.
     let has_begun = || {
         let listed = run(state.path(), &["sessions", "list", "--json"]);
         let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
@@ -207,7 +207,7 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
     };
     let begun = Instant::now();
     while !has_begun() {
-        assert!(begun.elapsed() < LONG, "the front end never came");
+        assert!(begun.elapsed() < LONG, "the turn never started");
     }
     gateway.0.kill().unwrap();
     let output = child.wait_with_output().unwrap();
@@ -216,7 +216,7 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
 }
 
 #[test]
-fn a_command_that_nobody_knows_does_not_go_to_the_model() {
+fn an_unknown_command_is_not_sent_to_the_model() {
     let state = tempfile::tempdir().unwrap();
     let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -228,13 +228,13 @@ fn a_command_that_nobody_knows_does_not_go_to_the_model() {
     assert!(words.contains("did you mean `/sessions`?"), "{words}");
     assert!(said(&output).contains("MCP Servers (1 configured)"), "{}", said(&output));
     let history = run(state.path(), &["sessions", "show", "agent:main:main"]);
-    assert!(said(&history).contains("/echo hello"), "it is for the model: {}", said(&history));
+    assert!(said(&history).contains("/echo hello"), "it is sent to the model: {}", said(&history));
     assert!(!said(&history).contains("/sesions"), "{}", said(&history));
     assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
-fn a_file_that_is_named_counts_also_beside_a_gateway() {
+fn a_named_configuration_is_used_even_if_a_gateway_is_running() {
     let state = tempfile::tempdir().unwrap();
     let gateway = Gateway::start(state.path());
     let ask = |file: &Path| {
@@ -252,23 +252,23 @@ fn a_file_that_is_named_counts_also_beside_a_gateway() {
     let words = String::from_utf8_lossy(&answer.stderr).into_owned();
     assert!(words.contains("not using the gateway (process "), "{words}");
     assert!(words.contains("): it uses the configuration"), "{words}");
-    assert!(!said(&answer).contains("mcp_demo_add"), "there is no demo there: {}", said(&answer));
+    assert!(!said(&answer).contains("mcp_demo_add"), "it has no demo server: {}", said(&answer));
     drop(gateway);
 }
 
 #[test]
-fn a_gateway_that_goes_in_the_middle_of_a_turn_is_told_by_the_exit_code() {
+fn a_gateway_killed_during_a_turn_is_reported_by_the_exit_code() {
     let state = tempfile::tempdir().unwrap();
     let mut gateway = Gateway::start(state.path());
     let message = r#"/call mcp_demo_count {"to": 1000, "pause_ms": 1000}"#;
     let args = ["agent", "--session", "agent:main:long", "--message", message];
     let child = openclaw(state.path(), &args).spawn().unwrap();
-    // The call is in the history when it is made.
+    // The call is in the history as soon as it is made.
     let is_called = || {
         said(&run(state.path(), &["sessions", "show", "agent:main:long"]))
             .contains("mcp_demo_count")
     };
-    assert!((0..100).any(|_| is_called()), "it never began");
+    assert!((0..100).any(|_| is_called()), "the turn never started");
     gateway.0.kill().unwrap();
     gateway.0.wait().unwrap();
     let output = child.wait_with_output().unwrap();
@@ -300,14 +300,14 @@ fn status_shows_the_servers_as_a_table_and_programs_get_checks() {
     );
 
     let _gateway = Gateway::start(state.path());
-    // Its tools are there when an agent has used them.
+    // The server is running once an agent has used a tool.
     run(state.path(), &["agent", "--message", "add 2 and 3"]);
     let ready = table(&said(&run(state.path(), &["status"])));
     assert!(ready.starts_with("Status: Running (PID "), "{ready}");
 }
 
 #[test]
-fn a_model_whose_key_is_not_there_is_no_model_that_is_well() {
+fn a_model_without_its_api_key_is_a_problem() {
     let state = tempfile::tempdir().unwrap();
     let config = r#"{ agents: { defaults: { model: "anthropic/some" } },
         models: { providers: { anthropic: { apiKey: "secret://env/A_KEY_THAT_NOBODY_SETS" } } } }"#;
@@ -331,7 +331,7 @@ fn a_message_has_one_limit_wherever_it_comes_from() {
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        // Who has read enough closes its end.
+        // The write fails once the program has closed the pipe.
         let _ = child.stdin.take().unwrap().write_all(&vec![b'x'; size]);
         let output = child.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -351,7 +351,7 @@ fn times_of_conversations_are_whole_numbers() {
 }
 
 #[test]
-fn a_reload_that_is_refused_is_logged_with_its_place() {
+fn a_rejected_reload_is_logged_with_file_and_line() {
     let state = tempfile::tempdir().unwrap();
     let file = state.path().join("openclaw.json");
     std::fs::write(&file, "{}").unwrap();
@@ -365,7 +365,7 @@ fn a_reload_that_is_refused_is_logged_with_its_place() {
     let gateway = Gateway(child);
     std::fs::write(&file, "{\n  agents {} }").unwrap();
     let mut lines = stderr.lines().map(Result::unwrap);
-    let told = lines.find(|line| line.contains("the configuration is refused")).unwrap();
+    let told = lines.find(|line| line.contains("configuration rejected")).unwrap();
     assert!(told.contains("openclaw.json:2:") && !told.contains("key="), "{told}");
     drop(gateway);
 }

@@ -1,4 +1,4 @@
-//! Manners of the process: pipes, logs, completions.
+//! The binary as a process: pipes, logs, completions.
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
@@ -17,7 +17,7 @@ fn run(args: &[&str]) -> Output {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     for args in [["config", "schema"], ["completions", "bash"], ["config", "show"]] {
         let mut child =
             openclaw(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -45,7 +45,7 @@ fn a_closed_pipe_does_not_turn_a_failure_into_a_success() {
 }
 
 #[test]
-fn programs_get_json_also_when_something_is_wrong() {
+fn errors_are_json_with_json() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("openclaw.json");
     fs::write(&file, "{ mcp: 1 }").unwrap();
@@ -67,7 +67,7 @@ fn programs_get_json_also_when_something_is_wrong() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_path_that_is_not_text_is_no_reason_to_panic() {
+fn a_path_that_is_not_utf8_does_not_panic() {
     use std::os::unix::ffi::OsStrExt as _;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff.json"));
@@ -119,7 +119,7 @@ fn logs_are_json_objects_on_stderr_and_hold_no_secret() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("token");
-    // That everyone can read the file is worth a warning.
+    // A file that everyone can read causes a warning.
     fs::write(&secret, "sesame-open").unwrap();
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).unwrap();
     let reference = format!("secret://file/{}", secret.display());
@@ -134,7 +134,7 @@ fn logs_are_json_objects_on_stderr_and_hold_no_secret() {
 }
 
 #[test]
-fn a_credential_in_the_file_is_logged_once_by_those_who_want_to_know() {
+fn plaintext_credentials_are_logged_once_at_level_warn() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("openclaw.json");
     let entry = r#"{ "command": "x", "lazy": true, "env": { "API_TOKEN": "hunter2hunter2" } }"#;
@@ -152,7 +152,7 @@ fn a_credential_in_the_file_is_logged_once_by_those_who_want_to_know() {
 }
 
 #[test]
-fn the_demo_server_answers_and_ends_with_its_input() {
+fn the_demo_server_answers_and_exits_when_stdin_closes() {
     use std::io::{BufRead as _, BufReader, Write as _};
     let mut child = openclaw(&["demo-server"])
         .stdin(Stdio::piped())
@@ -187,7 +187,7 @@ fn the_demo_server_answers_and_ends_with_its_input() {
 }
 
 #[test]
-fn what_does_not_speak_mcp_is_told_so() {
+fn a_client_that_does_not_speak_mcp_is_reported() {
     use std::io::Write as _;
     let mut child = openclaw(&["demo-server"])
         .stdin(Stdio::piped())
@@ -204,7 +204,7 @@ fn what_does_not_speak_mcp_is_told_so() {
     assert!(said.contains("does not speak MCP"), "{said}");
 }
 
-/// Ends a process group that a failed test would leave behind.
+/// Kills the process on drop, also if the test fails.
 #[cfg(unix)]
 struct Left(std::process::Child);
 
@@ -226,7 +226,7 @@ fn the_guard_ends_what_a_killed_program_left_behind() {
     let mut pipe = guard.stdin.take().unwrap();
     writeln!(pipe, "+{}", sleeper.0.id()).unwrap();
     assert!(sleeper.0.try_wait().unwrap().is_none());
-    // The program is gone: nobody holds the pipe any more.
+    // A closed pipe means that the guarded process is gone.
     drop(pipe);
     assert_eq!(sleeper.0.wait().unwrap().signal(), Some(15));
     assert!(guard.wait().unwrap().success());

@@ -1,8 +1,8 @@
-//! Whether the suite has the scenarios that our table has, and no others.
+//! Checks that the suite has exactly the scenarios of our table.
 
 use super::reference::{LEFT_OUT, SCENARIOS, VERSIONS};
 
-/// What the suite's `list --client` and our table do not agree on, a line each.
+/// Returns the differences between the suite's `list --client` and our table, one line each.
 pub(super) fn differences(listing: &str) -> Vec<String> {
     let listed: Vec<_> = listing.lines().filter_map(scenario).collect();
     let mut found = Vec::new();
@@ -12,7 +12,7 @@ pub(super) fn differences(listing: &str) -> Vec<String> {
         }
         let known = SCENARIOS.iter().find(|(known, _)| known == name);
         if known.is_none() {
-            found.push(format!("the suite has `{name}`, our table has not"));
+            found.push(format!("`{name}` is in the suite, but not in our table"));
         }
         for (version, reference) in VERSIONS.iter().zip(known.map_or([None; 2], |(_, r)| *r)) {
             if known.is_some() && versions.contains(version) != reference.is_some() {
@@ -21,11 +21,11 @@ pub(super) fn differences(listing: &str) -> Vec<String> {
         }
     }
     let gone = SCENARIOS.iter().filter(|(known, _)| !listed.iter().any(|(name, _)| name == known));
-    found.extend(gone.map(|(name, _)| format!("our table has `{name}`, the suite has not")));
+    found.extend(gone.map(|(name, _)| format!("`{name}` is in our table, but not in the suite")));
     found
 }
 
-/// The name and the versions of a line like `  - tools_call [2025-11-25,2026-07-28]`.
+/// Parses the name and the versions of a line like `  - tools_call [2025-11-25,2026-07-28]`.
 fn scenario(line: &str) -> Option<(&str, Vec<&str>)> {
     let (name, versions) = line.trim().strip_prefix("- ")?.split_once(" [")?;
     Some((name, versions.trim_end_matches(']').split(',').collect()))
@@ -54,13 +54,13 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_that_our_table_lacks_is_told() {
+    fn a_scenario_that_our_table_lacks_is_reported() {
         let listing = listing() + "  - brand-new [2026-07-28]\n";
-        assert_eq!(differences(&listing), ["the suite has `brand-new`, our table has not"]);
+        assert_eq!(differences(&listing), ["`brand-new` is in the suite, but not in our table"]);
     }
 
     #[test]
-    fn a_scenario_in_another_version_is_told() {
+    fn a_scenario_in_another_version_is_reported() {
         let listing = listing().replace("initialize [2025-11-25]", "initialize [2026-07-28]");
         assert_eq!(differences(&listing).len(), 2);
     }

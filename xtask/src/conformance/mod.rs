@@ -1,4 +1,4 @@
-//! The official MCP conformance suite, against our client, beside the reference.
+//! Runs the official MCP conformance suite against our client, and compares it with the reference.
 
 mod catalogue;
 mod outcome;
@@ -11,15 +11,15 @@ use suite::Suite;
 use crate::peers;
 use crate::shell::{Failure, Run as _, cargo, hold, root};
 
-/// The package and the binary of the client that the suite is run against.
+/// The package and the binary of the client under test.
 const CLIENT: &str = "openclaw-conformance-client";
 
-/// What to run, and with what.
+/// The command-line options.
 #[derive(Debug, Default, PartialEq)]
 struct Options<'a> {
-    /// Scenarios whose names contain this; all if it is not there.
+    /// Run only scenarios whose names contain this.
     filter: Option<&'a str>,
-    /// Another client: a command line, to which the suite adds an address.
+    /// The command line of another client, to which the suite appends a URL.
     client: Option<&'a str>,
 }
 
@@ -35,7 +35,9 @@ impl<'a> Options<'a> {
                 options.client = Some(client);
                 args = rest;
             } else if first.starts_with('-') || options.filter.is_some() {
-                return Err(Failure::new(format!("what is `{first}`? see `cargo xtask help`")));
+                return Err(Failure::new(format!(
+                    "unexpected argument `{first}`; see `cargo xtask help`"
+                )));
             } else {
                 options.filter = Some(first);
             }
@@ -77,7 +79,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
         }
     }
     if runs == 0 {
-        problems.push("there is no such scenario".into());
+        problems.push("no scenario matches the filter".into());
     }
     if problems.is_empty() {
         return Ok(());
@@ -85,11 +87,11 @@ pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
     Err(Failure::new(format!("conformance:\n  {}", problems.join("\n  "))))
 }
 
-/// Builds our client; the command line for it.
+/// Builds our client and returns its command line.
 fn build() -> Result<String, Failure> {
     cargo("build").args(["--quiet", "--release", "--package", CLIENT]).run()?;
     let name = format!("{CLIENT}{}", std::env::consts::EXE_SUFFIX);
-    // The suite hands the line to a shell.
+    // The suite passes the line to a shell.
     Ok(format!("\"{}\"", root().join("target").join("release").join(name).display()))
 }
 
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_and_another_client_are_read() {
+    fn a_filter_and_another_client_are_parsed() {
         let options = Options::read(&["--client", "node client.mjs", "tools"]).unwrap();
         let expected = Options { filter: Some("tools"), client: Some("node client.mjs") };
         assert_eq!(options, expected);
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn unknown_arguments_are_rejected() {
         for args in [&["--client"][..], &["--verbose"], &["one", "two"]] {
             assert!(Options::read(args).is_err(), "{args:?}");
         }

@@ -1,21 +1,21 @@
-//! What came out of one scenario, and whether that is good enough.
+//! The outcome of one scenario, and its verdict.
 
 use serde_json::Value;
 
-/// One run of one scenario.
+/// The outcome of one run of a scenario.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) passed: usize,
-    /// Failed checks and warnings, with the reason that the suite gives.
+    /// Failed checks and warnings, with the suite's reason.
     pub(super) failed: Vec<String>,
-    /// Whether the suite ended by itself and was content. It is content with a client that did
-    /// nothing at all, in some scenarios; and it does not mind how the client ended, in some.
+    /// Whether the suite exited by itself with success. In some scenarios it succeeds with a client that
+    /// did nothing at all, and in some it ignores the client's exit status.
     pub(super) suite_is_content: bool,
     pub(super) client_failed: bool,
 }
 
 impl Outcome {
-    /// Counts the suite's checks; those that inform or were skipped are no checks.
+    /// Counts the suite's checks; informational and skipped ones do not count.
     pub(super) fn count(&mut self, checks: &Value) {
         for check in checks.as_array().into_iter().flatten() {
             let text = |key: &str| check[key].as_str().unwrap_or_default();
@@ -31,7 +31,7 @@ impl Outcome {
         }
     }
 
-    /// What is wrong with it; nothing if it is as good as the reference.
+    /// Returns what is wrong; `Ok` if the outcome is at least as good as the reference.
     pub(super) fn verdict(&self, reference: usize) -> Result<(), &'static str> {
         if self.passed == 0 && self.failed.is_empty() {
             Err("no checks")
@@ -78,18 +78,18 @@ mod tests {
     }
 
     #[test]
-    fn no_checks_are_a_failure_even_if_the_suite_is_content() {
+    fn no_checks_are_a_failure_even_if_the_suite_succeeds() {
         assert_eq!(outcome(&["INFO"]).verdict(0), Err("no checks"));
     }
 
     #[test]
-    fn a_client_that_failed_fails_even_if_the_suite_is_content() {
+    fn a_failed_client_is_a_failure_even_if_the_suite_succeeds() {
         let failed = Outcome { client_failed: true, ..outcome(&["SUCCESS"]) };
         assert_eq!(failed.verdict(1), Err("client failed"));
     }
 
     #[test]
-    fn a_suite_that_did_not_end_well_is_a_failure() {
+    fn a_suite_that_did_not_succeed_is_a_failure() {
         let stuck = Outcome { suite_is_content: false, ..outcome(&["SUCCESS"]) };
         assert_eq!(stuck.verdict(1), Err("suite failed"));
     }

@@ -1,6 +1,6 @@
-//! How many checks the reference passes: the TypeScript SDK 2.4.0, one scenario at a time.
+//! The number of checks that the reference passes: the TypeScript SDK 2.4.0, one scenario at a time.
 
-/// The versions of the protocol that are checked: the last with a handshake, the first without.
+/// The protocol versions under test: the last with a handshake, the first without.
 pub(super) const VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 /// Each scenario with the checks that the reference passes in each of [`VERSIONS`]; `None` where the
@@ -19,6 +19,5 @@ pub(super) const SCENARIOS: &[(&str, [Option<usize>; 2])] = &[
     ("json-schema-ref-no-deref", [None, Some(1)]),
 ];
 
-/// Beginnings of the names of scenarios that are not run yet: authorization, and skills, which are
-/// an extension.
+/// Name prefixes of scenarios that are not run yet: authorization, and skills, which are an extension.
 pub(super) const LEFT_OUT: &[&str] = &["auth/", "sep-2640-"];

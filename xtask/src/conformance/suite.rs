@@ -1,4 +1,4 @@
-//! The official suite, run for one scenario at a time: run for many, it ignores how the client ended.
+//! Runs the official suite for one scenario at a time: with several, it ignores the client's exit status.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use super::outcome::Outcome;
 use crate::peers::node;
 use crate::shell::{Failure, failed};
 
-/// How long the suite gives a client.
+/// The suite's timeout for a client.
 const CLIENT_TIME: Duration = Duration::from_secs(30);
-/// How long we give the suite. Its signal to a client that is late reaches only the shell around it,
-/// and then it waits for the client for ever.
+/// Our timeout for the suite. When a client times out, the suite's signal reaches only the shell around the
+/// client, and the suite waits for the client for ever.
 const SUITE_TIME: Duration = Duration::from_secs(45);
-/// How the suite (of the pinned version) says that the exit code was not 0. In scenarios that allow
-/// it, it says so nowhere else.
+/// The suite's message (in the pinned version) about an exit code other than 0. In scenarios that allow
+/// it, there is no other indication.
 const CLIENT_FAILED: &str = "Client exited with code";
 
 pub(super) struct Suite {
@@ -33,14 +33,14 @@ impl Suite {
         }
     }
 
-    /// The scenarios that it has for clients.
+    /// Returns the listing of scenarios for clients.
     pub(super) fn list(&self) -> Result<String, Failure> {
         let output = self.command().args(["list", "--client"]).output();
         let output = output.map_err(|error| failed(&self.node, &error))?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Runs a client through a scenario; everything that is written goes into the folder.
+    /// Runs a client through a scenario; all output is written to the folder.
     pub(super) fn run(
         &self,
         client: &str,
@@ -87,7 +87,7 @@ impl Suite {
     }
 }
 
-/// Runs it to its end, or to the end of its time: `None` then. Nothing that it started is left.
+/// Runs a command until it exits, or until the timeout: `None` then. Its whole process group is killed.
 fn in_own_group(command: &mut Command) -> std::io::Result<Option<ExitStatus>> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
@@ -114,7 +114,7 @@ fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
     Ok(None)
 }
 
-/// A file of this name in the folder, which may be some levels down.
+/// Finds a file of this name in the folder or up to `levels` levels below.
 fn find(name: &str, folder: &Path, levels: u8) -> Option<PathBuf> {
     let direct = folder.join(name);
     if direct.is_file() {

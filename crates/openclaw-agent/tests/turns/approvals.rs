@@ -1,4 +1,4 @@
-//! Who is asked before something happens, and what their answer means (B9, B13).
+//! Who approves a call, and what the answer means (B9, B13).
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{Bench, TestTool, from_outside, text};
 
-/// Somebody who always answers the same.
+/// An approver that always gives the same answer.
 #[derive(Debug)]
 struct Person {
     answer: Answer,
@@ -25,7 +25,7 @@ impl Approver for Person {
     }
 }
 
-/// How a tool that asks for this reason was called, if it was, and what the model was told.
+/// Returns how a tool with this reason to ask was called, if it was, and the bench.
 async fn called(why: Why, answer: Answer, fallback: Fallback) -> (Option<Approval>, Bench) {
     let called = Arc::new(Mutex::new(None));
     let tool = {
@@ -73,7 +73,7 @@ async fn where_every_call_is_asked_about_an_answer_is_for_one_call() {
 }
 
 #[tokio::test]
-async fn where_nobody_answers_the_fallback_holds_and_is_said() {
+async fn without_an_answer_the_fallback_applies_and_is_reported() {
     for why in [Why::MayChange, Why::EachTime] {
         let (made, bench) = called(why, Answer::Nobody, Fallback::Deny).await;
         assert_eq!(made, None);
@@ -90,7 +90,7 @@ async fn where_nobody_answers_the_fallback_holds_and_is_said() {
 }
 
 #[tokio::test]
-async fn a_tool_that_has_changed_is_never_called_without_somebodys_word() {
+async fn a_changed_tool_is_never_called_without_approval() {
     for fallback in [Fallback::Deny, Fallback::Allow] {
         let (made, _bench) = called(Why::Changed, Answer::Nobody, fallback).await;
         assert_eq!(made, None, "{fallback:?}");
@@ -101,14 +101,14 @@ async fn a_tool_that_has_changed_is_never_called_without_somebodys_word() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_about_arguments_that_do_not_fit() {
+async fn invalid_arguments_are_rejected_before_asking_for_approval() {
     let schema = json!({"type": "object", "properties": {"to": {"type": "string"},
         "hard": {"type": "boolean"}}, "required": ["to"]});
     for (arguments, fits) in [
         ("{}", false),
         (r#"{"to":5}"#, false),
         (r#"{"to":null}"#, false),
-        // What a model leaves out it may send as nothing.
+        // A model may send null for an optional argument.
         (r#"{"to":"the sea","hard":null}"#, true),
     ] {
         let tool = TestTool::saying("push", "pushed").taking(schema.clone());

@@ -1,4 +1,4 @@
-//! Calls: side by side within a bound, in order, and wrong ones.
+//! Calls: concurrent within a limit, in order, and invalid ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::support::{Bench, TestTool, assert_acceptable, from_outside, text};
 #[tokio::test]
 async fn calls_run_side_by_side_within_the_bound_and_their_results_keep_the_models_order() {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    // Three must be there at once, or nobody gets on; were there a fourth, it would be counted.
+    // Three must run concurrently or none continues; a fourth would be counted.
     let barrier = Arc::new(Barrier::new(3));
     let counted = {
         let most = Arc::clone(&most);
@@ -24,7 +24,7 @@ async fn calls_run_side_by_side_within_the_bound_and_their_results_keep_the_mode
                 most.fetch_max(now, Ordering::SeqCst);
                 barrier.wait().await;
                 let nth = arguments["nth"].as_u64().unwrap();
-                // The later ones are done first.
+                // Later calls finish first.
                 for _ in nth..9 {
                     tokio::task::yield_now().await;
                 }
@@ -49,7 +49,7 @@ async fn calls_run_side_by_side_within_the_bound_and_their_results_keep_the_mode
 }
 
 #[tokio::test]
-async fn a_tool_that_is_not_there_is_said_not_to_be_there_and_the_turn_goes_on() {
+async fn an_unknown_tool_is_reported_and_the_turn_continues() {
     let says = [Says::calls(&[("mcp_none\u{7}", "{}")]), Says::says("I see")];
     let bench = Bench::new(says).await;
     assert_eq!(bench.say("call it").await.text, "I see");
@@ -57,11 +57,11 @@ async fn a_tool_that_is_not_there_is_said_not_to_be_there_and_the_turn_goes_on()
     assert!(results[0].is_error);
     let words = text(&results[0]);
     assert!(words.contains("Unknown tool 'mcp_none'"), "{words}");
-    assert!(!words.contains('\u{7}'), "what a model made up is shown plainly");
+    assert!(!words.contains('\u{7}'), "the name is sanitized");
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_object_call_nothing_and_none_at_all_count_as_an_empty_one() {
+async fn arguments_that_are_not_an_object_are_rejected_and_missing_ones_count_as_empty() {
     let calls = [
         ("look", "{nonsense"),
         ("look", "[1,2]"),
@@ -92,7 +92,7 @@ async fn arguments_that_are_no_object_call_nothing_and_none_at_all_count_as_an_e
 }
 
 #[tokio::test]
-async fn every_call_is_seen_to_begin_and_to_end() {
+async fn every_call_reports_its_start_and_end() {
     let says = [Says::calls(&[("look", "{}"), ("nothing", "{}")]), Says::says("done")];
     let bench = Bench::new(says).await.tool(TestTool::saying("look", "a sea"));
     bench.say("look").await;

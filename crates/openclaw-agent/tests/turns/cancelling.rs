@@ -1,4 +1,4 @@
-//! A turn that somebody stops.
+//! Cancelled turns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::support::{Bench, LONG, TestTool, assert_acceptable, text};
 
-/// At least so long a call runs before it is stopped.
+/// A call runs at least this long before it is cancelled.
 const RUN: Duration = Duration::from_millis(20);
 
-/// Tells when it is dropped.
+/// Notifies when it is dropped.
 struct Dropped(Option<oneshot::Sender<()>>);
 
 impl Drop for Dropped {
@@ -81,21 +81,21 @@ async fn a_turn_stopped_in_mid_call_drops_the_call_keeps_what_was_done_and_the_n
         _ => None,
     };
     let ran = bench.seen.lock().unwrap().iter().find_map(ran).unwrap();
-    assert!(ran >= RUN, "how long it ran is told: {ran:?}");
+    assert!(ran >= RUN, "its duration is reported: {ran:?}");
     assert_eq!(bench.say("and now?").await.text, "fine");
     assert_acceptable(&bench.asked_last());
     let results = bench.results();
-    assert!(text(&results[0]).contains("a sea"), "what was done is kept: {results:?}");
+    assert!(text(&results[0]).contains("a sea"), "completed calls are kept: {results:?}");
     assert!(results[1].is_error && text(&results[1]).contains("cancelled"), "{results:?}");
 }
 
 #[tokio::test]
-async fn a_turn_stopped_while_history_is_summarised_ends_at_once_and_loses_nothing() {
+async fn a_turn_cancelled_while_history_is_summarized_ends_immediately_and_loses_nothing() {
     let words = "words ".repeat(400);
     let model = Scripted::new([
         Says::says(&words),
         Says::says(&words),
-        // The summary never comes.
+        // The summary never arrives.
         Says::from(Vec::new()).then_hangs(),
     ]);
     let bench = Bench::with(model.with_context_tokens(3_000)).await;

@@ -1,4 +1,4 @@
-//! Conversations that outgrow their model's window.
+//! Sessions that exceed their model's context window.
 
 use openclaw_content::Text;
 use openclaw_models::scripted::{Scripted, Turn as Says};
@@ -7,7 +7,7 @@ use openclaw_sessions::{EntryKind, ReadFilter};
 
 use crate::support::{Bench, LONG, TestTool, assert_acceptable, key, outside, text, texts};
 
-/// The first message that the model was told last, as text.
+/// The first message of the latest request, as text.
 fn beginning(bench: &Bench) -> String {
     match bench.asked_last().first().unwrap() {
         Message::User { parts } => texts(parts),
@@ -15,7 +15,7 @@ fn beginning(bench: &Bench) -> String {
     }
 }
 
-/// The texts of the first message that the model was told last.
+/// The texts of the first message of the latest request.
 fn first_texts(bench: &Bench) -> Vec<Text> {
     match bench.asked_last().first().unwrap() {
         Message::User { parts } => parts.iter().filter_map(Part::as_text).cloned().collect(),
@@ -23,14 +23,15 @@ fn first_texts(bench: &Bench) -> Vec<Text> {
     }
 }
 
-/// Asserts that a summary with this in it is from outside, and that nothing else of the message is.
+/// Asserts that the last text is a summary from outside containing `inside`, and that no other text
+/// is from outside.
 #[track_caller]
 fn assert_only_the_summary_is_from_outside(bench: &Bench, inside: &str) {
     let texts = first_texts(bench);
     let (last, before) = texts.split_last().unwrap();
     assert!(last.is_outside() && last.expose().contains(inside), "{}", last.expose());
     assert!(!before.iter().any(Text::is_outside), "{before:?}");
-    assert_eq!(before.last().unwrap(), &Text::ours("A summary of all of it:"));
+    assert_eq!(before.last().unwrap(), &Text::ours("Summary:"));
 }
 
 #[tokio::test]
@@ -53,7 +54,7 @@ async fn a_full_window_is_emptied_by_a_summary_that_keeps_the_persons_words_and_
     assert!(!first.contains("many words"), "{first}");
     assert_eq!(bench.notices().len(), 1);
     assert_eq!(bench.kept().await.len(), 6, "the store keeps everything");
-    // It holds for the next turn, too.
+    // It applies to the next turn as well.
     assert_eq!(bench.say("still?").await.text, "still");
     assert_eq!(beginning(&bench), first);
 }
@@ -86,7 +87,7 @@ async fn a_second_summary_keeps_the_words_of_the_first_and_lets_nothing_out_of_i
 }
 
 #[tokio::test]
-async fn what_came_from_outside_with_a_persons_message_is_not_among_their_words() {
+async fn content_from_outside_in_a_users_message_is_not_kept_as_their_words() {
     let words = "many words ".repeat(300);
     let model = Scripted::new([
         Says::says(&words),
@@ -120,10 +121,10 @@ async fn long_results_of_earlier_turns_are_cut_first_and_keep_their_origin() {
     let Part::Text(shown) = &result.parts[0] else { panic!("{result:?}") };
     assert!(shown.is_outside());
     let inner = shown.expose();
-    assert!(inner.contains("BEGINNING") && inner.contains("cut here"), "{inner}");
+    assert!(inner.contains("BEGINNING") && inner.contains("truncated"), "{inner}");
     assert!(!inner.contains("END") && inner.len() < 3_000, "{inner}");
     assert!(bench.notices().is_empty(), "no summary was needed");
-    // People can still look it up; details are of no use to a model, and not told.
+    // Users can still look it up; call details are not sent to the model.
     let kept = bench.kept().await;
     assert!(kept[2].calls[0].untrusted);
     let told = serde_json::to_string(&bench.asked_last()).unwrap();
@@ -131,7 +132,7 @@ async fn long_results_of_earlier_turns_are_cut_first_and_keep_their_origin() {
 }
 
 #[tokio::test]
-async fn a_provider_that_says_too_long_is_asked_again_with_less() {
+async fn a_request_that_is_too_long_is_retried_with_less() {
     let model = Scripted::new([
         Says::says("one"),
         Says::says("two"),
@@ -149,7 +150,7 @@ async fn a_provider_that_says_too_long_is_asked_again_with_less() {
 }
 
 #[tokio::test]
-async fn a_provider_that_says_too_long_whatever_one_does_is_believed() {
+async fn a_provider_that_always_reports_too_long_fails_the_turn() {
     let says = (0..10).map(|_| Says::fails(ModelError::ContextTooLong));
     let bench = Bench::new(says).await;
     let error = bench.agent.answer(&bench.turn("hello")).await.unwrap_err();
@@ -171,7 +172,7 @@ async fn one_turn_that_fills_the_window_has_its_own_results_cut_and_is_summarise
     assert_eq!((answer.text.as_str(), answer.calls), ("all read", 4));
     let entries = bench.agent.store.read(&key(), ReadFilter::all()).await.unwrap();
     let compactions = entries.iter().filter(|entry| entry.kind == EntryKind::Compaction).count();
-    assert_eq!(compactions, 1, "a summary is not summarised again in every round");
+    assert_eq!(compactions, 1, "a summary is not summarized again in every round");
     let asked = bench.asked_last();
     assert_acceptable(&asked);
     let results = asked.iter().filter_map(|message| match message {
@@ -180,8 +181,8 @@ async fn one_turn_that_fills_the_window_has_its_own_results_cut_and_is_summarise
     });
     assert!(results.clone().all(Text::is_outside));
     let results: Vec<&str> = results.map(Text::expose).collect();
-    assert!(results[0].contains("cut here"), "{results:?}");
-    assert!(!results.last().unwrap().contains("cut here"), "the last one is whole");
+    assert!(results[0].contains("truncated"), "{results:?}");
+    assert!(!results.last().unwrap().contains("truncated"), "the last one is complete");
 }
 
 #[tokio::test]

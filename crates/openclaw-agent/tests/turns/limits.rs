@@ -1,4 +1,4 @@
-//! What a model may not overdo.
+//! Limits on what a model may do in a turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,10 +34,10 @@ async fn the_same_call_forever_is_refused_then_ends_the_turn() {
     let bench = Bench::new(forever).await.tool(tool);
     let answer = bench.say("look").await;
     assert_eq!(answer.ended, Ended::GoingInCircles);
-    assert_eq!(made.load(Ordering::SeqCst), 3, "then it is refused");
+    assert_eq!(made.load(Ordering::SeqCst), 3, "then it is rejected");
     assert_eq!(bench.model.requests().len(), 8);
     let refused = bench.results();
-    assert!(refused[0].is_error && text(&refused[0]).contains("not made again"), "{refused:?}");
+    assert!(refused[0].is_error && text(&refused[0]).contains("not repeated"), "{refused:?}");
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn the_same_call_may_be_made_often_if_something_else_is_done_in_between() 
 }
 
 #[tokio::test]
-async fn of_too_many_calls_in_one_round_the_first_are_made_and_the_others_are_said_not_to_be() {
+async fn calls_beyond_the_limit_of_a_round_are_rejected() {
     let arguments: Vec<String> = (0..300).map(|nth| format!(r#"{{"nth":{nth}}}"#)).collect();
     let calls: Vec<(&str, &str)> = arguments.iter().map(|it| ("look", it.as_str())).collect();
     let bench = Bench::new([Says::calls(&calls), Says::says("done")]).await;
@@ -63,12 +63,12 @@ async fn of_too_many_calls_in_one_round_the_first_are_made_and_the_others_are_sa
     assert_eq!(bench.say("look").await.text, "done");
     let results = bench.results();
     assert_eq!((results.len(), results.iter().filter(|it| !it.is_error).count()), (300, 128));
-    assert!(text(&results[299]).contains("at once"), "{:?}", results[299]);
+    assert!(text(&results[299]).contains("per round"), "{:?}", results[299]);
     assert_acceptable(&bench.asked_last());
 }
 
 #[tokio::test]
-async fn a_model_that_says_nothing_leaves_nothing_behind_that_a_provider_would_refuse() {
+async fn an_empty_answer_leaves_a_history_that_providers_accept() {
     let bench = Bench::new([Says::says(""), Says::says("hello")]).await;
     assert_eq!(bench.say("hello?").await.text, "");
     assert_eq!(bench.say("hello??").await.text, "hello");

@@ -1,4 +1,4 @@
-//! Whole turns, with a model that plays a script and tools that do what a test wants.
+//! Whole turns, with a scripted model and tools made of closures.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

@@ -1,5 +1,5 @@
-//! Sessions of an earlier version. `fixtures/sessions-0.1.db` was made by the version before texts had
-//! origins: calls of tools, a resource, a prompt of a server, and two compactions.
+//! Sessions of an earlier version. `fixtures/sessions-0.1.db` was written by the version before
+//! texts had origins: tool calls, a resource, a server's prompt, and two compactions.
 
 use openclaw_agent::{Compacted, Record};
 use openclaw_content::{Source, Text};

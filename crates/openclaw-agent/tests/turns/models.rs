@@ -1,4 +1,4 @@
-//! Models that refuse, fail, or break off.
+//! Models that reject a request, fail, or break off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +34,7 @@ async fn a_tool_that_the_provider_refuses_is_left_out_and_named_and_the_turn_goe
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_use_tools_answers_without_them_and_that_is_said_once() {
+async fn a_model_without_tool_support_answers_without_tools_and_that_is_reported_once() {
     let none = || {
         let (model, message) = ("scripted".to_owned(), "does not support tools".to_owned());
         Says::fails(ModelError::NoTools { model, message })
@@ -44,8 +44,8 @@ async fn a_model_that_cannot_use_tools_answers_without_them_and_that_is_said_onc
     assert_eq!(bench.say("hello").await.text, "hello");
     let offered: Vec<usize> = bench.model.requests().iter().map(|it| it.tools.len()).collect();
     assert_eq!(offered, [1, 0]);
-    assert_eq!(bench.notices(), ["`scripted` cannot use tools: it answers without them"]);
-    // Whoever says so when it is offered none is not asked for ever.
+    assert_eq!(bench.notices(), ["`scripted` does not support tools; continuing without them"]);
+    // A model that reports this when it is offered no tools is not retried forever.
     let error = bench.agent.answer(&bench.turn("hello")).await.unwrap_err();
     assert!(matches!(error, TurnError::Model(ModelError::NoTools { .. })), "{error}");
     assert_eq!(bench.model.requests().len(), 4);
@@ -62,14 +62,14 @@ async fn a_provider_that_refuses_the_same_tool_for_ever_is_not_asked_for_ever() 
 #[tokio::test]
 async fn another_model_takes_the_place_of_one_that_cannot_answer_also_in_a_later_round() {
     let trouble = || ModelError::Rejected { message: "not today".to_owned() };
-    // The first gets as far as a call, and then fails.
+    // The first model requests a call, and then fails.
     let says = [Says::calls(&[("look", "{}")]), Says::fails(trouble())];
     let mut bench = Bench::new(says).await.tool(TestTool::saying("look", "a sea"));
     let second = Arc::new(Scripted::new([Says::says("it is blue")]));
     bench.agent.models.push(Arc::clone(&second) as Arc<dyn Model>);
     assert_eq!(bench.say("look").await.text, "it is blue");
     let asked = second.requests();
-    assert_eq!(asked[0].messages.len(), 3, "it knows what was done");
+    assert_eq!(asked[0].messages.len(), 3, "it gets the earlier messages");
     assert!(bench.notices()[0].contains("not today"), "{:?}", bench.notices());
 }
 
@@ -89,7 +89,7 @@ async fn a_stream_that_breaks_off_leaves_what_was_said_and_no_call_that_was_neve
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_before_anybody_has_seen_anything_is_another_models_turn() {
+async fn a_stream_that_fails_before_any_output_falls_back_to_the_next_model() {
     let call = ToolUse { id: "1".into(), name: "look".into(), arguments: "{}".into() };
     let made = Arc::new(AtomicUsize::new(0));
     let tool = {
@@ -122,7 +122,7 @@ async fn an_agent_without_a_model_says_so() {
 }
 
 #[tokio::test]
-async fn a_reason_to_stop_that_is_not_usual_is_told_in_the_providers_word_for_it() {
+async fn an_unusual_stop_reason_is_reported_as_the_provider_names_it() {
     let ends = |reason| Says::from(vec![Chunk::End(reason)]);
     let says = [
         ends(StopReason::Other("MALFORMED_FUNCTION_CALL".to_owned())),
@@ -134,6 +134,6 @@ async fn a_reason_to_stop_that_is_not_usual_is_told_in_the_providers_word_for_it
     assert_eq!(bench.say("two").await.ended, Ended::Refused);
     assert_eq!(bench.say("three").await.ended, Ended::Done);
     let told = ["`MALFORMED_FUNCTION_CALL`", "`SAFETY`"]
-        .map(|reason| format!("the model's provider ended the answer: {reason}"));
+        .map(|reason| format!("the model provider ended the answer: {reason}"));
     assert_eq!(bench.notices(), told);
 }

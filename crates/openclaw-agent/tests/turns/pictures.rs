@@ -1,4 +1,4 @@
-//! Pictures that a provider refuses, or that are too many.
+//! Images that a provider rejects, or that are too large together.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn picture() -> Part {
     Part::Image { mime_type: "image/png".to_owned(), data: "iVBO".to_owned() }
 }
 
-/// A tool that shows a picture of so many bytes.
+/// A tool that returns an image of this many bytes.
 fn showing(name: &str, bytes: usize) -> TestTool {
     TestTool::new(name, move |_, _| {
         let (mime_type, data) = ("image/png".to_owned(), "A".repeat(bytes));
@@ -27,7 +27,7 @@ fn showing(name: &str, bytes: usize) -> TestTool {
     })
 }
 
-/// How many pictures a model was shown, request by request.
+/// The number of images in each request to a model.
 fn shown(model: &Scripted) -> Vec<usize> {
     let in_parts =
         |parts: &[Part]| parts.iter().filter(|it| matches!(it, Part::Image { .. })).count();
@@ -48,12 +48,12 @@ async fn a_picture_that_the_provider_refuses_is_hidden_and_the_session_goes_on()
     assert_eq!(bench.agent.answer(&turn).await.unwrap().text, "I see nothing");
     let notices = bench.notices();
     assert!(
-        notices[0].contains("Could not process image") && notices[0].contains("without pictures")
+        notices[0].contains("Could not process image") && notices[0].contains("without images")
     );
     assert_eq!(bench.say("again").await.text, "hello");
     assert_eq!(shown(&bench.model), [1, 0, 0]);
     let Message::User { parts } = &bench.kept().await[0].message else { panic!() };
-    assert_eq!(parts[1], picture(), "people still have it");
+    assert_eq!(parts[1], picture(), "it is still stored");
 }
 
 #[tokio::test]
@@ -100,14 +100,14 @@ async fn the_next_model_is_shown_what_the_first_refused_in_any_case() {
 }
 
 #[tokio::test]
-async fn a_refusal_without_a_picture_is_not_asked_about_again() {
+async fn a_rejection_without_images_is_not_retried() {
     let bench = Bench::new([Says::fails(refusal())]).await;
     bench.agent.answer(&bench.turn("hello")).await.unwrap_err();
     assert_eq!(bench.model.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn pictures_that_are_too_large_together_do_not_cost_the_turn() {
+async fn images_that_are_too_large_together_do_not_fail_the_turn() {
     let calls: Vec<(&str, String)> =
         (0..6).map(|nth| ("look", format!(r#"{{"nth":{nth}}}"#))).collect();
     let calls: Vec<(&str, &str)> = calls.iter().map(|(name, it)| (*name, it.as_str())).collect();

@@ -1,4 +1,4 @@
-//! More tools than a model should see at once (B12).
+//! More tools than a model should be offered (B12).
 
 use openclaw_agent::{Event, SEARCH_TOOL};
 use openclaw_models::scripted::Turn as Says;
@@ -35,7 +35,7 @@ async fn a_model_with_too_many_tools_gets_an_index_finds_what_it_needs_and_keeps
     assert!(system(&requests[0]).contains("- mcp_sea_weather"), "{}", system(&requests[0]));
     assert!(!system(&requests[0]).contains("schema of"), "names only");
     assert_eq!(offered(&requests[1]), ["mcp_sea_weather", SEARCH_TOOL]);
-    assert!(!system(&requests[1]).contains("- mcp_sea_weather"), "it is there now");
+    assert!(!system(&requests[1]).contains("- mcp_sea_weather"), "it is offered now");
     let found = match &*requests[1].messages[2] {
         openclaw_models::Message::Tool { results } => results[0].clone(),
         other => panic!("{other:?}"),
@@ -44,7 +44,7 @@ async fn a_model_with_too_many_tools_gets_an_index_finds_what_it_needs_and_keeps
     assert!(text.is_outside());
     let inner = text.expose();
     assert!(inner.contains("schema of mcp_sea_weather") && !inner.contains("tool7"), "{inner}");
-    // People are shown the same without the boundary.
+    // Users see the same without the boundary.
     let seen = bench.seen.lock().unwrap().iter().find_map(|event| match event {
         Event::CallEnded(call) if call.name == SEARCH_TOOL => Some(call.text.clone()),
         _ => None,
@@ -57,12 +57,12 @@ async fn a_model_with_too_many_tools_gets_an_index_finds_what_it_needs_and_keeps
 }
 
 #[tokio::test]
-async fn a_search_that_finds_nothing_or_is_asked_wrongly_says_so() {
+async fn a_search_without_results_or_with_invalid_arguments_says_so() {
     let calls = [(SEARCH_TOOL, r#"{"query":"submarine"}"#), (SEARCH_TOOL, "{}")];
     let bench = bench([Says::calls(&calls), Says::says("no")]).await;
     bench.say("is there a submarine?").await;
     let results = bench.results();
-    assert!(!results[0].is_error && crate::support::text(&results[0]).contains("No tool fits"));
+    assert!(!results[0].is_error && crate::support::text(&results[0]).contains("No tool matches"));
     assert!(results[1].is_error, "{results:?}");
     assert_eq!(offered(&bench.model.requests()[1]), [SEARCH_TOOL]);
 }

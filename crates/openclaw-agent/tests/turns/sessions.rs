@@ -1,4 +1,4 @@
-//! One turn at a time in a session, and turns that end without an end.
+//! One turn at a time in a session, and interrupted turns.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ async fn a_second_turn_of_a_session_waits_for_the_first_and_disturbs_nothing() {
     let says = [Says::calls(&[("wait", "{}")]), Says::says("one"), Says::says("two")];
     let bench = Bench::new(says).await.tool(tool);
     let mut turn = bench.turn("second");
-    // It goes on when the second one says that it waits.
+    // The first turn continues once the second reports that it waits.
     turn.observer = Arc::new(move |event| {
         if matches!(event, Event::Notice(_)) {
             go_on.add_permits(1);
@@ -50,7 +50,7 @@ async fn a_second_turn_of_a_session_waits_for_the_first_and_disturbs_nothing() {
 }
 
 #[tokio::test]
-async fn after_a_turn_that_was_torn_away_in_mid_call_history_is_one_that_a_provider_takes() {
+async fn after_a_turn_dropped_during_a_call_the_history_is_acceptable_to_providers() {
     let begun = Arc::new(Notify::new());
     let tool = {
         let begun = Arc::clone(&begun);
@@ -73,11 +73,11 @@ async fn after_a_turn_that_was_torn_away_in_mid_call_history_is_one_that_a_provi
     assert_acceptable(&asked);
     let results = bench.results();
     assert_eq!(results.len(), 2);
-    assert!(results.iter().all(|it| it.is_error && text(it).contains("not known")), "{results:?}");
+    assert!(results.iter().all(|it| it.is_error && text(it).contains("unknown")), "{results:?}");
 }
 
 #[tokio::test]
-async fn after_a_turn_that_was_torn_away_in_mid_sentence_at_most_that_sentence_is_lost() {
+async fn after_a_turn_dropped_during_streaming_only_that_message_is_lost() {
     let half = Says::says("half a sen").then_hangs();
     let bench = Bench::new([half, Says::says("whole")]).await;
     let turn = bench.turn("first");
@@ -94,12 +94,12 @@ async fn after_a_turn_that_was_torn_away_in_mid_sentence_at_most_that_sentence_i
     assert_eq!(bench.asked_last(), ["first", "second"].map(Message::user));
 }
 
-/// A store whose sessions somebody else has, for as long as this says each time it is asked.
+/// A store whose sessions are leased by another owner for the given durations, one per attempt.
 #[derive(Debug)]
 struct Contested {
     store: Arc<dyn SessionStore>,
     remaining: Mutex<VecDeque<Duration>>,
-    /// Whether that somebody takes over from whoever has the session then.
+    /// Whether the other owner takes the session over again.
     comes_back: bool,
 }
 
@@ -119,7 +119,7 @@ impl Contested {
     }
 }
 
-/// A lease that somebody takes over.
+/// A lease that was taken over.
 #[derive(Debug)]
 struct Gone;
 
@@ -205,7 +205,7 @@ async fn a_session_whose_owner_was_killed_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_session_whose_owner_lives_is_waited_for_too_and_that_is_said_once() {
+async fn a_session_whose_owner_lives_is_waited_for_too_and_that_is_reported_once() {
     let mut bench = Bench::new([Says::says("here I am")]).await;
     Contested::for_agent(&mut bench, [25, 24, 30, 29]);
     assert_eq!(bench.say("hello").await.text, "here I am");

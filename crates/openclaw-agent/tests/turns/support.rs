@@ -25,7 +25,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 type Act = dyn Fn(Value, Option<Approval>) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
 
-/// A tool that is a closure.
+/// A tool implemented by a closure.
 pub(crate) struct TestTool {
     spec: ToolSpec,
     validator: OnceLock<LazyValidator>,
@@ -51,13 +51,13 @@ impl TestTool {
         Self { spec, validator, standing: Standing::Free, act: Box::new(act) }
     }
 
-    /// One that says this, from outside.
+    /// Returns a tool whose result is this text, from outside.
     pub(crate) fn saying(name: &str, text: &str) -> Self {
         let text = text.to_owned();
         Self::new(name, move |_, _| Box::pin(std::future::ready(from_outside(&text))))
     }
 
-    /// One whose arguments fit this.
+    /// Sets the input schema.
     pub(crate) fn taking(mut self, schema: Value) -> Self {
         self.spec.input_schema = ToolSpec::schema(schema);
         self
@@ -109,7 +109,7 @@ impl Tool for TestTool {
     }
 }
 
-/// Text from outside.
+/// An outcome with text from outside.
 pub(crate) fn from_outside(text: &str) -> ToolOutcome {
     let text = outside(text, "test");
     let details = Box::new(Details { untrusted: true, ..Details::default() });
@@ -133,7 +133,7 @@ impl ToolSource for Tools {
     }
 }
 
-/// An agent, and all that belongs to it.
+/// An agent with everything it needs.
 pub(crate) struct Bench {
     pub(crate) agent: Agent,
     pub(crate) model: Arc<Scripted>,
@@ -152,7 +152,7 @@ impl Bench {
         Self::in_folder(model, tempfile::tempdir().unwrap()).await
     }
 
-    /// With this database.
+    /// Opens a bench with this database.
     pub(crate) async fn of_database(says: impl IntoIterator<Item = Says>, database: &[u8]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("sessions.db"), database).unwrap();
@@ -200,26 +200,26 @@ impl Bench {
         }
     }
 
-    /// Says something, and waits for the answer.
+    /// Sends a message and waits for the answer.
     pub(crate) async fn say(&self, words: &str) -> Answer {
         let turn = self.turn(words);
         tokio::time::timeout(LONG, self.agent.answer(&turn)).await.unwrap().unwrap()
     }
 
-    /// All messages that are kept.
+    /// All stored messages.
     pub(crate) async fn kept(&self) -> Vec<Record> {
         let entries = self.agent.store.read(&key(), ReadFilter::all()).await.unwrap();
         let messages = entries.into_iter().filter(|entry| entry.kind == EntryKind::Message);
         messages.map(|entry| serde_json::from_value(entry.body).unwrap()).collect()
     }
 
-    /// What the model was told in its latest request.
+    /// The messages of the latest request to the model.
     pub(crate) fn asked_last(&self) -> Vec<Message> {
         let requests = self.model.requests();
         requests.last().unwrap().messages.iter().map(|message| (**message).clone()).collect()
     }
 
-    /// The results that the model was told last.
+    /// The latest tool results sent to the model.
     pub(crate) fn results(&self) -> Vec<ToolResult> {
         let results = |message: Message| match message {
             Message::Tool { results } => Some(results),
@@ -252,12 +252,13 @@ pub(crate) fn texts(parts: &[Part]) -> String {
     render(parts.iter().filter_map(Part::as_text)).join("\n")
 }
 
-/// What a model is told before the conversation.
+/// The system prompt of a request.
 pub(crate) fn system(request: &Request) -> String {
     render(&request.system).join("\n\n")
 }
 
-/// Whether every call has its result right behind it, and every result its call: what providers want.
+/// Asserts what providers require: every call is followed by its result, and every result has a
+/// call.
 #[track_caller]
 pub(crate) fn assert_acceptable(messages: &[Message]) {
     let mut open: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! The agents, each with what it inherits.
+//! Builds the agents, each with what it inherits.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,10 +27,10 @@ const DEFAULT_APPROVAL_MS: u64 = 300_000;
 
 /// What all agents share.
 pub(super) struct Common<'a> {
-    /// The MCP servers and settings that hold for all.
+    /// The MCP servers and settings for all agents.
     pub(super) mcp: Field<RawMcp>,
     pub(super) mcp_enabled: bool,
-    /// The ids of providers that the file has an entry for, good or bad.
+    /// The ids of all providers in the file, usable or not.
     pub(super) providers: &'a BTreeSet<String>,
 }
 
@@ -42,11 +42,11 @@ impl Builder<'_> {
     ) -> Vec<AgentConfig> {
         let RawAgents { defaults, list, entries } = agents.map(|it| it.value).unwrap_or_default();
         let mut defaults = defaults.map(|it| it.value).unwrap_or_default();
-        // Ids in `defaults` mean nothing.
+        // `id` and `default` have no meaning in `defaults`.
         (defaults.id, defaults.default) = (None, None);
         self.ignore_models(&mut defaults);
         defaults.mcp = common.mcp.clone().overlaid_by(self.layer(defaults.mcp.take()));
-        // What stands there is checked, also where every agent says otherwise.
+        // The defaults are checked even if every agent overrides them.
         let by_default = RawAgent { mcp: None, ..defaults.clone() };
         self.traits(by_default, common.providers);
 
@@ -68,7 +68,7 @@ impl Builder<'_> {
             }
             self.ignore_models(&mut own);
             own.mcp = self.layer(own.mcp.take());
-            // A policy is one thing: half of one and half of another would be nobody's.
+            // A policy is inherited as a whole: mixing the halves of two would be neither.
             let tools = own.tools.take().or_else(|| defaults.tools.clone());
             let merged = RawAgent { tools, ..defaults.clone().overlaid_by(own) };
             built.push(self.agent(id, merged, common));
@@ -82,7 +82,7 @@ impl Builder<'_> {
         built
     }
 
-    /// The Node OpenClaw's catalogue of models.
+    /// Ignores Node OpenClaw's model catalogue.
     fn ignore_models(&mut self, agent: &mut RawAgent) {
         if let Some(models) = agent.models.take() {
             self.found.push(no_effect(&models, "models"));
@@ -109,7 +109,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Everything about an agent but its id and its MCP servers.
+    /// Builds everything of an agent except its id and its MCP configuration.
     fn traits(&mut self, agent: RawAgent, providers: &BTreeSet<String>) -> Traits {
         let RawAgent {
             id: _,
@@ -259,7 +259,7 @@ impl Builder<'_> {
         named.into_iter().filter_map(check).collect()
     }
 
-    /// A number of milliseconds.
+    /// Returns a duration given in milliseconds.
     pub(super) fn millis<const MIN: u64, const MAX: u64>(
         &self,
         noted: &mut Vec<Setting>,
@@ -272,7 +272,7 @@ impl Builder<'_> {
     }
 }
 
-/// What [`Builder::traits`] finds out about an agent.
+/// The result of [`Builder::traits`].
 struct Traits {
     model: Option<ModelChoice>,
     workspace: Option<std::path::PathBuf>,
@@ -286,7 +286,7 @@ struct Traits {
     noted: Vec<Setting>,
 }
 
-/// A setting of the Node OpenClaw that means nothing here.
+/// The note about a Node OpenClaw setting that is ignored.
 pub(super) fn no_effect<T>(field: &Spanned<T>, key: &str) -> Diagnostic {
     Diagnostic::note(format!("`{key}` has no effect here"))
         .at(field.at, "accepted and ignored")

@@ -1,4 +1,4 @@
-//! Single fields of a server: each is checked, and noted with where it comes from.
+//! Checks single fields of a server and records where each comes from.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -21,13 +21,13 @@ use crate::text::{Expanded, Text, is_variable_name};
 use super::server::ServerBuilder;
 use super::values::{Unset, no_home, references_only};
 
-/// The longest answer to a server that uses the agent's model, in tokens.
+/// The maximum length of a completion for a server that uses the agent's model, in tokens.
 const DEFAULT_MAX_TOKENS: u64 = 4_096;
-/// How often a server may use the agent's model in a minute.
+/// How often a server may use the agent's model per minute.
 const DEFAULT_REQUESTS: u64 = 10;
 
 impl ServerBuilder<'_, '_> {
-    /// A table of values that may be credentials: `env`, `headers`.
+    /// Builds a table of values that may be credentials: `env`, `headers`.
     pub(super) fn credentials(
         &mut self,
         key: &str,
@@ -81,7 +81,7 @@ impl ServerBuilder<'_, '_> {
         Some(value)
     }
 
-    /// Notes that a credential stands in the file as it is; told once a server (K4).
+    /// Records the warning about a plaintext credential; reported once per server (K4).
     fn warn_of_plaintext(&mut self, text: &Spanned<Text>) {
         let server = self.name;
         let message = format!(
@@ -173,7 +173,7 @@ impl ServerBuilder<'_, '_> {
         None
     }
 
-    /// URIs of resources. They are compared with those of the server, so they stay as they are.
+    /// Checks the URIs of resources. They are compared with those of the server, so they are not changed.
     pub(super) fn resources(&mut self, uris: Field<Words>) -> Vec<Expanded> {
         let Some(uris) = uris else { return Vec::new() };
         let origin = self.cx.origin(&uris);
@@ -204,7 +204,7 @@ impl ServerBuilder<'_, '_> {
         self.cx.take(&mut self.settings, "approval", field, Approval::Auto, |it| json!(it.as_str()))
     }
 
-    /// What limits there are is of interest only where it is allowed.
+    /// Limits are recorded only if sampling is allowed.
     pub(super) fn sampling(&mut self, field: Field<SamplingSetting>) -> Sampling {
         let RawSampling { allow, max_tokens, requests_per_minute } =
             field.map(|field| field.value.0).unwrap_or_default();
@@ -253,7 +253,7 @@ impl ServerBuilder<'_, '_> {
     }
 }
 
-/// A scheme and something behind it; what that means is up to the server.
+/// Whether a text has a scheme followed by something; its meaning is up to the server.
 fn is_uri(text: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,4 +1,4 @@
-//! The gateway's settings.
+//! Builds the gateway's settings.
 
 use openclaw_secrets::SecretTemplate;
 use serde_json::json;
@@ -68,7 +68,7 @@ impl Builder<'_> {
         bind.unwrap_or(Bind::Loopback)
     }
 
-    /// There is one kind only; it is read so that nobody relies on another.
+    /// Only `token` exists; the setting is checked so that no operator relies on another mode.
     fn auth_mode(&mut self, mode: Field<Text>, noted: &mut Vec<Setting>) {
         self.noted_text("gateway.auth.mode", mode, noted, |cx, text| {
             let mode = cx.filled(text, &mut Unset::Refused)?;
@@ -132,7 +132,7 @@ impl Builder<'_> {
     }
 }
 
-/// An origin as browsers write it: `HTTPS://Example.com:443/` is `https://example.com`.
+/// Normalizes an origin as browsers do: `HTTPS://Example.com:443/` becomes `https://example.com`.
 fn origin_of(written: &str) -> Option<String> {
     let url = Url::parse(written).ok()?;
     let is_bare = matches!(url.path(), "" | "/")
@@ -141,7 +141,7 @@ fn origin_of(written: &str) -> Option<String> {
         && url.query().is_none()
         && url.fragment().is_none();
     let host = url.host_str().filter(|host| is_bare && !host.is_empty() && !host.contains('*'))?;
-    // Pages of an editor or an extension have schemes of their own.
+    // Editors and extensions use their own schemes.
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     Some(format!("{}://{}{port}", url.scheme(), host.to_ascii_lowercase()))
 }

@@ -1,5 +1,5 @@
-//! From raw sections to the validated [`Config`]: layers are merged, values checked, and where each
-//! comes from is noted.
+//! Builds the validated [`Config`] from raw sections: merges layers, checks values, and records where
+//! each comes from.
 
 mod agents;
 mod fields;
@@ -36,7 +36,7 @@ const DEFAULT_ACP_SERVERS: u64 = 10;
 const DEFAULT_ACP_TOOLS: u64 = 100;
 
 impl Builder<'_> {
-    /// Builds the configuration. If errors were found, what comes back is not to be used.
+    /// Builds the configuration. The result must not be used if errors were found.
     pub(crate) fn build(&mut self, raw: RawConfig, file: Option<PathBuf>) -> Config {
         let RawConfig { mcp, agents, plugins, tools, models, gateway, acp, secrets } = raw;
         let mut noted = Vec::new();
@@ -80,7 +80,7 @@ impl Builder<'_> {
         usize::try_from(count).unwrap_or(usize::MAX)
     }
 
-    /// What stands under `plugins.entries["mcp-client"]`: whether MCP is on, and the lowest layer.
+    /// Returns whether MCP is enabled, and the lowest layer, from `plugins.entries["mcp-client"]`.
     fn plugin(
         &mut self,
         plugins: Field<RawPlugins>,
@@ -93,7 +93,7 @@ impl Builder<'_> {
         (self.take(noted, key, enabled, true, |enabled| json!(enabled)), config)
     }
 
-    /// One of the four places, in our own terms.
+    /// Normalizes one of the four layers.
     fn layer(&mut self, mcp: Field<RawMcp>) -> Field<RawMcp> {
         let mut mcp = mcp?;
         if let Some(Spanned { value: servers, .. }) = &mut mcp.value.servers {
@@ -104,7 +104,7 @@ impl Builder<'_> {
         Some(mcp)
     }
 
-    /// The MCP configuration of an agent, from the layers that hold for it.
+    /// Builds the MCP configuration of an agent from its merged layers.
     fn mcp(&mut self, merged: Field<RawMcp>, enabled: bool) -> McpConfig {
         let RawMcp {
             servers,
@@ -159,7 +159,7 @@ impl Builder<'_> {
         let names: Vec<String> = by_name.0.keys().cloned().collect();
         let siblings = Siblings { names: &names, damaged: &damaged };
         for (name, entry) in by_name.0 {
-            // A bad name was reported when it was read.
+            // An invalid name was reported by the decoder.
             let known_name = ServerName::new(name.as_str());
             let mut builder = ServerBuilder::new(self, &name);
             let built = builder.build(entry, &siblings);

@@ -1,4 +1,4 @@
-//! The providers of models.
+//! Builds the model providers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use super::agents::no_effect;
 use super::transport::is_header_name;
 use super::values::{Builder, Unset};
 
-/// The providers that can be used, and the ids of all that the file has an entry for.
+/// The usable providers, and the ids of all providers in the file.
 #[derive(Default)]
 pub(super) struct Providers {
     pub(super) usable: BTreeMap<ProviderId, ProviderConfig>,
@@ -51,7 +51,7 @@ impl Builder<'_> {
         built
     }
 
-    /// A provider; none if it cannot be used, which has been told.
+    /// Builds a provider. `None` if it cannot be used; that is reported.
     fn provider(
         &mut self,
         id: &str,
@@ -101,7 +101,7 @@ impl Builder<'_> {
                     let message =
                         format!("model provider `{id}` is ignored: its API is not supported");
                     let help = "supported: anthropic, openai, openai-responses, gemini and ollama";
-                    self.found.push(field.warning(message, "of the Node OpenClaw").help(help));
+                    self.found.push(field.warning(message, "Node OpenClaw only").help(help));
                     return None;
                 }
             },
@@ -114,8 +114,8 @@ impl Builder<'_> {
         Some(api)
     }
 
-    /// Where a provider is reached: models in the house often have no certificate, so that http is
-    /// accepted, with a word about it.
+    /// Parses the URL of a provider. Providers on the local network often have no certificate, so http
+    /// is accepted with a warning.
     fn model_address(&mut self, text: &Spanned<Text>) -> Option<SafeUrl> {
         let url = self.any_url(text, &mut Unset::Refused)?;
         match url.scheme() {
@@ -166,7 +166,7 @@ impl Builder<'_> {
     }
 }
 
-/// Told once a provider (K4).
+/// Reported once per provider (K4).
 fn plaintext_warning(id: &str, text: &Spanned<Text>) -> Diagnostic {
     let message = format!(
         "Model provider '{id}' has plaintext credentials in config — consider using secret:// references"

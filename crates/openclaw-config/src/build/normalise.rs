@@ -1,4 +1,4 @@
-//! Node OpenClaw's names for things become ours, before the layers are merged.
+//! Translates Node OpenClaw's keys to ours before the layers are merged.
 
 use url::Url;
 
@@ -10,7 +10,7 @@ use crate::raw::{
 use crate::text::Text;
 
 impl RawServer {
-    /// Moves what stands under Node OpenClaw's names to where it belongs.
+    /// Moves the values of Node OpenClaw's keys to ours.
     pub(crate) fn normalise(&mut self, found: &mut Vec<Diagnostic>) {
         if let Some(filter) = self.tool_filter.take() {
             let Spanned { value: RawNodeToolFilter { include, exclude }, at, path } = filter;
@@ -80,13 +80,13 @@ impl RawServer {
     }
 }
 
-/// Where the TLS settings are kept; made if there are none yet.
+/// Returns the TLS settings, creating them if missing.
 fn tls_of<'a, T>(tls: &'a mut Field<RawTls>, cause: &Spanned<T>) -> &'a mut RawTls {
     let fresh = || Spanned { value: RawTls::default(), at: cause.at, path: cause.path.clone() };
     &mut tls.get_or_insert_with(fresh).value
 }
 
-/// Fills a slot from a synonym, unless both were given.
+/// Fills a slot from a synonym; reports an error if both are given.
 fn adopt<T>(slot: &mut Field<T>, value: Field<T>, ours: &str, found: &mut Vec<Diagnostic>) {
     match (&*slot, value) {
         (Some(given), Some(value)) => found.push(

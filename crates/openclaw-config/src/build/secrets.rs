@@ -1,4 +1,4 @@
-//! The settings of the secret providers.
+//! Builds the settings of the secret providers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -61,14 +61,14 @@ impl Builder<'_> {
                     self.note(&version, json!(version.value.0), noted);
                     if version.value.0 == 1 { KvVersion::V1 } else { KvVersion::V2 }
                 }),
-                // Credentials of the vault itself come from the environment, never from this file.
+                // Credentials for Vault itself come from the environment, never from this file.
                 token: None,
                 secret_id: None,
             },
         }
     }
 
-    /// Notes a command; its arguments and variables may hold credentials.
+    /// Records a command; its arguments and variables may contain credentials.
     fn note_command(&self, name: &str, exec: &Spanned<RawExec>, noted: &mut Vec<Setting>) {
         let RawExec { command, args, env, timeout } = &exec.value;
         let mut note = |key: &str, value: Json, origin: Origin| {
@@ -129,7 +129,7 @@ impl Builder<'_> {
         Some(url.expose().as_str().trim_end_matches('/').to_owned())
     }
 
-    /// Notes a setting under its whole path.
+    /// Records a setting under its full path.
     fn note<T>(&self, field: &Spanned<T>, value: Json, noted: &mut Vec<Setting>) {
         noted.push(Setting { key: field.path.clone(), value, origin: self.origin(field) });
     }

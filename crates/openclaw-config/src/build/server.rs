@@ -1,4 +1,4 @@
-//! From the merged raw entry of a server to a validated one.
+//! Builds a validated server from its merged raw entry.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -20,13 +20,14 @@ const DEFAULT_TOOL_TIMEOUT_MS: u64 = 60_000;
 const DEFAULT_MAX_RESTARTS: u64 = 5;
 const DEFAULT_RATE_LIMIT: u64 = 100;
 const DEFAULT_MAX_RESULT_CHARS: u64 = 100_000;
-/// From here on a hint is not worth its cost.
+/// With more servers than this, similar names are not searched: it would take too long.
 const MANY_SERVERS: usize = 100;
 
-/// What became of an entry: a server, one that must wait, or nothing (and errors were reported).
+/// The result of building an entry.
 pub(crate) enum Built {
     Ready(Box<ServerConfig>),
     HeldBack(HeldBack),
+    /// Invalid; errors were reported.
     Wrong,
 }
 
@@ -34,13 +35,13 @@ pub(crate) enum Built {
 pub(crate) struct ServerBuilder<'b, 'a> {
     pub(super) cx: &'b mut Builder<'a>,
     pub(super) name: &'b str,
-    /// Variables that are not set.
+    /// Unset variables.
     pub(super) unset: Vec<Spanned<String>>,
-    /// What has been noted so far.
+    /// The settings recorded so far.
     pub(super) settings: Vec<Setting>,
-    /// About the first credential that stands in the file as it is.
+    /// The warning about the first plaintext credential.
     pub(super) plaintext: Option<Diagnostic>,
-    /// The references in it, each with its setting.
+    /// The secret references, each with its setting.
     pub(super) references: Vec<(SecretRef, String)>,
 }
 
@@ -56,7 +57,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         }
     }
 
-    /// Builds the server. Everything in the entry is checked, also where it cannot be used.
+    /// Builds the server. The whole entry is checked, even if it turns out to be unusable.
     pub(crate) fn build(&mut self, server: Spanned<RawServer>, siblings: &Siblings<'_>) -> Built {
         let whole = erase(&server);
         let RawServer {
@@ -144,7 +145,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                 None
             }
         };
-        // Each setting is sorted here: what belongs to neither does not compile.
+        // Every setting goes into the connection or the treatment; a forgotten one does not compile.
         let treatment = Treatment {
             timeout,
             tool_timeout,
@@ -169,7 +170,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         self.finish(config, enabled, required)
     }
 
-    /// Notes which transport it is, and what does not fit it.
+    /// Records the transport and reports settings that do not apply to it.
     fn note_transport(&mut self, given: &Given) -> HttpFlavour {
         let is_local = given.command.is_some() || given.url.is_none();
         let (kind, origin) = match (&given.transport, is_local) {
@@ -205,7 +206,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
 
     fn finish(&mut self, config: Option<ServerConfig>, enabled: bool, required: bool) -> Built {
         if enabled {
-            // Once a server, however many agents have it (K4).
+            // Once per server, regardless of how many agents have it (K4).
             if self.plaintext.is_some() && self.cx.warned.insert(self.name.to_owned()) {
                 self.cx.found.extend(self.plaintext.clone());
             }
@@ -228,7 +229,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                 unset.sort();
                 unset.dedup();
                 let references = std::mem::take(&mut self.references);
-                // One that is switched off is missed by nobody.
+                // A disabled server is not required.
                 let required = required && enabled;
                 Built::HeldBack(HeldBack { required, unset_variables: unset, references })
             }
@@ -238,7 +239,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
     }
 
     fn report_neither(&mut self, whole: &Spanned<()>, enabled: bool, siblings: &Siblings<'_>) {
-        // A misspelt or wrong `command` has been reported; this would only be its echo.
+        // A misspelt or invalid `command` has already been reported.
         if siblings.damaged.contains(self.name) {
             return;
         }
@@ -271,7 +272,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
     }
 }
 
-/// What decides about the transport.
+/// The fields that determine the transport.
 struct Given {
     transport: Field<TransportKind>,
     command: Field<()>,
@@ -286,12 +287,12 @@ struct Given {
 pub(crate) struct Siblings<'a> {
     /// The names of all of them.
     pub(crate) names: &'a [String],
-    /// Those whose entries could not be read as a whole.
+    /// Those with errors that were reported.
     pub(crate) damaged: &'a BTreeSet<String>,
 }
 
 impl Siblings<'_> {
-    /// The server whose name is most like this one. Among very many, nobody looks.
+    /// Returns the server with the most similar name, unless there are too many to compare.
     fn nearest(&self, name: &str) -> Option<&str> {
         if self.names.len() > MANY_SERVERS {
             return None;
@@ -301,7 +302,7 @@ impl Siblings<'_> {
     }
 }
 
-/// Only the place of a field.
+/// Keeps only the position of a field.
 fn erase<T>(field: &Spanned<T>) -> Spanned<()> {
     Spanned { value: (), at: field.at, path: field.path.clone() }
 }
@@ -310,7 +311,7 @@ fn mark<T>(field: &Field<T>) -> Field<()> {
     field.as_ref().map(erase)
 }
 
-/// The bounds of the fields are far below `u32::MAX`.
+/// Converts to `u32`; the bounds of the fields are far below `u32::MAX`.
 fn small(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

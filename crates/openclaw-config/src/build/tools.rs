@@ -1,4 +1,4 @@
-//! Which tools may be used, and how the built-in ones behave.
+//! Builds the tool policy and the settings of the built-in tools.
 
 use crate::decode::Field;
 use crate::model::{Setting, ToolPolicy};
@@ -69,7 +69,7 @@ impl Builder<'_> {
         ExecTool { enabled, timeout, shell }
     }
 
-    /// Something that is on unless somebody switches it off.
+    /// Returns a flag that is on by default.
     fn switch(&mut self, key: &str, field: Field<bool>, noted: &mut Vec<Setting>) -> bool {
         self.take(noted, key, field, true, |on| json!(on))
     }

@@ -1,4 +1,4 @@
-//! The two kinds of server: a local process, and a service at an address.
+//! Builds the two kinds of server: a local process and a remote service.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use super::server::ServerBuilder;
 use super::values::Unset;
 
 impl ServerBuilder<'_, '_> {
-    /// A local process; none without a good command.
+    /// Builds a local process; `None` without a valid command.
     pub(super) fn local(
         &mut self,
         command: Field<Text>,
@@ -37,7 +37,7 @@ impl ServerBuilder<'_, '_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one for each field that the transport has")]
-    /// A remote service; none without a good address.
+    /// Builds a remote service; `None` without a valid URL.
     pub(super) fn remote(
         &mut self,
         url: Field<Text>,
@@ -158,7 +158,7 @@ fn is_valid_env_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
-/// A token of RFC 9110.
+/// Whether a name is a token as defined by RFC 9110.
 pub(super) fn is_header_name(name: &str) -> bool {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty() && name.chars().all(is_token)

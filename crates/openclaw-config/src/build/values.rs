@@ -1,4 +1,4 @@
-//! Turns single raw values into validated ones, and notes where each comes from.
+//! Validates single raw values and records where each comes from.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,33 +16,33 @@ use crate::server::SafeUrl;
 use crate::source::Sources;
 use crate::text::{Expanded, Lookup, Text, expand, is_reference_word};
 
-/// What building needs to know, and what it has found so far.
+/// The context of a build, and its findings so far.
 pub(crate) struct Builder<'a> {
     pub(crate) lookup: Lookup<'a>,
-    /// What `~/` stands for.
+    /// What `~/` expands to.
     pub(crate) home: Option<&'a Path>,
-    /// The folder that relative paths start from.
+    /// The base folder of relative paths.
     pub(crate) base: &'a Path,
     pub(crate) sources: &'a Sources,
     pub(crate) found: Vec<Diagnostic>,
-    /// The servers that have been warned of (K4).
+    /// The servers whose plaintext credentials have been reported (K4).
     pub(crate) warned: BTreeSet<String>,
 }
 
-/// Where variables that are not set are noted.
+/// How unset variables are handled.
 pub(crate) enum Unset<'a> {
-    /// In a server's entry: they keep it from starting.
+    /// In a server's entry: collected, because they keep the server from starting.
     HoldsBack(&'a mut Vec<Spanned<String>>),
-    /// Elsewhere: they are an error.
+    /// Elsewhere: reported as errors.
     Refused,
 }
 
 /// A value that may be a credential.
 pub(crate) struct Credential {
     pub(crate) value: SecretTemplate,
-    /// Whether it stands in the file as it is.
+    /// Whether it is written in the file in plaintext.
     pub(crate) is_written_out: bool,
-    /// Whether there is nothing to it.
+    /// Whether it is blank.
     pub(crate) is_empty: bool,
 }
 
@@ -51,7 +51,7 @@ impl Builder<'_> {
         Origin::File { location: self.sources.locate(field.at), path: field.path.clone() }
     }
 
-    /// Replaces the variables of a string. None: something is missing, and has been noted.
+    /// Expands the variables of a string. `None` if one is unset or malformed; that is recorded.
     pub(crate) fn text(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<Expanded> {
         let mut expansion = expand(&text.value.0, self.lookup);
         if let Some(problem) = expansion.malformed.take() {
@@ -77,7 +77,7 @@ impl Builder<'_> {
         None
     }
 
-    /// A string in a place where references to secrets are not replaced.
+    /// Expands a string that must not contain secret references.
     pub(crate) fn plain(
         &mut self,
         text: &Spanned<Text>,
@@ -93,12 +93,12 @@ impl Builder<'_> {
         self.text(text, unset)
     }
 
-    /// A list of strings.
+    /// Expands a list of strings.
     pub(crate) fn words(&mut self, words: &Spanned<Words>, unset: &mut Unset<'_>) -> Vec<Expanded> {
         words.value.iter().filter_map(|word| self.plain(word, unset)).collect()
     }
 
-    /// A string that must not be empty.
+    /// Expands a string that must not be blank.
     pub(crate) fn filled(
         &mut self,
         text: &Spanned<Text>,
@@ -112,13 +112,13 @@ impl Builder<'_> {
         Some(expanded)
     }
 
-    /// A value that may be a credential, or refer to one.
+    /// Parses a value that may be a credential or contain secret references.
     pub(crate) fn credential(
         &mut self,
         text: &Spanned<Text>,
         expanded: &Expanded,
     ) -> Option<SecretTemplate> {
-        // Only a reference that somebody wrote is one: the value of a variable is data.
+        // Only references written in the file count: the value of a variable is data.
         if !text.value.0.contains(SCHEME) {
             return Some(SecretTemplate::literal(expanded.as_str()));
         }
@@ -134,7 +134,7 @@ impl Builder<'_> {
             .ok()
     }
 
-    /// A path; relative ones start from the folder of the configuration.
+    /// Resolves a path relative to the folder of the configuration.
     pub(crate) fn path(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<PathBuf> {
         let path = self.filled(text, unset)?;
         let path = path.as_str();
@@ -149,7 +149,7 @@ impl Builder<'_> {
         }
     }
 
-    /// An address of any kind.
+    /// Parses a URL of any scheme.
     pub(crate) fn any_url(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<Url> {
         let expanded = self.filled(text, unset)?;
         match Url::parse(expanded.as_str().trim()) {
@@ -163,7 +163,7 @@ impl Builder<'_> {
         }
     }
 
-    /// An address that may be contacted: https, or http on this machine (T8).
+    /// Parses a URL that may be contacted: https, or http on this machine (T8).
     pub(crate) fn url(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<SafeUrl> {
         let url = self.any_url(text, unset)?;
         let refused = match url.scheme() {
@@ -185,7 +185,7 @@ impl Builder<'_> {
         Some(SafeUrl::new(url, text.value.0.trim()))
     }
 
-    /// Allow and deny lists, noted under `key`.
+    /// Builds a tool policy from allow and deny lists, recorded under `key`.
     pub(crate) fn policy(
         &mut self,
         key: &str,
@@ -203,7 +203,7 @@ impl Builder<'_> {
         ToolPolicy { allow: list("allow", allow), deny: list("deny", deny).unwrap_or_default() }
     }
 
-    /// A glob pattern on the names of tools.
+    /// Validates a glob pattern on tool names.
     fn pattern(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<String> {
         let pattern = self.plain(text, unset)?;
         if let Err(error) = globset::Glob::new(pattern.as_str()) {
@@ -215,7 +215,7 @@ impl Builder<'_> {
         Some(pattern.as_str().to_owned())
     }
 
-    /// A text that is noted as it was written, and read by `read`.
+    /// Records a text as written and parses it with `read`.
     pub(crate) fn noted_text<T>(
         &mut self,
         key: &str,
@@ -229,14 +229,14 @@ impl Builder<'_> {
         read(self, &text)
     }
 
-    /// Notes a list as it was written.
+    /// Records a list as written.
     pub(crate) fn note_words(&self, key: &str, words: &Spanned<Words>, noted: &mut Vec<Setting>) {
         let written: Vec<&str> = words.value.iter().map(|word| word.value.0.as_str()).collect();
         let (value, origin) = (json!(written), self.origin(words));
         noted.push(Setting { key: key.to_owned(), value, origin });
     }
 
-    /// A value outside servers that may be a credential.
+    /// Records and parses a value outside servers that may be a credential.
     pub(crate) fn noted_credential(
         &mut self,
         key: &str,
@@ -256,7 +256,7 @@ impl Builder<'_> {
         Some(Credential { value, is_written_out, is_empty })
     }
 
-    /// Takes a field or its default, and notes which.
+    /// Returns the value of a field or its default, and records which.
     pub(crate) fn take<T: Clone>(
         &self,
         noted: &mut Vec<Setting>,
@@ -274,12 +274,12 @@ impl Builder<'_> {
     }
 }
 
-/// `~/` where there is no home.
+/// The error for `~/` without a home folder.
 pub(crate) fn no_home(text: &Spanned<Text>) -> Diagnostic {
     text.error("`~` cannot be used here: this user has no home folder", "uses `~`")
 }
 
-/// Whether an address can only lead to this machine.
+/// Whether a URL can only refer to this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -289,8 +289,8 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// `Bearer ${TOKEN}` as `[REDACTED] ${TOKEN}`: references as they stand, nothing else. What one falls
-/// back on may be a credential.
+/// Shows `Bearer ${TOKEN}` as `[REDACTED] ${TOKEN}`: references as written, nothing else. Their
+/// defaults may be credentials and are hidden.
 pub(crate) fn references_only(written: &str) -> String {
     let shown = |word: &str| match default_hidden(word) {
         Some(reference) => reference,
@@ -300,7 +300,7 @@ pub(crate) fn references_only(written: &str) -> String {
     written.split(' ').map(shown).collect::<Vec<_>>().join(" ")
 }
 
-/// `${TOKEN:-hunter2}` as `${TOKEN:-…}`.
+/// Shows `${TOKEN:-hunter2}` as `${TOKEN:-…}`.
 fn default_hidden(word: &str) -> Option<String> {
     let (name, default) = word.strip_prefix("${")?.strip_suffix('}')?.split_once(":-")?;
     let reference = format!("${{{name}}}");
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_is_shown_and_what_it_falls_back_on_is_not() {
+    fn a_reference_is_shown_without_its_default() {
         for (written, shown) in [
             ("Bearer ${TOKEN}", "[REDACTED] ${TOKEN}"),
             ("Bearer ${TOKEN:-hunter2}", "[REDACTED] ${TOKEN:-…}"),

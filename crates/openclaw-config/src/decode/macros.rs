@@ -1,7 +1,7 @@
-//! The declarations of sections and choices.
+//! Macros that declare sections and choices.
 
 /// Declares a raw section of the configuration: for each field its key, the synonyms of the key,
-/// its type, its documentation, and after `=>` what the schema can say beyond the type.
+/// its type, its documentation, and after `=>` a schema constraint beyond the type.
 macro_rules! section {
     (
         $(#[doc = $doc:literal])*
@@ -59,7 +59,7 @@ macro_rules! section {
     };
 }
 
-/// Declares a setting that takes one of a few words, each with its synonyms.
+/// Declares a setting that takes one of a fixed set of words, each with its synonyms.
 macro_rules! choice {
     (
         $(#[$meta:meta])*
@@ -70,7 +70,7 @@ macro_rules! choice {
         pub enum $name { $( $(#[$variant_meta])* $variant, )* }
 
         impl $name {
-            /// The word for it in a configuration.
+            /// Returns the word for it in a configuration.
             pub fn as_str(self) -> &'static str {
                 match self { $( Self::$variant => $word, )* }
             }

@@ -1,7 +1,7 @@
-//! From the tree of a file to typed raw sections: every problem is reported, none ends the reading.
+//! Decodes the tree of a file into typed raw sections. Every problem is reported; none stops decoding.
 //!
 //! A section is declared once with [`section!`]: its keys, their synonyms, types and documentation.
-//! Reading, merging and the JSON Schema all come from that one declaration.
+//! Decoding, merging and the JSON Schema all come from that declaration.
 
 mod macros;
 mod values;
@@ -19,7 +19,7 @@ use crate::tree::{Member, Node, Value};
 pub(crate) use macros::{choice, section};
 pub(crate) use values::{Table, Whole};
 
-/// A value, where it stands, and the path of its key.
+/// A value with its position and the path of its key.
 #[derive(Clone)]
 pub(crate) struct Spanned<T> {
     pub(crate) value: T,
@@ -32,12 +32,12 @@ impl<T> Spanned<T> {
         Spanned { value: change(self.value), at: self.at, path: self.path }
     }
 
-    /// An error about this value.
+    /// Creates an error about this value.
     pub(crate) fn error(&self, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
         Diagnostic::error(message).at(self.at, label).path(self.path.as_str())
     }
 
-    /// A warning about this value.
+    /// Creates a warning about this value.
     pub(crate) fn warning(
         &self,
         message: impl Into<String>,
@@ -50,15 +50,15 @@ impl<T> Spanned<T> {
 /// A field that may be absent.
 pub(crate) type Field<T> = Option<Spanned<T>>;
 
-/// Something that can be read from a [`Node`].
+/// A type that can be decoded from a [`Node`].
 pub(crate) trait Decode: Sized + JsonSchema {
-    /// Reads it, or reports why that is impossible.
+    /// Decodes the node; reports a problem and returns `None` if that fails.
     fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self>;
 }
 
-/// Something that a later layer of the configuration can change in part.
+/// A type that a later layer of the configuration can override in part.
 pub(crate) trait Overlay: Sized {
-    /// `self`, changed by `later`: unless told otherwise, replaced by it.
+    /// Overrides `self` with `later`. By default, `later` replaces it.
     #[must_use]
     fn overlaid_by(self, later: Self) -> Self {
         let _ = self;
@@ -79,13 +79,13 @@ impl<T: Overlay> Overlay for Field<T> {
     }
 }
 
-/// Reads sections, and keeps the path of the key that it is at, and what it found wrong.
+/// Decodes sections, tracks the current path and collects problems.
 pub(crate) struct Decoder<'a> {
     path: Vec<Segment>,
     pub(crate) found: &'a mut Vec<Diagnostic>,
 }
 
-/// A step of a path; as text it begins with what separates it from the step before.
+/// A segment of a path. Its text begins with the separator.
 pub(crate) enum Segment {
     Key(String),
     Index(usize),
@@ -105,12 +105,12 @@ impl fmt::Display for Segment {
     }
 }
 
-/// What to do about keys that a section does not know.
+/// How to handle unknown keys of a section.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unknown {
     /// This program owns the section: an unknown key is an error.
     Refuse,
-    /// The section is shared with other programs: unknown keys are theirs.
+    /// The section is shared with other programs: unknown keys belong to them.
     Leave,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Decoder<'a> {
         Self { path: Vec::new(), found }
     }
 
-    /// The path of the key that is being read: `mcp.servers.x.url`.
+    /// Returns the path of the current key: `mcp.servers.x.url`.
     pub(crate) fn path(&self) -> String {
         let path: String = self.path.iter().map(Segment::to_string).collect();
         path.strip_prefix('.').unwrap_or(&path).to_owned()
@@ -133,7 +133,7 @@ impl<'a> Decoder<'a> {
         self.found.push(diagnostic);
     }
 
-    /// Reads the value of a member, one step further down the path.
+    /// Decodes the value of a member, with its key appended to the path.
     pub(crate) fn member<T: Decode>(&mut self, member: &Member) -> Field<T> {
         self.path.push(Segment::Key(member.key.clone()));
         let value = T::decode(&member.node, self);
@@ -162,7 +162,7 @@ impl<'a> Decoder<'a> {
         self.report(diagnostic);
     }
 
-    /// The members of an object, after a look for keys that stand there twice.
+    /// Returns the members of an object. Reports duplicate keys.
     pub(crate) fn object<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Member]> {
         let Value::Object(members) = &node.value else {
             self.wrong_type(node, &format!("{what} (an object)"));
@@ -179,11 +179,11 @@ impl<'a> Decoder<'a> {
         Some(members)
     }
 
-    /// Puts the value of a member into its field, which another synonym may have filled already.
+    /// Decodes a member into its field. Reports an error if a synonym has already filled it.
     pub(crate) fn field<T: Decode>(&mut self, slot: &mut Field<T>, key: &str, member: &Member) {
         if let Some(earlier) = slot {
             let other = earlier.path.rsplit('.').next().unwrap_or_default();
-            // The same key twice has been reported by `object`.
+            // `object` has already reported duplicate keys.
             if other != member.key {
                 self.report(
                     Diagnostic::error(format!("`{}` and `{other}` mean the same", member.key))
@@ -199,20 +199,20 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Reports something about a key.
+    /// Reports a problem with a key.
     pub(crate) fn report_key(&mut self, member: &Member, diagnostic: Diagnostic) {
         self.path.push(Segment::Key(member.key.clone()));
         self.report(diagnostic);
         self.path.pop();
     }
 
-    /// Reports a key that the section does not have.
+    /// Reports an unknown key.
     pub(crate) fn unknown(&mut self, member: &Member, known: &[&'static str], policy: Unknown) {
         let key = &member.key;
         let similar = nearest(key, known);
         let diagnostic = match (policy, similar) {
             (Unknown::Refuse, _) => Diagnostic::error(format!("unknown setting `{key}`")),
-            // In a shared section only what looks like a slip of the pen is worth a word.
+            // In a shared section, only likely typos are reported.
             (Unknown::Leave, similar) if similar.is_some() || key == "mcpServers" => {
                 Diagnostic::warning(format!("unknown setting `{key}`, ignored"))
             }
@@ -232,10 +232,10 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// What the settings of other programs are called here.
+/// Returns what to use instead of another program's setting.
 fn foreign_key_hint(key: &str) -> Option<&'static str> {
     Some(match key {
-        "type" => "use `transport`, or leave it out: mostly it is derived from the other settings",
+        "type" => "use `transport`, or omit it: it is usually derived from the other settings",
         "disabled" => "write `enabled: false`",
         "httpUrl" | "serverUrl" | "endpoint" => "use `url`",
         "autoApprove" | "alwaysAllow" | "trust" => {

@@ -1,4 +1,4 @@
-//! The values that sections are made of: flags, numbers, lists, tables.
+//! The value types of sections: flags, numbers, lists, tables.
 
 use std::collections::BTreeMap;
 
@@ -43,8 +43,8 @@ impl<T: JsonSchema> JsonSchema for Spanned<T> {
     }
 }
 
-/// Names with a value each, in the order of the names: `env`, `headers`, `servers`, ….
-/// A later layer changes single entries.
+/// Values by name, sorted by name: `env`, `headers`, `servers`, …. A later layer overrides single
+/// entries.
 #[derive(Clone)]
 pub(crate) struct Table<T>(pub(crate) BTreeMap<String, Spanned<T>>);
 
@@ -87,7 +87,7 @@ impl<T: JsonSchema> JsonSchema for Table<T> {
     }
 }
 
-/// A whole number within bounds.
+/// A whole number from `MIN` to `MAX`.
 #[derive(Clone, Copy)]
 pub(crate) struct Whole<const MIN: u64, const MAX: u64>(pub(crate) u64);
 
@@ -123,7 +123,7 @@ impl<const MIN: u64, const MAX: u64> JsonSchema for Whole<MIN, MAX> {
     }
 }
 
-/// A JSON5 number, if it is a whole one: `30000`, `3e4`, `0x7530`, `+1`, `5.0`.
+/// Parses a JSON5 number if it is a whole one: `30000`, `3e4`, `0x7530`, `+1`, `5.0`.
 fn whole(written: &str) -> Option<u64> {
     let unsigned = written.strip_prefix('+').unwrap_or(written);
     if let Some(hex) = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {

@@ -1,4 +1,4 @@
-//! Where each program keeps its MCP servers, and in which form.
+//! Where each program keeps its MCP servers, and in which format.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub enum App {
     ClaudeDesktop,
     /// Cursor.
     Cursor,
-    /// VS Code, the Insiders edition too.
+    /// VS Code, including Insiders.
     VsCode,
     /// Codex.
     Codex,
@@ -25,10 +25,10 @@ pub enum App {
     Windsurf,
 }
 
-/// The kinds of machines that programs keep their files in different folders on.
+/// The platforms that differ in where programs keep their files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
-    /// Linux and the like.
+    /// Linux and other Unix systems.
     Unix,
     /// macOS.
     MacOs,
@@ -37,7 +37,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The machine that this program was built for.
+    /// The platform that this program was built for.
     pub const fn this() -> Self {
         if cfg!(windows) {
             Self::Windows
@@ -49,16 +49,16 @@ impl Platform {
     }
 }
 
-/// A file of a program.
+/// A configuration file of a program.
 pub(super) struct Place {
     pub(super) app: App,
     pub(super) file: PathBuf,
-    /// The folder of the project whose file it is.
+    /// The project folder, if it is the file of a project.
     pub(super) project: Option<PathBuf>,
 }
 
 impl App {
-    /// All of them, in the order in which they are shown.
+    /// All programs, in display order.
     pub const ALL: [Self; 6] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
@@ -68,7 +68,7 @@ impl App {
         Self::Windsurf,
     ];
 
-    /// What people call it.
+    /// The display name.
     pub const fn title(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
@@ -80,7 +80,7 @@ impl App {
         }
     }
 
-    /// The files that it may keep servers in.
+    /// Returns the files that may contain its servers.
     pub(super) fn places(self, machine: Machine<'_>) -> Vec<Place> {
         let home = |path: &str| machine.home.map(|home| home.join(path));
         let moved = |variable: &str, usual: &str, file: &str| {
@@ -105,7 +105,7 @@ impl App {
         let mut places: Vec<Place> =
             of_user.into_iter().flatten().map(|file| place(file, None)).collect();
         if let Some(file) = of_project.map(|file| machine.cwd.join(file)) {
-            // In the home folder both may be one and the same.
+            // In the home folder, both may be the same file.
             if places.iter().all(|known| known.file != file) {
                 places.push(place(file, Some(machine.cwd.to_path_buf())));
             }
@@ -113,7 +113,7 @@ impl App {
         places
     }
 
-    /// Under which key the servers stand.
+    /// The key of the table of servers.
     const fn key(self) -> &'static str {
         match self {
             Self::VsCode => "servers",
@@ -127,7 +127,7 @@ fn variable_path(machine: Machine<'_>, name: &str) -> Option<PathBuf> {
     (machine.variable)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Where programs with windows keep their settings.
+/// Returns the folder where desktop programs keep their settings.
 fn settings_folder(machine: Machine<'_>) -> Option<PathBuf> {
     let (variable, usual) = match machine.platform {
         Platform::MacOs => return Some(machine.home?.join("Library/Application Support")),
@@ -138,7 +138,7 @@ fn settings_folder(machine: Machine<'_>) -> Option<PathBuf> {
 }
 
 impl Place {
-    /// The servers in the text of this file; what is wrong with it is added to the problems.
+    /// Returns the servers in the text of this file. Appends what is wrong with it to `problems`.
     pub(super) fn servers(
         &self,
         text: &str,
@@ -164,7 +164,7 @@ impl Place {
             }
         };
         take(&whole, self.project.as_deref());
-        // Claude Code keeps what is for one project alone in the user's file.
+        // Claude Code keeps per-project servers in the user's file.
         let projects = whole.get("projects").filter(|_| self.app == App::ClaudeCode);
         for (folder, settings) in projects.and_then(Value::as_object).into_iter().flatten() {
             if let Value::Object(settings) = settings {
@@ -174,7 +174,7 @@ impl Place {
         found
     }
 
-    /// The entries of servers in a section.
+    /// Returns the server entries in a section.
     fn entries<'s>(
         &self,
         section: &'s Map<String, Value>,
@@ -200,7 +200,7 @@ impl Place {
     }
 }
 
-/// JSON, with the comments that some programs allow.
+/// Parses JSON with comments, which some programs allow.
 fn parse(text: &str) -> Result<Value, String> {
     let mut sources = Sources::default();
     let id = sources.add(String::new(), text.to_owned());
@@ -214,7 +214,7 @@ fn parse(text: &str) -> Result<Value, String> {
     }
 }
 
-/// A tree without its positions. The parser bounds its depth.
+/// Strips the positions from a tree. The parser bounds its depth.
 fn plain(node: tree::Node) -> Value {
     match node.value {
         tree::Value::Null => Value::Null,

@@ -1,10 +1,10 @@
-//! What is particular about Codex: its file is TOML, and its keys have names of their own.
+//! Codex specifics: its file is TOML, and its keys have different names.
 
 use serde_json::{Map, Value, json};
 
 use super::convert::Conversion;
 
-/// Reads TOML. Of what is wrong, only the kind and the line are told: the rest may hold credentials.
+/// Parses TOML. An error names only the line: the parser's message may quote credentials.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -13,7 +13,7 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     })
 }
 
-/// Takes a field that only Codex has; says whether it was one.
+/// Converts a field that only Codex has. Returns whether it was one.
 pub(super) fn field(key: &str, value: &Value, to: &mut Conversion<'_>) -> bool {
     match key {
         "bearer_token_env_var" => {
@@ -42,13 +42,13 @@ pub(super) fn field(key: &str, value: &Value, to: &mut Conversion<'_>) -> bool {
     true
 }
 
-/// A list of names, some of which may be objects that hold one.
+/// Returns a list of names; some may be given as objects with a `name`.
 fn variable_names(value: &Value) -> Value {
     let names = value.as_array().into_iter().flatten();
     names.filter_map(|name| name.as_str().or_else(|| name.get("name")?.as_str())).collect()
 }
 
-/// Seconds, which may have a fraction.
+/// Converts seconds, which may be fractional.
 fn milliseconds(value: &Value) -> Value {
     match value.as_f64() {
         Some(seconds) => json!((seconds * 1000.0).round() as u64),

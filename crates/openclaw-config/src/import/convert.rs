@@ -1,4 +1,4 @@
-//! From the entry of another program to one of ours.
+//! Converts the entry of another program to one of ours.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::placeholders::{Context, Dialect, translate};
 use super::{App, FoundServer, Machine, codex};
 use crate::name::ServerName;
 
-/// An entry on its way.
+/// An entry that is being converted.
 pub(super) struct Conversion<'a> {
     entry: Map<String, Value>,
     notes: Vec<String>,
@@ -59,7 +59,7 @@ pub(super) fn server(
 }
 
 impl Conversion<'_> {
-    /// Takes a field that several programs have; says whether it was one.
+    /// Converts a field that several programs have. Returns whether it was one.
     fn field(&mut self, key: &str, value: &Value) -> bool {
         match key {
             "command" | "cwd" | "url" => {
@@ -78,7 +78,7 @@ impl Conversion<'_> {
                 self.set("args", list);
             }
             "env" | "headers" => self.table(key, value),
-            // What follows from `command` and `url` need not be said.
+            // Inferred from `command` and `url`.
             "type" | "transport" => match value.as_str() {
                 Some("sse") => self.set("transport", json!("sse")),
                 Some("stdio" | "http" | "streamable-http" | "streamableHttp") => {}
@@ -104,7 +104,7 @@ impl Conversion<'_> {
         self.entry.insert(key.to_owned(), value);
     }
 
-    /// Adds to an object.
+    /// Adds members to an object.
     pub(super) fn merge(&mut self, key: &str, members: Map<String, Value>) {
         let object = self.entry.entry(key).or_insert_with(|| json!({}));
         if let Value::Object(object) = object {
@@ -112,7 +112,7 @@ impl Conversion<'_> {
         }
     }
 
-    /// Texts by name.
+    /// Sets a table of strings.
     pub(super) fn table(&mut self, key: &str, value: &Value) {
         let Value::Object(table) = value else {
             self.set(key, value.clone());
@@ -129,8 +129,8 @@ impl Conversion<'_> {
         }
     }
 
-    /// A text with its placeholders in our form. A number or a boolean becomes text; what cannot is left
-    /// as it is, for the check to complain about.
+    /// Translates the placeholders of a string. Numbers and booleans become strings; anything else is
+    /// kept and rejected by the check.
     fn text(&mut self, value: &Value) -> Value {
         let text = match value {
             Value::String(text) => text.clone(),
@@ -141,7 +141,7 @@ impl Conversion<'_> {
         Value::String(translate(&text, self.dialect, self.context, &mut self.notes))
     }
 
-    /// What is known about an OAuth login beforehand.
+    /// Converts OAuth settings.
     fn login(&mut self, value: &Value) {
         let mut login = Map::new();
         for (key, value) in value.as_object().into_iter().flatten() {
@@ -161,7 +161,7 @@ impl Conversion<'_> {
         self.merge("auth", login);
     }
 
-    /// Programs start the servers of a project in its folder. Where that matters, it is written down.
+    /// Sets `cwd` where it matters: programs start the servers of a project in its folder.
     fn settle_folder(&mut self) {
         let Some(project) = self.context.project else { return };
         let is_local = |value: &Value| {
@@ -170,7 +170,7 @@ impl Conversion<'_> {
         let args = self.entry.get("args").and_then(Value::as_array);
         let mut words = self.entry.get("command").into_iter().chain(args.into_iter().flatten());
         let folder = match self.entry.get("cwd").and_then(Value::as_str) {
-            // A variable may stand for a whole path.
+            // A variable may expand to an absolute path.
             Some(cwd) if !cwd.starts_with(['~', '$']) => project.join(cwd),
             None if words.any(is_local) => project.to_path_buf(),
             _ => return,

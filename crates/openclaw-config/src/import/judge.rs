@@ -1,4 +1,4 @@
-//! What adding a found server would come to: is it there already, and would it work?
+//! Checks whether a found server already exists in our configuration and whether it would work.
 
 use std::path::Path;
 
@@ -10,38 +10,38 @@ use crate::load::{Surroundings, load, load_text};
 use crate::model::{Config, Origin, Setting};
 use crate::name::ServerName;
 
-/// How a found server stands to our configuration.
+/// How a found server compares with our configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// No server has its name.
+    /// No server has this name.
     New,
-    /// It is there, and does the same.
+    /// An equal server of this name exists.
     Same,
-    /// A server of its name is there, and does something else.
+    /// A different server of this name exists.
     Differs,
 }
 
-/// What adding a found server would come to.
+/// The result of checking a found server.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    /// How it stands to our configuration.
+    /// How it compares with our configuration.
     pub standing: Standing,
     /// `stdio`, `http` or `sse`.
     pub transport: &'static str,
-    /// What it runs or where it is, without credentials.
+    /// Its command line or URL, without credentials.
     pub gist: String,
-    /// What it sets, without credentials.
+    /// Its settings, without credentials.
     pub settings: Vec<Setting>,
     /// Why it cannot be added.
     pub problems: Vec<String>,
-    /// What is missing before it can start.
+    /// The unset variables that it needs to start.
     pub unset_variables: Vec<String>,
 }
 
 impl FoundServer {
-    /// Compares with the configuration in `file`, and checks the entry as if it stood there.
+    /// Compares with the configuration in `file`, and checks the entry as if it were in that file.
     pub fn judge(&self, file: &Path, surroundings: Surroundings<'_>) -> Judgement {
-        // Whether a variable is set says nothing about what an entry means: one that is not stands for
+        // Whether a variable is set does not change the meaning of an entry: an unset one expands to
         // its name.
         let named = |name: &str| (surroundings.variable)(name).or_else(|| Some(name.to_owned()));
         let lenient = Surroundings { variable: &named, ..surroundings };
@@ -78,7 +78,7 @@ impl FoundServer {
 }
 
 fn standing(candidate: &Config, current: Option<&Config>, name: &ServerName) -> Standing {
-    // Without a file, what is built in gives way to the first server that is added.
+    // Without a file, the first added server replaces the built-in ones.
     let Some(current) = current.filter(|current| current.file.is_some()) else {
         return Standing::New;
     };
@@ -91,7 +91,7 @@ fn standing(candidate: &Config, current: Option<&Config>, name: &ServerName) -> 
     if there.any(|server| Some(server) == new) { Standing::Same } else { Standing::Differs }
 }
 
-/// The transport, and the command line or the address.
+/// Returns the transport, and the command line or the URL.
 fn outline(entry: &Value) -> (&'static str, String) {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
     if let Some(url) = text("url") {

@@ -1,8 +1,8 @@
-//! The MCP servers that other programs on this machine use, as entries for our file (C11).
+//! Converts the MCP servers of other programs on this machine into entries for our file (C11).
 //!
-//! Nothing here touches the machine: where to look follows from [`Machine`], and files are read by the
-//! function in it. A file that cannot be read or understood is reported by name; the others count all
-//! the same.
+//! Nothing here accesses the machine directly: [`Machine`] determines where to look, and files are
+//! read by the function in it. A file that cannot be read or parsed is reported by name and does not
+//! affect the others.
 
 mod apps;
 mod codex;
@@ -21,16 +21,16 @@ pub use judge::{Judgement, Standing};
 use crate::name::ServerName;
 use crate::source::{ReadError, read_text};
 
-/// What the search depends on.
+/// The environment of the search.
 #[derive(Clone, Copy)]
 pub struct Machine<'a> {
     /// The user's home folder.
     pub home: Option<&'a Path>,
-    /// The folder that the user is in: projects keep files of their own.
+    /// The current folder: projects have their own files.
     pub cwd: &'a Path,
-    /// What kind of machine it is.
+    /// The platform.
     pub platform: Platform,
-    /// The environment variables: some of them move the files.
+    /// Looks up environment variables: some of them relocate the files.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// Reads a file.
     pub read: &'a dyn Fn(&Path) -> Result<String, ReadError>,
@@ -42,41 +42,41 @@ impl std::fmt::Debug for Machine<'_> {
     }
 }
 
-/// Reads a file of another program from the disk, up to the size that a configuration may have.
+/// Reads a file of another program from disk, up to the size limit for configurations.
 ///
 /// # Errors
-/// If it is not there, or not readable as text.
+/// If it does not exist or cannot be read as text.
 pub fn read_from_disk(file: &Path) -> Result<String, ReadError> {
     read_text(file)
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// The servers, app by app.
+    /// The servers, grouped by program.
     pub servers: Vec<FoundServer>,
-    /// Files that are there and could not be used.
+    /// Files that exist but cannot be used.
     pub broken: Vec<BrokenFile>,
-    /// All files that were looked for.
+    /// All files that were searched, existing or not.
     pub looked_at: Vec<PathBuf>,
 }
 
-/// A server that another program uses. Its `Debug` does not show the entry, which may hold credentials.
+/// A server of another program. Its `Debug` omits the entry, which may contain credentials.
 #[derive(Clone)]
 pub struct FoundServer {
     /// The program.
     pub app: App,
     /// Its file.
     pub file: PathBuf,
-    /// The project that it is for; none: for all.
+    /// The project that it belongs to; `None` for all projects.
     pub project: Option<String>,
-    /// What it is called there.
+    /// Its name in the other program.
     pub written_name: String,
-    /// What it would be called here; none if nothing of its name can be used.
+    /// Its name in our configuration; `None` if no part of its name is usable.
     pub name: Option<ServerName>,
-    /// The entry for our file. To be written there, not to be shown.
+    /// The entry for our file. Do not display it.
     pub entry: Value,
-    /// What was changed, and what was left out.
+    /// What was changed and what was skipped.
     pub notes: Vec<String>,
 }
 
@@ -89,18 +89,18 @@ impl std::fmt::Debug for FoundServer {
     }
 }
 
-/// A file that could not be used.
+/// A file that cannot be used.
 #[derive(Debug, Clone)]
 pub struct BrokenFile {
     /// The program whose file it is.
     pub app: App,
     /// The file.
     pub file: PathBuf,
-    /// What is wrong with it; no text of the file is quoted.
+    /// What is wrong with it; does not quote the file.
     pub problem: String,
 }
 
-/// Looks for servers of all programs, or of one.
+/// Searches for the servers of all programs, or of `only` one.
 pub fn find(machine: Machine<'_>, only: Option<App>) -> Findings {
     let mut findings = Findings::default();
     for app in App::ALL.into_iter().filter(|app| only.is_none_or(|only| only == *app)) {

@@ -1,33 +1,33 @@
-//! Placeholders in the texts of other programs, and how they are written here.
+//! Translates placeholders in the strings of other programs to our syntax.
 
 use std::path::Path;
 
 use crate::text::is_variable_name;
 
-/// What a program replaces in the texts of its file.
+/// The placeholders that a program expands in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// Nothing.
+    /// None.
     None,
     /// `${NAME}` and `${NAME:-default}`.
     Shell,
-    /// `${env:NAME}`, `${input:id}`, `${workspaceFolder}` and the like.
+    /// `${env:NAME}`, `${input:id}`, `${workspaceFolder}` and similar.
     Editor,
 }
 
-/// What placeholders may refer to.
+/// The values that placeholders may refer to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) home: Option<&'a Path>,
-    /// The folder of the project that the file is for.
+    /// The folder of the project that the file belongs to.
     pub(super) project: Option<&'a Path>,
 }
 
-/// What editors replace, and this program cannot.
+/// Placeholders that editors expand and this program does not support.
 const UNKNOWN_HERE: &[&str] =
     &["command", "config", "file", "workspaceFolder", "workspaceFolderBasename", "userHome"];
 
-/// Writes a text in our form: it means here what it meant there.
+/// Translates a text to our syntax, preserving its meaning.
 pub(super) fn translate(
     text: &str,
     dialect: Dialect,
@@ -47,7 +47,7 @@ pub(super) fn translate(
             rest = after;
             continue;
         }
-        // Plain text there; here, some dollar signs would begin a variable.
+        // Plain text there; in our syntax, some dollar signs would begin a variable.
         let is_special = |c: char| c.is_ascii_uppercase() || matches!(c, '_' | '{' | '$');
         out.push_str(if rest.starts_with(is_special) { "$$" } else { "$" });
     }
@@ -55,7 +55,7 @@ pub(super) fn translate(
     out
 }
 
-/// What stands between `${` and `}`, in our form. None: it is no placeholder there.
+/// Translates the text between `${` and `}`. `None` if it is not a placeholder in this dialect.
 fn placeholder(
     inner: &str,
     dialect: Dialect,
@@ -76,7 +76,7 @@ fn placeholder(
         "input" => {
             let name = variable_for(what);
             notes.push(format!(
-                "it asks for `{what}`: set the variable `{name}`, or put a `secret://` reference there"
+                "it prompts for `{what}`: set the variable `{name}`, or use a `secret://` reference"
             ));
             Some(format!("${{{name}}}"))
         }
@@ -86,7 +86,7 @@ fn placeholder(
             context.project.and_then(Path::file_name).map(|name| literal(Path::new(name)))
         }
         "pathSeparator" | "/" => Some(std::path::MAIN_SEPARATOR.to_string()),
-        // Anything else may as well be part of a password: it is not repeated.
+        // Anything else may be part of a password, so it is not quoted.
         _ if UNKNOWN_HERE.contains(&kind) => {
             notes.push(format!("`${{{kind}}}` is not supported here: write its value"));
             None
@@ -95,12 +95,12 @@ fn placeholder(
     }
 }
 
-/// A path as text in which nothing is replaced.
+/// Escapes a path so that nothing in it is expanded.
 fn literal(path: &Path) -> String {
     path.to_string_lossy().replace('$', "$$")
 }
 
-/// The name of a variable that stands for something a person is asked for.
+/// Returns the name of the variable that replaces a prompt for user input.
 fn variable_for(id: &str) -> String {
     let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     let name: String = id.chars().map(upper).collect();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_plain_text_there_is_plain_text_here() {
+    fn plain_text_stays_plain_text() {
         for (text, ours) in [
             ("pa$$WORD", "pa$$$$WORD"),
             ("${HOME}", "$${HOME}"),
@@ -127,7 +127,7 @@ mod tests {
         ] {
             assert_eq!(translated(text, Dialect::None).0, ours);
         }
-        // And is read back as it was.
+        // And expands to the original text.
         let lookup = |_: &str| Some("replaced".to_owned());
         for text in ["pa$$WORD", "${HOME}", "$$$", "$_a", "a$b$$C${", "${a b}"] {
             for dialect in [Dialect::None, Dialect::Editor] {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_is_asked_for_becomes_a_variable_and_is_told() {
+    fn a_prompt_for_input_becomes_a_variable_with_a_note() {
         let (ours, notes) = translated("${input:api-key}", Dialect::Editor);
         assert_eq!(ours, "${API_KEY}");
         assert!(notes[0].contains("`API_KEY`"), "{notes:?}");

@@ -1,9 +1,8 @@
-//! Source lines are shown in messages; the credentials in them are not.
+//! Masks credentials in the source lines that messages show.
 //!
 //! A value is shown only where it is known to be harmless: under keys such as `command` or `url`, or
-//! when it is a reference. Everything else, comments included, is masked. This works on the characters
-//! alone, so that it holds for a file that does not parse, too: whatever the reader of such a file
-//! takes for what, a text that is not known to be harmless is not shown.
+//! when it is a reference. Everything else, comments included, is masked. This works on tokens, not on
+//! the parsed tree, so that it also applies to files that do not parse.
 
 mod tokens;
 
@@ -15,7 +14,7 @@ use crate::credential::{
 use crate::text::is_reference_word;
 use tokens::{Token, Tokens};
 
-/// Keys whose values are no credentials.
+/// Keys whose values are not credentials.
 const HARMLESS: &[&str] = &[
     "command",
     "transport",
@@ -53,7 +52,7 @@ const HARMLESS: &[&str] = &[
     "allowPrivate",
     "shell",
 ];
-/// Keys whose values are addresses.
+/// Keys whose values are URLs.
 const ADDRESSES: &[&str] = &[
     "url",
     "proxy",
@@ -70,8 +69,8 @@ const ADDRESSES: &[&str] = &[
 /// Everything below these keys may be a credential, numbers included.
 const SENSITIVE: &[&str] = &["env", "headers"];
 
-/// A text with its credentials replaced by asterisks, as many as they have characters, so that
-/// columns stay what they are. The byte offsets may shift: use [`Masked::offset`].
+/// A text in which each character of a credential is replaced by an asterisk, so that columns are
+/// unchanged. Byte offsets may shift: use [`Masked::offset`].
 pub(crate) struct Masked {
     pub(crate) text: String,
     /// For each masked character: its offset in the original and in the masked text.
@@ -79,7 +78,7 @@ pub(crate) struct Masked {
 }
 
 impl Masked {
-    /// Where the character at `offset` of the original stands in the masked text.
+    /// Maps a byte offset in the original to the masked text.
     pub(crate) fn offset(&self, offset: usize) -> usize {
         let index = self.shifts.partition_point(|(original, _)| *original <= offset);
         match index.checked_sub(1).map(|index| self.shifts[index]) {
@@ -89,7 +88,7 @@ impl Masked {
     }
 }
 
-/// Masks what is not known to be harmless in a whole file.
+/// Masks everything in a file that is not known to be harmless.
 pub(crate) fn mask(text: &str) -> Masked {
     let mut masked = Masked { text: String::with_capacity(text.len()), shifts: Vec::new() };
     let mut copied = 0;
@@ -97,7 +96,7 @@ pub(crate) fn mask(text: &str) -> Masked {
         masked.text.push_str(&text[copied..hidden.start]);
         for (offset, c) in text[hidden.clone()].char_indices() {
             masked.shifts.push((hidden.start + offset, masked.text.len()));
-            // Line breaks stay: lines are counted.
+            // Line breaks are kept: lines are counted.
             masked.text.push(if matches!(c, '\n' | '\r' | ' ' | '\t') { c } else { '*' });
         }
         masked.shifts.push((hidden.end, masked.text.len()));
@@ -107,16 +106,16 @@ pub(crate) fn mask(text: &str) -> Masked {
     masked
 }
 
-/// What may be shown of the values at a place.
+/// What may be shown of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Show {
-    /// All of them.
+    /// All of it.
     All,
-    /// Addresses without user and query.
+    /// A URL without user info and query values.
     Address,
-    /// Arguments of a command.
+    /// Arguments of a command, without credentials.
     Args,
-    /// Numbers and the like, no text.
+    /// Numbers, booleans and `null`, but no text.
     NoText,
     /// Nothing.
     Nothing,
@@ -124,9 +123,9 @@ enum Show {
 
 /// One open `{` or `[`.
 struct Block {
-    /// What may be shown of the values in it, unless their own key says otherwise.
+    /// What may be shown of the values in it, unless their key overrides it.
     show: Show,
-    /// What may be shown of the value that comes next.
+    /// What may be shown of the next value.
     next: Show,
     args: ArgFilter,
 }
@@ -137,21 +136,21 @@ impl Block {
     }
 }
 
-/// What may be shown of the value of a key.
+/// Returns what may be shown of the value of a key.
 fn show_for(key: &str, inherited: Show) -> Show {
     match key {
         _ if inherited == Show::Nothing || SENSITIVE.contains(&key) => Show::Nothing,
         "args" => Show::Args,
         _ if HARMLESS.contains(&key) => Show::All,
         _ if ADDRESSES.contains(&key) => Show::Address,
-        // Sections that are called like credentials and are none.
+        // Sections that are named like credentials and are not.
         "auth" | "oauth" | "secrets" => Show::NoText,
         _ if is_credential_name(key) => Show::Nothing,
         _ => Show::NoText,
     }
 }
 
-/// The ranges of what must not be shown, in order.
+/// Returns the ranges that must be masked, in order.
 fn hidden(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut blocks = vec![Block::new(Show::NoText)];
@@ -166,7 +165,7 @@ fn hidden(text: &str) -> Vec<Range<usize>> {
                 after_colon = false;
             }
             Token::Close => {
-                // A stray `}` must not empty the stack: the rest of the file counts, too.
+                // A stray `}` must not empty the stack: the rest of the file is masked, too.
                 if depth > 1 {
                     blocks.pop();
                 }
@@ -191,7 +190,7 @@ fn hidden(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Notes what must be hidden of a value.
+/// Adds the ranges of a value that must be masked.
 fn hide(word: &str, start: usize, quoted: bool, block: &mut Block, found: &mut Vec<Range<usize>>) {
     let is_literal = !quoted && is_plain_literal(word);
     let moved = |range: Range<usize>| start + range.start..start + range.end;
@@ -216,7 +215,7 @@ fn hide(word: &str, start: usize, quoted: bool, block: &mut Block, found: &mut V
     }
 }
 
-/// `true`, `null`, a number: something that stands without quotes and is no slip of the pen.
+/// Whether an unquoted word is a number, `true`, `null` or similar, rather than a string without quotes.
 fn is_plain_literal(word: &str) -> bool {
     let number = word.trim_start_matches(['+', '-']);
     let is_number = number.starts_with(|c: char| c.is_ascii_digit() || c == '.')
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_in_strings_do_not_turn_inside_out() {
+    fn line_breaks_in_strings_do_not_expose_what_follows() {
         let text =
             "{note: \"a\nb\", apiKey: \"MLSECRET\", cwd: 'a\\\r\nb', env: {T: 'CRLF'}, foo: 1}";
         let shown = masked(text);
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_does_not_parse_is_masked_all_the_same() {
+    fn a_file_that_does_not_parse_is_masked_too() {
         let shown = masked("{env: {A: 'one\n B: \"two\" oops }, token: \"three\"");
         for secret in ["one", "two", "three"] {
             assert!(!shown.contains(secret), "{shown}");
@@ -310,7 +309,7 @@ mod tests {
 
     #[test]
     fn hostile_text_is_masked_in_linear_time() {
-        // Each of these was quadratic once, or would be in a careless version.
+        // Inputs that a careless implementation handles in quadratic time.
         for piece in ["\"", "'", "//", "/*", "{env:{", "a ", ": ", "\\"] {
             let text = piece.repeat(1_000_000 / piece.len());
             assert_eq!(masked(&text).chars().count(), text.chars().count());

@@ -1,14 +1,14 @@
-//! The pieces of a configuration, also of one that does not parse.
+//! A tokenizer that also accepts configurations that do not parse.
 
 use std::ops::Range;
 
-/// A piece of a configuration.
+/// A token of a configuration.
 pub(super) enum Token {
     Open,
     Close,
     Colon,
     Comma,
-    /// What is commented out, without its slashes.
+    /// The text of a comment, without its delimiters.
     Comment(Range<usize>),
     /// A string without its quotes, or a bare word or number.
     Word {
@@ -17,7 +17,7 @@ pub(super) enum Token {
     },
 }
 
-/// The pieces of a text, in order.
+/// An iterator over the tokens of a text.
 pub(super) struct Tokens<'a> {
     text: &'a str,
     at: usize,
@@ -67,8 +67,8 @@ impl Iterator for Tokens<'_> {
 }
 
 impl Tokens<'_> {
-    /// Goes to the end of a string whose opening quote has been read. Like the parser it goes on over
-    /// line breaks; one that is never closed swallows the rest of the file, which is then masked.
+    /// Advances to the end of a string whose opening quote has been read. Like the parser, it accepts
+    /// line breaks; an unclosed string extends to the end of the file, which is then masked.
     fn string(&mut self, quote: char) -> Range<usize> {
         let start = self.at;
         let mut escaped = false;

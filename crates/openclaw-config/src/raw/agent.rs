@@ -1,4 +1,4 @@
-//! What may stand in the entry of an agent, and in what all agents have in common.
+//! The sections for agents and their defaults.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -10,9 +10,9 @@ use crate::text::Text;
 use crate::tree::{Node, Value};
 
 section! {
-    /// The agents, and what they have in common.
+    /// The agents and their defaults.
     struct RawAgents("the agents", Leave) {
-        /// What holds for every agent, unless it says otherwise.
+        /// Defaults for every agent.
         defaults: RawAgent = "defaults",
         /// The agents, as a list.
         list: Vec<Spanned<RawAgent>> = "list" => schema::with_ids,
@@ -24,68 +24,68 @@ section! {
 section! {
     /// An agent.
     struct RawAgent("an agent", Leave) {
-        /// Its id.
+        /// The agent's id.
         id: Text = "id" => schema::name,
-        /// Whether it answers where no agent is named.
+        /// Whether this is the default agent.
         default: bool = "default",
-        /// The model that it thinks with: `provider/model`, or an object with fallbacks. Without one
-        /// the built-in offline model answers.
+        /// The model: `provider/model`, or an object with fallbacks. Without one, the built-in
+        /// offline model is used.
         model: ModelSetting = "model",
-        /// The folder that it works in.
+        /// The agent's working folder.
         workspace: Text = "workspace" => schema::filled,
-        /// Words that are added to its system prompt.
+        /// Text added to the system prompt.
         system_prompt: Text = "systemPrompt",
-        /// How many times it may ask the model in one turn (50).
+        /// Maximum number of model requests in one turn (50).
         max_rounds: Whole<1, 1000> = "maxRounds",
-        /// How many tool calls may run at once (8).
+        /// How many tool calls may run concurrently (8).
         max_parallel_tools: Whole<1, 64> = "maxParallelTools",
-        /// With more tools than this (50) it gets a tool to search them, not all their schemas; 0 means
-        /// that it always gets all.
+        /// With more tools than this (50), the model gets a search tool instead of all schemas; 0
+        /// always sends all schemas.
         tool_search_threshold: Whole<0, 100_000> = "toolSearchThreshold",
-        /// How many tokens the model can take, where that is known better than by its name.
+        /// Context size of the model in tokens, if it differs from the size known for the model.
         context_tokens: Whole<1000, 100_000_000> = "contextTokens",
-        /// What holds when a person must be asked.
+        /// Settings for calls that need approval.
         approval: RawApproval = "approval",
-        /// MCP servers and settings of this agent; they change what is inherited, field by field.
+        /// MCP servers and settings of this agent; they override inherited ones field by field.
         mcp: RawMcp = "mcp",
-        /// Which tools it may use.
+        /// The agent's tool policy.
         tools: RawPolicy = "tools",
-        /// A setting of Node OpenClaw without a meaning here.
+        /// A Node OpenClaw setting; ignored.
         models: Ignored = "models",
     }
 }
 
 section! {
-    /// A model, and those that stand in for it.
+    /// A model and its fallbacks.
     struct RawModelChoice("a model", Leave) {
-        /// The model: `provider/model`.
+        /// The primary model: `provider/model`.
         primary: Text = "primary" => schema::model,
-        /// Models to turn to when it cannot be had, in this order.
+        /// Models to try in this order when the primary one is unavailable.
         fallbacks: Words = "fallbacks" => schema::models,
     }
 }
 
 section! {
-    /// What holds when a person must be asked.
+    /// Settings for calls that need approval.
     struct RawApproval("the approval settings", Refuse) {
-        /// What becomes of a call where nobody can answer (`deny`).
+        /// What happens to a call when no user can be asked (`deny`).
         fallback: ApprovalFallback = "fallback",
-        /// Milliseconds to wait for an answer (300000).
+        /// How long to wait for the user's answer, in milliseconds (300000).
         timeout: Millis = "timeoutMs",
     }
 }
 
 choice! {
-    /// What becomes of a tool call that nobody can be asked about.
+    /// What happens to a tool call when no user can be asked for approval.
     pub enum ApprovalFallback {
-        /// It is refused.
+        /// It is denied.
         Deny = "deny",
         /// It runs.
         Allow = "allow",
     }
 }
 
-/// `model` is a name, or an object with fallbacks.
+/// The value of `model`: a name, or an object with fallbacks.
 #[derive(Clone, Default)]
 pub(crate) struct ModelSetting(pub(crate) RawModelChoice);
 

@@ -1,4 +1,4 @@
-//! A credential as a text, or as the object that the Node OpenClaw refers to one with.
+//! A credential: a string, or Node OpenClaw's object form of a reference.
 
 use openclaw_secrets::SCHEME;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::text::Text;
 use crate::tree::{Node, Value};
 
-/// A text, or `{ source: "env", id: "NAME" }`, which is `secret://env/NAME` here.
+/// A string, or `{ source: "env", id: "NAME" }`, which means `secret://env/NAME`.
 #[derive(Clone)]
 pub(crate) struct CredentialText(pub(crate) Text);
 
@@ -45,7 +45,7 @@ impl JsonSchema for CredentialText {
         "CredentialText".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // `required` and `properties` say nothing about strings.
+        // `required` and `properties` do not apply to strings.
         json_schema!({
             "type": ["string", "object"],
             "properties": { "source": { "const": "env" }, "id": { "type": "string" } },

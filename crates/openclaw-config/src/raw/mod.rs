@@ -1,4 +1,4 @@
-//! What may stand in `openclaw.json`, declared once: keys, synonyms, types, documentation.
+//! The sections of `openclaw.json`, declared once: keys, synonyms, types, documentation.
 
 mod agent;
 mod credential;
@@ -36,30 +36,30 @@ pub(crate) use tools::{RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTool
 
 /// Up to a day, in milliseconds.
 type Millis = Whole<1, 86_400_000>;
-/// Up to a day, in milliseconds; 0 switches the thing off.
+/// Up to a day, in milliseconds; 0 disables the feature.
 type MillisOrOff = Whole<0, 86_400_000>;
 /// A list of strings.
 pub(crate) type Words = Vec<Spanned<Text>>;
 
 section! {
-    /// The configuration of OpenClaw. Sections that are not described here belong to other programs
-    /// and are left alone.
+    /// The configuration of OpenClaw. Sections not described here belong to other programs and are
+    /// ignored.
     struct RawConfig("a configuration", Leave) {
         /// MCP servers and settings for all agents.
         mcp: RawMcp = "mcp",
-        /// The agents, and what they have in common.
+        /// The agents and their defaults.
         agents: RawAgents = "agents",
         /// Plugins; `mcp-client` is built in.
         plugins: RawPlugins = "plugins",
-        /// Which tools may be used, by all agents, and how the built-in ones behave.
+        /// The tool policy for all agents, and the settings of the built-in tools.
         tools: RawTools = "tools",
-        /// Where models are had.
+        /// The model providers.
         models: RawModels = "models",
         /// The gateway.
         gateway: RawGateway = "gateway",
-        /// Limits of the sessions that an editor opens.
+        /// Limits for editor sessions.
         acp: RawAcp = "acp",
-        /// Where secrets come from.
+        /// Settings of the secret providers.
         secrets: RawSecrets = "secrets",
     }
 }
@@ -75,17 +75,17 @@ section! {
 section! {
     /// The plugins by name.
     struct RawPluginEntries("the plugins", Leave) {
-        /// The MCP client, which is built in.
+        /// The built-in MCP client.
         mcp_client: RawMcpPlugin = "mcp-client",
     }
 }
 
 section! {
-    /// The MCP client as a plugin.
+    /// The built-in MCP client, configured as a plugin.
     struct RawMcpPlugin("the MCP client", Refuse) {
-        /// `false` switches MCP off as a whole.
+        /// `false` disables MCP as a whole.
         enabled: bool = "enabled",
-        /// MCP servers and settings for all agents; `mcp` has precedence.
+        /// MCP servers and settings for all agents; `mcp` takes precedence.
         config: RawMcp = "config",
     }
 }
@@ -95,15 +95,16 @@ section! {
     struct RawMcp("the MCP settings", Refuse) {
         /// The servers by name.
         servers: Servers = "servers" => schema::named,
-        /// Milliseconds between two looks for new tools (300000); 0 means never.
+        /// Interval of tool discovery, in milliseconds (300000); 0 disables it.
         tool_discovery_interval: MillisOrOff = "toolDiscoveryInterval",
-        /// How many servers may be connecting at once (20).
+        /// How many servers may connect concurrently (20).
         max_concurrent_servers: Whole<1, 1000> = "maxConcurrentServers",
-        /// How tools are named for the model (`mcp_{server}_{tool}`).
+        /// Template for the tool names that the model sees (`mcp_{server}_{tool}`).
         tool_naming: Text = "toolNaming" => schema::tool_naming,
         /// Whether to log every MCP message.
         debug: bool = "debug",
-        /// The most that progress notifications may prolong a call, in milliseconds (600000).
+        /// Maximum duration of a call whose timeout is extended by progress notifications, in
+        /// milliseconds (600000).
         call_timeout_cap: Millis = "callTimeoutCapMs",
     }
 }
@@ -112,7 +113,7 @@ section! {
 #[derive(Clone, Default)]
 pub(crate) struct Servers {
     pub(crate) by_name: Table<RawServer>,
-    /// Those whose entries have mistakes in them that were reported.
+    /// Servers with errors that were reported.
     pub(crate) damaged: BTreeSet<String>,
 }
 

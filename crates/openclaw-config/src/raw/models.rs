@@ -1,4 +1,4 @@
-//! What may stand in `models`: the providers of models.
+//! The section `models`: the model providers.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -10,48 +10,48 @@ use crate::text::Text;
 use crate::tree::{Node, Value};
 
 section! {
-    /// Where models are had.
+    /// The model providers.
     struct RawModels("the model settings", Leave) {
-        /// The providers by id: the first part of a model's name. `anthropic`, `openai`, `gemini` and
-        /// `ollama` are known without an entry.
+        /// The providers by id, the first part of a model's name. `anthropic`, `openai`, `gemini`
+        /// and `ollama` need no entry.
         providers: Table<RawProvider> = "providers" => schema::named,
     }
 }
 
 section! {
-    /// A provider of models.
+    /// A model provider.
     struct RawProvider("a model provider", Leave) {
-        /// The address of its API, where it is not the usual one.
+        /// The base URL of the API, if not the default.
         base_url: Text = "baseUrl" => schema::model_address,
-        /// The key; best a `secret://…` reference.
+        /// The API key, preferably a `secret://…` reference.
         api_key: CredentialText = "apiKey" => schema::credential,
-        /// Which API it speaks; follows from the id of a known provider, and is `openai` otherwise.
-        /// A provider whose API only the Node OpenClaw speaks is left out.
+        /// The API of the provider; inferred from the id of a known provider, otherwise `openai`.
+        /// Providers with an API that only Node OpenClaw supports are ignored.
         api: ApiSetting = "api",
-        /// HTTP headers of every request. Values may hold `secret://…` references.
+        /// HTTP headers sent with every request. Values may contain `secret://…` references.
         headers: Table<Text> = "headers" => schema::headers,
-        /// A setting of Node OpenClaw without a meaning here.
+        /// A Node OpenClaw setting; ignored.
         models: Ignored = "models",
     }
 }
 
 choice! {
-    /// The API that a provider speaks.
+    /// The API of a provider.
     pub enum ModelApi {
-        /// Anthropic's messages.
+        /// Anthropic Messages.
         Anthropic = "anthropic" | "anthropic-messages",
-        /// OpenAI's chat completions, which many others speak, too.
+        /// OpenAI Chat Completions, which many other providers offer, too.
         OpenAi = "openai" | "openai-completions",
-        /// OpenAI's responses.
+        /// OpenAI Responses.
         OpenAiResponses = "openai-responses",
-        /// Google's Gemini.
+        /// Google Gemini.
         Gemini = "gemini" | "google-generative-ai",
-        /// Ollama's own.
+        /// Ollama's native API.
         Ollama = "ollama",
     }
 }
 
-/// APIs of the Node OpenClaw that are not spoken here.
+/// APIs that only Node OpenClaw supports.
 const FOREIGN: &[&str] = &[
     "azure-openai-responses",
     "bedrock-converse-stream",
@@ -60,12 +60,12 @@ const FOREIGN: &[&str] = &[
     "openai-codex-responses",
 ];
 
-/// `api`, as it stands in files of the Node OpenClaw.
+/// The value of `api`, including those of Node OpenClaw.
 #[derive(Clone)]
 pub(crate) enum ApiSetting {
-    /// One that is spoken here.
+    /// A supported API.
     Known(ModelApi),
-    /// One that only the Node OpenClaw speaks.
+    /// An API that only Node OpenClaw supports.
     Foreign,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a server may use the agent's model (`sampling`), and how much of it.
+//! Whether and how much a server may use the agent's model (`sampling`).
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -8,28 +8,29 @@ use crate::tree::{Node, Value};
 choice! {
     /// Whether a server may use the agent's model.
     pub enum SamplingRule {
-        /// No. The server is not told that there is a model.
+        /// No: the capability is not advertised.
         Never = "never",
-        /// If a user agrees; not where nobody can be asked.
+        /// If the user approves; denied when no user can be asked.
         Ask = "ask",
-        /// Without asking.
+        /// Yes, without asking.
         Always = "always",
     }
 }
 
 section! {
-    /// Whether the server may use the agent's model (`sampling/createMessage`), and how much of it.
+    /// Whether and how much the server may use the agent's model (`sampling/createMessage`).
     struct RawSampling("the sampling settings", Refuse) {
-        /// `never`, `ask` (a user, each time), or `always`.
+        /// `never`, `ask` (the user, each time) or `always`.
         allow: SamplingRule = "allow",
-        /// The longest answer, in tokens; 4096 if not given. A server that asks for more gets this many.
+        /// Maximum length of a completion in tokens, 4096 by default. A larger request is reduced
+        /// to this limit.
         max_tokens: Whole<1, 1_000_000> = "maxTokens",
-        /// Requests a minute; 10 if not given. More are rejected.
+        /// Requests per minute, 10 by default. More are rejected.
         requests_per_minute: Whole<1, 10_000> = "requestsPerMinute",
     }
 }
 
-/// `sampling` is one of the words, an object with limits, or (as before) true or false.
+/// The value of `sampling`: a rule, an object with limits, or (for compatibility) true or false.
 #[derive(Clone, Default)]
 pub(crate) struct SamplingSetting(pub(crate) RawSampling);
 

@@ -1,4 +1,4 @@
-//! What may stand in `secrets`: how the providers are reached.
+//! The section `secrets`: the settings of the secret providers.
 
 use schemars::Schema;
 use serde_json::json;
@@ -9,9 +9,9 @@ use crate::schema::{self, rule};
 use crate::text::Text;
 
 section! {
-    /// Where secrets come from.
+    /// Settings of the secret providers.
     struct RawSecrets("the secret settings", Leave) {
-        /// Milliseconds that one secret may take (10000).
+        /// Timeout for one secret, in milliseconds (10000).
         timeout: Millis = "timeoutMs",
         /// The commands behind `secret://exec/NAME`, by name.
         exec: Table<RawExec> = "exec",
@@ -25,15 +25,15 @@ section! {
 }
 
 section! {
-    /// A command that prints a secret. No shell is involved.
+    /// A command that prints a secret. It is not run in a shell.
     struct RawExec("a command", Refuse, needs_command) {
-        /// The program.
+        /// The program to run.
         command: Text = "command" => schema::filled,
-        /// Its arguments.
+        /// Arguments of the program.
         args: Words = "args",
-        /// Its environment variables.
+        /// Environment variables of the program.
         env: Table<Text> = "env",
-        /// Milliseconds that it may take.
+        /// Timeout of the command, in milliseconds.
         timeout: Millis = "timeoutMs",
     }
 }
@@ -41,9 +41,9 @@ section! {
 section! {
     /// Google Cloud Secret Manager.
     struct RawGcp("the Google Cloud settings", Refuse) {
-        /// The project; otherwise that of the application default credentials.
+        /// The project; by default that of the application default credentials.
         project: Text = "project",
-        /// Another address of the service.
+        /// The URL of the service, if not the default.
         endpoint: Text = "endpoint" => schema::address,
     }
 }
@@ -55,25 +55,25 @@ section! {
         region: Text = "region",
         /// The profile.
         profile: Text = "profile",
-        /// Another address of the service.
+        /// The URL of the service, if not the default.
         endpoint: Text = "endpoint" => schema::address,
     }
 }
 
 section! {
-    /// HashiCorp Vault. What is not given here comes from `VAULT_ADDR` and its siblings.
+    /// HashiCorp Vault. Settings not given here come from `VAULT_ADDR` and related variables.
     struct RawVault("the Vault settings", Refuse) {
-        /// The address of the server.
+        /// The URL of the server.
         address: Text = "address" => schema::address,
         /// The namespace.
         namespace: Text = "namespace",
-        /// The role of an AppRole login.
+        /// The role id of an AppRole login.
         role_id: Text = "roleId",
-        /// Where the AppRole login is mounted (`approle`).
+        /// Mount path of the AppRole login (`approle`).
         approle_mount: Text = "approleMount",
         /// A file of certificate authorities to trust.
         ca_file: Text = "caFile",
-        /// The version of the key-value engine, 1 or 2; found out if not given.
+        /// The version of the key-value engine, 1 or 2; detected if not given.
         kv_version: Whole<1, 2> = "kvVersion",
     }
 }

@@ -1,4 +1,4 @@
-//! What may stand in the entry of an MCP server.
+//! The section for an MCP server.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value as Json, json};
@@ -12,62 +12,62 @@ use crate::tree::{Node, Value};
 section! {
     /// An MCP server: a local process (`command`) or a remote service (`url`).
     struct RawServer("an MCP server", Refuse, one_transport) {
-        /// `false` switches the server off.
+        /// `false` disables the server.
         enabled: bool = "enabled",
-        /// How to talk to it; mostly inferred: `command` means stdio, `url` means http, with a
-        /// fallback to sse.
+        /// The transport, usually inferred: `command` means stdio, `url` means http with a fallback
+        /// to sse.
         transport: TransportKind = "transport",
         /// The program to run.
         command: Text = "command" => schema::filled,
-        /// Its arguments.
+        /// Arguments of the program.
         args: Words = "args",
         /// Environment variables of the process. Values may be `secret://…` references.
         env: Table<Text> = "env" => schema::variables,
-        /// The folder that the process runs in.
+        /// The working folder of the process.
         cwd: Text = "cwd" | "workingDirectory" => schema::filled,
-        /// Names of variables of this program that the process gets, too.
+        /// Names of variables that the process inherits from this program.
         inherit_env: Words = "inheritEnv" => schema::variable_names,
-        /// The address of the service: https, or http on this machine. User and password in it are sent
-        /// as `Authorization: Basic …`, unless `apiKey` or `headers` say who is calling.
+        /// The URL of the service: https, or http on this machine. User and password in the URL are
+        /// sent as `Authorization: Basic …`, unless `apiKey` or `headers` provide credentials.
         url: Text = "url" => schema::address,
-        /// HTTP headers of every request. Values may hold `secret://…` references.
+        /// HTTP headers sent with every request. Values may contain `secret://…` references.
         headers: Table<Text> = "headers" => schema::headers,
-        /// A fixed key, sent as `Authorization: Bearer …`; best a `secret://…` reference.
+        /// A static key, sent as `Authorization: Bearer …`; preferably a `secret://…` reference.
         api_key: Text = "apiKey" => schema::credential,
-        /// How to log in with OAuth, where that is not found out by itself.
+        /// OAuth settings, where discovery is not enough.
         auth: AuthSetting = "auth",
-        /// Milliseconds to connect (30000).
+        /// Connect timeout, in milliseconds (30000).
         timeout: Millis = "timeout" | "connectTimeoutMs" | "connectionTimeoutMs",
-        /// Milliseconds that a tool call may take (60000).
+        /// Timeout of a tool call, in milliseconds (60000).
         tool_timeout: Millis = "toolTimeout" | "requestTimeoutMs",
-        /// Whether a crashed process is started again (true).
+        /// Whether a crashed process is restarted (true).
         restart_on_crash: bool = "restartOnCrash",
-        /// How often in a row (5).
+        /// Maximum number of consecutive restarts (5).
         max_restarts: Whole<0, 1000> = "maxRestarts",
-        /// Takes the place of the server's name in the names of its tools.
+        /// Replaces the server's name in the names of its tools.
         tool_prefix: Text = "toolPrefix" => schema::tool_prefix,
         /// Whether to connect only when a tool is first used (false).
         lazy: bool = "lazy",
-        /// Which of its tools may be used.
+        /// The tool policy of the server.
         tools: RawServerTools = "tools",
-        /// Which calls a person is asked about: `auto` asks for all that are not read-only.
+        /// Which calls need the user's approval: `auto` means all that are not read-only.
         approval: Approval = "approval",
-        /// Calls a minute (100); 0 means no limit.
+        /// Calls per minute (100); 0 means no limit.
         rate_limit: Whole<0, 1_000_000> = "rateLimit",
-        /// A longer result is cut for the model and kept in a file.
+        /// Longer results are truncated for the model and saved to a file.
         max_result_chars: Whole<100, 100_000_000> = "maxResultChars",
-        /// Whether the server can serve several calls at once (true).
+        /// Whether the server supports concurrent calls (true).
         supports_parallel_tool_calls: bool = "supportsParallelToolCalls",
-        /// Whether the program must not start without this server (false).
+        /// Whether the program refuses to start without this server (false).
         required: bool = "required",
-        /// Resources of it that are put into the context of every conversation, by their URIs.
+        /// URIs of resources that are added to the context of every conversation.
         resources: Words = "resources" => schema::uris,
-        /// Whether it may use the agent's model: `never`, `ask` (a user, each time; `true` means the same),
-        /// `always`, or an object with limits.
+        /// Whether the server may use the agent's model: `never`, `ask` (the user, each time; same
+        /// as `true`), `always`, or an object with limits.
         sampling: SamplingSetting = "sampling",
-        /// Certificates.
+        /// TLS settings.
         tls: RawTls = "tls",
-        /// The proxy for this server: its address, or `none`.
+        /// The proxy for this server: a URL, or `none`.
         proxy: Text = "proxy" => schema::proxy,
         /// Node OpenClaw's name for `auth`.
         oauth: RawNodeOAuth = "oauth",
@@ -79,19 +79,19 @@ section! {
         client_cert: Text = "clientCert",
         /// Node OpenClaw's name for `tls.clientKey`.
         client_key: Text = "clientKey",
-        /// A setting of Node OpenClaw without a meaning here.
+        /// A Node OpenClaw setting; ignored.
         codex: Ignored = "codex",
-        /// A note for people.
+        /// A comment; ignored.
         description: Ignored = "description",
     }
 }
 
 section! {
-    /// Which tools of a server may be used: glob patterns on their names. Deny beats allow.
+    /// The tool policy of a server: glob patterns on tool names. Deny takes precedence.
     struct RawServerTools("a tool policy", Refuse) {
-        /// Only these tools, if given.
+        /// If given, only these tools.
         allow: Words = "allow",
-        /// Not these tools.
+        /// Never these tools.
         deny: Words = "deny",
     }
 }
@@ -99,27 +99,27 @@ section! {
 section! {
     /// Node OpenClaw's form of a server's tool policy.
     struct RawNodeToolFilter("a tool filter", Refuse) {
-        /// Only these tools, if given.
+        /// If given, only these tools.
         include: Words = "include",
-        /// Not these tools.
+        /// Never these tools.
         exclude: Words = "exclude",
     }
 }
 
 section! {
-    /// OAuth, where it is not found out by itself.
+    /// OAuth settings, where discovery is not enough.
     struct RawAuth("the OAuth settings", Refuse) {
-        /// The id under which this program is registered.
+        /// The client id.
         client_id: Text = "clientId",
-        /// The secret that belongs to it; best a `secret://…` reference.
+        /// The client secret; preferably a `secret://…` reference.
         client_secret: Text = "clientSecret" => schema::credential,
-        /// The authorization server.
+        /// The URL of the authorization server.
         authorization_server_url: Text = "authorizationServerUrl" => schema::address,
-        /// The scopes to ask for.
+        /// The scopes to request.
         scopes: Words = "scopes",
-        /// Where this program's client metadata document is published.
+        /// The URL of the client metadata document.
         client_metadata_url: Text = "clientMetadataUrl" => schema::address,
-        /// The port on this machine that the browser is sent back to; a free one if not given.
+        /// The local port of the redirect URL; a free one if not given.
         redirect_port: Whole<1, 65535> = "redirectPort",
     }
 }
@@ -127,35 +127,35 @@ section! {
 section! {
     /// Node OpenClaw's form of the OAuth settings.
     struct RawNodeOAuth("the OAuth settings", Leave) {
-        /// The id under which this program is registered.
+        /// The client id.
         client_id: Text = "clientId",
-        /// The secret that belongs to it.
+        /// The client secret.
         client_secret: Text = "clientSecret" => schema::credential,
-        /// The scopes to ask for, separated by spaces.
+        /// The scopes to request, separated by spaces.
         scope: Text = "scope",
-        /// Where this program's client metadata document is published.
+        /// The URL of the client metadata document.
         client_metadata_url: Text = "clientMetadataUrl" => schema::address,
-        /// Where the browser is sent back to; only its port counts.
+        /// The redirect URL; only its port is used.
         redirect_url: Text = "redirectUrl",
     }
 }
 
 section! {
-    /// Certificates.
+    /// TLS settings.
     struct RawTls("the TLS settings", Refuse) {
-        /// A file of certificate authorities to trust besides those of the system.
+        /// A file of certificate authorities to trust in addition to the system's.
         ca_file: Text = "caFile",
-        /// A file with this program's certificate.
+        /// The client certificate file.
         client_cert: Text = "clientCert",
-        /// A file with the key of that certificate.
+        /// The private key file of the client certificate.
         client_key: Text = "clientKey",
-        /// `false` accepts any certificate. Dangerous; for tests only.
+        /// `false` disables certificate verification. Dangerous; for tests only.
         verify: bool = "verify",
     }
 }
 
 choice! {
-    /// How to talk to a server.
+    /// The transport of a server.
     pub enum TransportKind {
         /// A local process.
         Stdio = "stdio",
@@ -167,9 +167,9 @@ choice! {
 }
 
 choice! {
-    /// Which calls a person is asked about.
+    /// Which calls need the user's approval.
     pub enum Approval {
-        /// All but those that the server calls read-only.
+        /// All except those that the server marks as read-only.
         Auto = "auto",
         /// All.
         Always = "always",
@@ -178,8 +178,8 @@ choice! {
     }
 }
 
-/// What can be seen in one entry. (That there is a `command` or a `url` at all cannot: another place
-/// may have it.)
+/// Adds the rules that can be checked within one entry. Whether `command` or `url` is set at all
+/// cannot: another layer may set it.
 fn one_transport(schema: &mut Schema) {
     rule(schema, json!({ "not": { "required": ["command", "url"] } }));
     let conflict = |transport: Json, key: &str| {
@@ -192,7 +192,7 @@ fn one_transport(schema: &mut Schema) {
     rule(schema, conflict(json!({ "not": { "const": "stdio" } }), "command"));
 }
 
-/// `auth` is an object here and the word `oauth` in Node OpenClaw.
+/// The value of `auth`: an object, or the word `oauth` as in Node OpenClaw.
 #[derive(Clone, Default)]
 pub(crate) struct AuthSetting(pub(crate) RawAuth);
 
@@ -228,7 +228,7 @@ impl JsonSchema for AuthSetting {
     }
 }
 
-/// Anything: it is accepted and has no effect.
+/// Any value; accepted and ignored.
 #[derive(Clone)]
 pub(crate) struct Ignored;
 

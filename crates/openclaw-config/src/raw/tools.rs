@@ -1,4 +1,4 @@
-//! What may stand in `tools`: which tools may be used, and how the built-in ones behave.
+//! The section `tools`: the tool policy and the settings of the built-in tools.
 
 use super::{Millis, Words};
 use crate::decode::{Whole, section};
@@ -6,23 +6,23 @@ use crate::schema;
 use crate::text::Text;
 
 section! {
-    /// Which tools may be used: glob patterns on their names. Deny beats allow.
+    /// A tool policy: glob patterns on tool names. Deny takes precedence.
     struct RawPolicy("a tool policy", Leave) {
-        /// Only these tools, if given.
+        /// If given, only these tools.
         allow: Words = "allow",
-        /// Not these tools.
+        /// Never these tools.
         deny: Words = "deny",
     }
 }
 
 section! {
-    /// Which tools may be used, by all agents, and how the built-in ones behave.
+    /// The tool policy for all agents, and the settings of the built-in tools.
     struct RawTools("the tool settings", Leave) {
-        /// Only these tools, if given: glob patterns on their names.
+        /// If given, only these tools: glob patterns on tool names.
         allow: Words = "allow",
-        /// Not these tools. Deny beats allow.
+        /// Never these tools. Deny takes precedence.
         deny: Words = "deny",
-        /// Tools that use the web.
+        /// The web tools.
         web: RawWebTools = "web",
         /// The tool that runs commands.
         exec: RawExecTool = "exec",
@@ -32,24 +32,24 @@ section! {
 }
 
 section! {
-    /// Tools that use the web.
+    /// The web tools.
     struct RawWebTools("the web tools", Leave) {
-        /// The tool that fetches a page.
+        /// The tool that fetches web pages.
         fetch: RawFetchTool = "fetch",
     }
 }
 
 section! {
-    /// The tool that fetches a page.
+    /// The tool that fetches web pages.
     struct RawFetchTool("the fetch tool", Leave) {
-        /// Whether there is such a tool (true).
+        /// Whether the tool is available (true).
         enabled: bool = "enabled",
-        /// Hosts of private networks that may be fetched from all the same: names, IP addresses or
-        /// networks such as `10.1.0.0/16`.
+        /// Private hosts that may be fetched from: names, IP addresses or networks such as
+        /// `10.1.0.0/16`.
         allow_private: Words = "allowPrivate" => schema::private_hosts,
-        /// A longer page is cut (100000).
+        /// Pages are truncated to this many characters (100000).
         max_chars: Whole<100, 100_000_000> = "maxChars",
-        /// Milliseconds that a page may take (30000).
+        /// Timeout for fetching a page, in milliseconds (30000).
         timeout: Millis = "timeoutMs",
     }
 }
@@ -57,11 +57,11 @@ section! {
 section! {
     /// The tool that runs commands.
     struct RawExecTool("the exec tool", Leave) {
-        /// Whether there is such a tool (true).
+        /// Whether the tool is available (true).
         enabled: bool = "enabled",
-        /// Milliseconds that a command may take (60000).
+        /// Timeout of a command, in milliseconds (60000).
         timeout: Millis = "timeoutMs",
-        /// The shell that runs the commands, if not the usual one of the system.
+        /// The shell that runs the commands, if not the system default.
         shell: Text = "shell" => schema::filled,
     }
 }
@@ -69,7 +69,7 @@ section! {
 section! {
     /// The tools that read and write files.
     struct RawFsTools("the file tools", Leave) {
-        /// Whether there are such tools (true).
+        /// Whether the tools are available (true).
         enabled: bool = "enabled",
     }
 }

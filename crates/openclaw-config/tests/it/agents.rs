@@ -1,4 +1,4 @@
-//! What an agent is told besides its servers: its model, its limits, whom it asks.
+//! The settings of an agent besides its servers: model, limits, approval.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn names(names: &[ModelName]) -> Vec<&str> {
 }
 
 #[test]
-fn without_a_word_everything_has_its_default() {
+fn every_setting_has_a_default() {
     let config = good("");
     let agent = &config.agents[0];
     assert!(agent.model.is_none() && agent.workspace.is_none() && agent.system_prompt.is_none());
@@ -37,7 +37,7 @@ fn an_agent_inherits_field_by_field() {
     let a = agent(&config, "a");
     let model = a.model.as_ref().unwrap();
     assert_eq!(model.primary.as_str(), "openai/b");
-    assert_eq!(names(&model.fallbacks), ["ollama/c"], "the model itself is no fallback of its own");
+    assert_eq!(names(&model.fallbacks), ["ollama/c"], "the primary model is not its own fallback");
     assert_eq!(a.workspace.as_deref(), Some(Path::new("/home/user/work")));
     assert_eq!(a.system_prompt.as_ref().unwrap().as_str(), "be brief");
     assert_eq!((a.max_rounds, a.tool_search_threshold), (5, None));
@@ -51,7 +51,7 @@ fn an_agent_inherits_field_by_field() {
 }
 
 #[test]
-fn it_is_told_where_each_value_comes_from() {
+fn the_origin_of_each_value_is_recorded() {
     let config = good(
         "{ agents: { defaults: { model: 'anthropic/a', maxRounds: 5 },\n list: [ { id: 'a', maxRounds: 6 } ] } }",
     );
@@ -91,7 +91,7 @@ fn a_model_needs_its_provider() {
 }
 
 #[test]
-fn what_stands_in_the_defaults_is_checked_also_where_no_agent_uses_it() {
+fn defaults_are_checked_even_if_no_agent_uses_them() {
     let said = bad(
         "{ agents: { defaults: { model: 'x', tools: { deny: ['['] } }, list: [ { id: 'a', model: 'openai/x', tools: {} } ] } }",
     );
@@ -99,7 +99,7 @@ fn what_stands_in_the_defaults_is_checked_also_where_no_agent_uses_it() {
 }
 
 #[test]
-fn limits_are_bounded_and_slips_are_told() {
+fn limits_are_bounded_and_typos_are_reported() {
     let said = bad(
         "{ agents: { defaults: { maxRounds: 0, maxParallelTools: 65, contextTokens: 1, approval: { fallback: 'ask', timeoutMS: 1 } } } }",
     );
@@ -116,7 +116,7 @@ fn limits_are_bounded_and_slips_are_told() {
 }
 
 #[test]
-fn the_catalogue_of_the_node_openclaw_is_noted() {
+fn the_model_catalogue_of_node_openclaw_is_ignored_with_a_note() {
     let said = doubtful(
         "{ agents: { defaults: { models: { 'anthropic/x': { alias: 'x' } } }, list: [ { id: 'a', models: {} } ] } }",
     );

@@ -1,4 +1,4 @@
-//! Edits that leave the rest of the file alone (C10).
+//! Edits that preserve the rest of the file (C10).
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn edited(text: &str, edit: impl FnOnce(&Document)) -> String {
     document.to_string()
 }
 
-/// The text before and after the place where two texts differ.
+/// Returns the common prefix and suffix of two texts.
 fn common<'a>(old: &'a str, new: &str) -> (&'a str, &'a str) {
     let same = |(a, b): &(u8, u8)| a == b;
     let front = old.bytes().zip(new.bytes()).take_while(same).count();
@@ -46,7 +46,7 @@ fn adding_a_server_touches_nothing_else() {
     assert!(before.trim_end().ends_with("git : { command : \"git-mcp\" } ,"), "{new}");
     let servers = good(&new).agents[0].mcp.servers.len();
     assert_eq!(servers, 3);
-    assert!(new.contains("\t\t\t\"time\": {\n"), "indented as its neighbours:\n{new}");
+    assert!(new.contains("\t\t\t\"time\": {\n"), "indented like its neighbours:\n{new}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn adding_and_removing_again_leaves_the_same_servers() {
 }
 
 #[test]
-fn the_way_to_a_value_is_made_where_it_is_missing() {
+fn missing_objects_on_the_path_are_created() {
     for text in ["", "{}", "// mine\n{ other: 1 }"] {
         let new = edited(text, |document| {
             document.set(&["mcp", "servers", "a"], &json!({ "command": "x" })).unwrap();
@@ -92,7 +92,7 @@ fn the_way_to_a_value_is_made_where_it_is_missing() {
 
 #[test]
 fn an_object_on_one_line_is_spread_over_lines_when_something_is_added() {
-    // The one exception: what stands on the same line as the new entry moves, and stays the same.
+    // The exception: entries on the same line as the new one move to their own lines, unchanged.
     let new = edited("{mcp:{servers:{a:{command:'x'},},},} // tail", |document| {
         document.set(&["mcp", "servers", "b"], &json!({ "command": "y" })).unwrap();
     });
@@ -129,7 +129,7 @@ fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions_and_links() {
     document.save(&file).unwrap();
     assert!(read_file(&file).config.unwrap().agents[0].mcp.settings.debug);
     let names: Vec<_> = fs::read_dir(file.parent().unwrap()).unwrap().collect();
-    assert_eq!(names.len(), 1, "no temporary file is left");
+    assert_eq!(names.len(), 1, "a temporary file is left");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -145,7 +145,7 @@ fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions_and_links() {
     }
 }
 
-/// One server in each of the places, and one agent with nothing.
+/// One server in each layer, and one agent without servers.
 const FOUR: &str = r#"{
   plugins: { entries: { "mcp-client": { config: { servers: { x: { command: "low" } } } } } },
   mcp: { servers: { x: { args: ["a"] }, "a.b": { command: "y" } } }, // mine
@@ -186,7 +186,7 @@ fn a_server_is_removed_from_all_places() {
 }
 
 #[test]
-fn a_server_that_is_put_in_does_not_mix_with_what_was_below() {
+fn an_added_server_replaces_the_one_in_the_layer_below() {
     let new = edited(FOUR, |document| {
         let name = ServerName::new("x").unwrap();
         document.put_server(&name, &json!({ "url": "https://example.com" })).unwrap();
@@ -198,7 +198,7 @@ fn a_server_that_is_put_in_does_not_mix_with_what_was_below() {
         panic!("still a process: {new}");
     };
     let main = config.agent(Some("main")).unwrap();
-    assert!(!main.mcp.servers["x"].enabled, "what an agent says about it stays");
+    assert!(!main.mcp.servers["x"].enabled, "overrides by an agent are kept");
 }
 
 #[test]

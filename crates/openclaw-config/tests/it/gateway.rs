@@ -1,4 +1,4 @@
-//! The gateway and the built-in tools (G4, G6), and what a running gateway can take over (C9).
+//! The gateway and the built-in tools (G4, G6), and which changes need a restart (C9).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn gateway(text: &str) -> String {
 }
 
 #[test]
-fn the_gateway_is_for_this_machine_unless_somebody_says_otherwise() {
+fn the_gateway_listens_on_loopback_by_default() {
     let gateway = good("").gateway;
     assert_eq!((gateway.port, gateway.bind), (18789, Bind::Loopback));
     assert!(gateway.bind.is_loopback() && gateway.token.is_none());
@@ -19,7 +19,7 @@ fn the_gateway_is_for_this_machine_unless_somebody_says_otherwise() {
 }
 
 #[test]
-fn the_gateway_is_read_with_all_that_it_has() {
+fn all_gateway_settings_are_read() {
     let gateway = good(&gateway(
         "{ port: 0, bind: '::1', auth: { mode: 'token', token: 'secret://env/T' }, publicUrl: 'https://${HOST}/claw',\n\
          allowedOrigins: ['HTTPS://Example.com:443/', 'http://localhost:5173', 'vscode-webview://abc'], shutdownGraceMs: 0,\n\
@@ -37,7 +37,7 @@ fn the_gateway_is_read_with_all_that_it_has() {
 }
 
 #[test]
-fn words_for_where_it_is_reached_from() {
+fn bind_takes_words_and_ip_addresses() {
     let bind = |word: &str| good(&gateway(&format!("{{ bind: '{word}' }}"))).gateway.bind;
     assert_eq!((bind("loopback"), bind("auto")), (Bind::Loopback, Bind::Loopback));
     assert_eq!((bind("lan"), bind("all")), (Bind::All, Bind::All));
@@ -48,7 +48,7 @@ fn words_for_where_it_is_reached_from() {
 }
 
 #[test]
-fn what_is_wrong_with_the_gateway_is_told() {
+fn invalid_gateway_settings_are_reported() {
     for (wrong, said) in [
         ("{ auth: { mode: 'none' } }", "only `token` is supported"),
         ("{ auth: { mode: 'password', password: 'x' } }", "only `token` is supported"),
@@ -67,7 +67,7 @@ fn what_is_wrong_with_the_gateway_is_told() {
 }
 
 #[test]
-fn the_token_is_shown_nowhere() {
+fn the_token_is_never_displayed() {
     let loaded = read(&gateway("{ auth: { token: 'sesame', mode: 'token' }, prot: 1 }"));
     let said = loaded.report.render(Default::default());
     let config = loaded.config.unwrap();
@@ -76,7 +76,7 @@ fn the_token_is_shown_nowhere() {
 }
 
 #[test]
-fn built_in_tools_are_on_and_bounded_unless_somebody_says_otherwise() {
+fn built_in_tools_are_enabled_and_bounded_by_default() {
     let tools = good("").native_tools;
     assert!(tools.web_fetch.enabled && tools.exec.enabled && tools.fs.enabled);
     assert!(tools.web_fetch.allow_private.is_empty() && tools.exec.shell.is_none());
@@ -141,11 +141,15 @@ fn sampling_is_a_word_a_flag_or_an_object_with_limits() {
          agents: { defaults: { mcp: { servers: { x: { sampling: 'ask' } } } } } }",
     );
     let it = layered.agents[0].mcp.servers["x"].treatment.sampling;
-    assert_eq!((it.allow, it.max_tokens), (ask, 9), "a later place changes what it names");
+    assert_eq!(
+        (it.allow, it.max_tokens),
+        (ask, 9),
+        "a later layer overrides only the fields it sets"
+    );
 }
 
 #[test]
-fn a_diff_tells_the_parts_that_changed_and_no_others() {
+fn a_diff_reports_only_the_parts_that_changed() {
     let old =
         "mcp: { servers: { s: { command: 'a' } } }, models: { providers: { a: {}, b: {}, c: {} } }";
     let base = good(&format!("{{ {old}, agents: {{ list: [ {{ id: 'x' }}, {{ id: 'y' }} ] }} }}"));

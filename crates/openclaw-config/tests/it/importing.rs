@@ -1,4 +1,4 @@
-//! Servers of other programs (C11): a file of each, and what becomes of it.
+//! Import from other programs (C11): one file of each, and the resulting entries.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ macro_rules! fixture {
     };
 }
 
-/// The files that are there.
+/// The files that exist.
 type Files<'a> = &'a [(&'a str, &'a str)];
 
 fn find_on(platform: Platform, variables: &[(&str, &str)], files: Files<'_>) -> Findings {
@@ -47,7 +47,7 @@ fn named<'f>(servers: &'f [FoundServer], name: &str) -> &'f FoundServer {
     servers.iter().find(|server| server.written_name == name).unwrap()
 }
 
-/// An entry, which must be accepted as it is.
+/// Asserts the converted entry, which must be valid.
 #[track_caller]
 fn assert_becomes(server: &FoundServer, entry: &Value) {
     assert_eq!(&server.entry, entry);
@@ -95,7 +95,7 @@ fn claude_code_has_servers_in_the_project_too() {
 }
 
 #[test]
-fn claude_desktop_replaces_nothing() {
+fn claude_desktop_has_no_placeholders() {
     let servers = found(
         "/home/user/.config/Claude/claude_desktop_config.json",
         fixture!("claude-desktop.json"),
@@ -178,7 +178,7 @@ fn codex_has_names_of_its_own_for_everything() {
 }
 
 #[test]
-fn windsurf_calls_an_address_otherwise() {
+fn windsurf_has_another_name_for_url() {
     let servers = found("/home/user/.codeium/windsurf/mcp_config.json", fixture!("windsurf.json"));
     assert_becomes(
         named(&servers, "figma"),
@@ -191,7 +191,7 @@ fn windsurf_calls_an_address_otherwise() {
 }
 
 #[test]
-fn files_are_looked_for_where_the_platform_and_the_variables_say() {
+fn the_platform_and_the_variables_determine_where_files_are_searched() {
     let looked_at = |platform, variables| find_on(platform, variables, &[]).looked_at;
     let mac = looked_at(Platform::MacOs, &[]);
     let desktop = "Library/Application Support/Claude/claude_desktop_config.json";
@@ -231,7 +231,7 @@ fn a_broken_file_is_named_and_does_not_stop_the_others() {
 }
 
 #[test]
-fn a_server_is_judged_by_what_is_there() {
+fn a_found_server_is_compared_with_the_configuration() {
     let text = r#"{ "mcpServers": {
         "same": { "command": "x", "env": { "T": "${NOT_SET}" } },
         "other": { "command": "x", "args": ["--token", "hunter2"] },
@@ -260,7 +260,7 @@ fn a_server_is_judged_by_what_is_there() {
     for refused in ["plain", "🦀", "nothing"] {
         assert_eq!(judge(refused).problems.len(), 1, "{refused}");
     }
-    // What is built in gives way.
+    // The built-in server is replaced.
     let nowhere = folder.path().join("nowhere.json");
     let demo =
         found("/home/user/.claude.json", r#"{ "mcpServers": { "demo": { "command": "d" } } }"#);

@@ -37,7 +37,7 @@ impl Folder {
 }
 
 #[test]
-fn files_are_merged_and_what_stands_beside_the_include_wins() {
+fn files_are_merged_and_keys_next_to_the_include_win() {
     let folder = Folder::with(&[
         ("openclaw.json", "{ mcp: { $include: ['one.json', 'sub/two.json'], debug: true } }"),
         ("one.json", "{ debug: false, maxConcurrentServers: 1, servers: { a: { command: 'a' } } }"),
@@ -103,7 +103,7 @@ fn nothing_outside_the_folder_is_included() {
 }
 
 #[test]
-fn includes_without_end_are_stopped() {
+fn the_depth_of_includes_is_limited() {
     let names: Vec<String> = (0..20).map(|number| format!("{number}.json")).collect();
     let mut files: Vec<(&str, String)> = names
         .iter()
@@ -117,7 +117,7 @@ fn includes_without_end_are_stopped() {
 }
 
 #[test]
-fn an_included_file_that_holds_no_object_is_an_error() {
+fn an_included_file_that_is_not_an_object_is_an_error() {
     let folder = Folder::with(&[
         ("openclaw.json", "{ mcp: { $include: 'list.json' } }"),
         ("list.json", "[1]"),
@@ -141,7 +141,7 @@ fn large_files_are_merged_in_reasonable_time() {
 }
 
 #[test]
-fn an_include_that_is_no_name_is_an_error() {
+fn an_include_that_is_not_a_string_is_an_error() {
     let folder = Folder::with(&[("openclaw.json", "{ $include: 5 }")]);
     assert_says(&folder.refused(), &["expected the name of a file to include, found a number"]);
     assert_eq!(folder.load().report.count(Severity::Error), 1);

@@ -1,4 +1,4 @@
-//! Four places for servers, later ones on top (C2); and where each value comes from (C8).
+//! The four layers of servers, later ones win (C2), and the origin of each value (C8).
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn later_places_win_field_by_field() {
     assert_eq!(x.treatment.timeout, Duration::from_millis(2));
     assert_eq!(x.treatment.tool_timeout, Duration::from_millis(3));
     assert_eq!(x.treatment.max_restarts, 4);
-    assert_eq!(stdio.env.len(), 2, "variables are merged one by one");
+    assert_eq!(stdio.env.len(), 2, "variables are merged individually");
     assert_eq!(config.agents[0].mcp.settings.max_concurrent_servers, 2);
     assert_eq!(config.agents[0].mcp.settings.tool_discovery_interval, None, "0 means never");
 }
@@ -51,7 +51,7 @@ fn the_plugin_switch_turns_mcp_off_as_a_whole() {
 }
 
 #[test]
-fn an_address_laid_over_a_command_is_an_error_that_shows_both_places() {
+fn a_url_that_overrides_a_command_is_an_error_that_shows_both_places() {
     let said = bad(
         "{ mcp: { servers: { x: { command: 'a' } } },\n agents: { defaults: { mcp: { servers: { x: { url: 'https://x' } } } } } }",
     );
@@ -59,7 +59,7 @@ fn an_address_laid_over_a_command_is_an_error_that_shows_both_places() {
 }
 
 #[test]
-fn switching_off_a_server_that_is_not_there_is_an_error_with_the_nearest_name() {
+fn disabling_an_unknown_server_is_an_error_with_the_nearest_name() {
     let said = bad(
         "{ mcp: { servers: { github: { command: 'a' } } }, agents: { list: [ { id: 'a', mcp: { servers: { githb: { enabled: false } } } } ] } }",
     );
@@ -90,7 +90,7 @@ fn every_value_says_where_it_comes_from() {
 }
 
 #[test]
-fn what_is_shown_holds_no_credential_and_no_value_of_a_variable() {
+fn displayed_values_contain_no_credentials_and_no_variable_values() {
     let config = good(
         "{ mcp: { servers: {\n\
          a: { command: '$TOKEN', args: ['--token', 'sesame', '--key=sesame', '${TOKEN}'], env: { A: 'sesame', B: 'x ${TOKEN}', C: 'secret://env/C' } },\n\
@@ -107,11 +107,11 @@ fn what_is_shown_holds_no_credential_and_no_value_of_a_variable() {
 }
 
 #[test]
-fn a_diff_says_what_became_of_each_server() {
+fn a_diff_reports_how_each_server_changed() {
     let old = good(
         "{ mcp: { servers: { same: { command: 'a', env: { API_KEY: '${TOKEN}' } }, changed: { command: 'a' }, gone: { command: 'a' }, held: { command: 'a' } } } }",
     );
-    // `same` is written in another way and stands in another place, and means the same.
+    // `same` is written differently and in another layer, but means the same.
     let new = good(
         "{ mcp: { servers: { changed: { command: 'a', env: { A: 'secret://env/B' } }, fresh: { command: 'a' }, held: { command: '$NOPE' } } },\n\
           agents: { defaults: { mcp: { servers: { same: { transport: 'stdio', timeout: 30000, command: 'a', env: { API_KEY: 'token-from-the-environment' } } } } } } }",

@@ -1,10 +1,10 @@
-//! Ways in which a credential, or the value of a variable, once found its way into an output.
+//! Regression tests: credentials and values of variables must not appear in any output.
 
 use openclaw_config::{Config, Loaded, Severity};
 
 use crate::support::*;
 
-/// Everything that is said and shown about a configuration.
+/// Everything that is displayed about a configuration.
 fn shown(text: &str) -> String {
     let Loaded { config, report, .. } = read(text);
     let mut shown = report.render(Default::default());
@@ -37,7 +37,7 @@ fn entry(entry: &str) -> String {
 }
 
 #[test]
-fn in_the_source_lines_of_messages() {
+fn nothing_leaks_in_the_source_lines_of_messages() {
     for hidden in [
         "{ command: 'x', note: \"a\nb\", apiKey: \"sesame\", foo: 1 }",
         "{ command: 'x', cwd: 'a\\\r\nb', env: { T: 'sesame' }, foo: 1 }",
@@ -55,7 +55,7 @@ fn in_the_source_lines_of_messages() {
 }
 
 #[test]
-fn in_what_is_shown_of_a_good_configuration() {
+fn nothing_leaks_in_the_settings_of_a_valid_configuration() {
     for hidden in [
         "{ url: 'https://x', headers: { X: '$ecretsesame', Authorization: '$sesame2' } }",
         "{ url: 'https://h/${TOKEN}/mcp', tools: { allow: ['${TOKEN}'] } }",
@@ -79,7 +79,7 @@ fn in_what_is_shown_of_a_good_configuration() {
 }
 
 #[test]
-fn the_value_of_a_variable_is_data_and_no_reference() {
+fn the_value_of_a_variable_is_not_parsed_as_a_reference() {
     let surroundings = openclaw_config::Surroundings {
         variable: &|name| (name == "PW").then(|| "secret://sesame/x".to_owned()),
         home: None,
@@ -97,7 +97,7 @@ fn the_value_of_a_variable_is_data_and_no_reference() {
 }
 
 #[test]
-fn references_where_they_are_not_replaced_are_refused() {
+fn references_in_unsupported_places_are_rejected() {
     for wrong in [
         "{ command: 'x', args: ['--token', 'secret://env/X'] }",
         "{ command: 'secret://env/X' }",
@@ -140,5 +140,5 @@ fn plaintext_credentials_are_recognised_by_name_and_by_shape() {
         "{ agents: { list: [ { id: 'a', mcp: { servers: { x: { url: 'https://x', apiKey: 'a' } } } },\n\
          { id: 'b', mcp: { servers: { x: { url: 'https://x', apiKey: 'b' } } } } ] } }",
     );
-    assert_eq!(two_agents.report.count(Severity::Warning), 1, "one warning a server (K4)");
+    assert_eq!(two_agents.report.count(Severity::Warning), 1, "one warning per server (K4)");
 }

@@ -1,4 +1,4 @@
-//! Files as people write them, good ones and bad ones.
+//! Valid and invalid files, as users write them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn a_file_of_the_node_openclaw_loads_as_it_stands() {
     let config = loaded.config.unwrap_or_else(|| panic!("{said}"));
     assert_says(&said, &["note: `codex` has no effect here"]);
     assert_eq!(loaded.report.count(Severity::Warning), 0, "{said}");
-    assert_eq!(config.agents[0].id.as_str(), "main", "the one marked as default comes first");
+    assert_eq!(config.agents[0].id.as_str(), "main", "the default agent comes first");
     assert_eq!(config.gateway_tools.deny, ["exec"]);
     assert_eq!((config.gateway.port, config.gateway.token.is_some()), (18789, true));
     assert_eq!(config.agents[1].model.as_ref().unwrap().primary.as_str(), "anthropic/claude");
@@ -131,7 +131,7 @@ fn an_empty_file_and_a_byte_order_mark_are_no_errors() {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_named_with_the_cause() {
+fn unreadable_files_are_reported_with_the_cause() {
     let folder = tempfile::tempdir().unwrap();
     let said = |file: &Path| {
         let loaded = read_file(file);
@@ -151,7 +151,7 @@ fn files_that_cannot_be_read_are_named_with_the_cause() {
 }
 
 #[test]
-fn syntax_errors_are_shown_with_place_and_way_out() {
+fn syntax_errors_are_shown_with_position_and_advice() {
     assert_says(&bad("{ a: 1 b: 2 }"), &["openclaw.json:1:7", "missing comma"]);
     assert_says(&bad("{ a 1 }"), &["missing colon after the key"]);
     assert_says(&bad("{ mcp: {\n  servers: {"), &["unclosed object", "add the missing `}`"]);
@@ -226,7 +226,7 @@ fn many_mistakes_are_reported_in_reasonable_time() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+fn a_pipe_without_a_writer_does_not_block() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -241,7 +241,7 @@ fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
 fn unknown_keys_are_errors_in_our_sections_and_the_nearest_key_is_named() {
     let said = bad_server("{ comand: 'npx' }");
     assert_says(&said, &["did you mean `command`?", "mcp.servers.x.comand", "openclaw.json:1:26"]);
-    assert!(!said.contains("neither"), "the echo of the misspelling is not reported:\n{said}");
+    assert!(!said.contains("neither"), "reported a second time:\n{said}");
     assert_says(&bad_server("{ command: 'a', disabled: true }"), &["write `enabled: false`"]);
     assert_says(&bad("{ mcp: { sevrers: {} } }"), &["did you mean `servers`?"]);
 }
@@ -257,7 +257,7 @@ fn unknown_keys_elsewhere_are_left_alone() {
 }
 
 #[test]
-fn a_key_that_stands_twice_is_an_error_with_both_places() {
+fn a_duplicate_key_is_an_error_that_shows_both_places() {
     let said = bad("{ mcp: { servers: {\n x: { command: 'a' },\n x: { command: 'b' } } } }");
     assert_says(&said, &["duplicate key `x`", "first here", "again here"]);
     let said = bad_server("{ command: 'a', cwd: '/a', workingDirectory: '/b' }");
@@ -268,7 +268,7 @@ fn a_key_that_stands_twice_is_an_error_with_both_places() {
 }
 
 #[test]
-fn names_of_servers_that_are_no_names_are_refused_with_a_better_one() {
+fn invalid_server_names_are_rejected_with_a_suggestion() {
     let named =
         |name: &str| bad(&format!("{{ mcp: {{ servers: {{ {name:?}: {{ command: 'a' }} }} }} }}"));
     assert_says(&named("../../x"), &["invalid server name", "use `x`"]);
@@ -349,7 +349,7 @@ fn an_unset_variable_holds_only_its_server_back() {
         &said,
         &["`NOPE` is not set", "MCP server `a` cannot start without it", "openclaw.json:1:31"],
     );
-    assert_eq!(loaded.report.count(Severity::Warning), 1, "a disabled server misses nothing");
+    assert_eq!(loaded.report.count(Severity::Warning), 1, "a disabled server is not reported");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The tests of this crate as its users see it: one binary, for the sake of build time.
+//! Integration tests, in one binary to save build time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 

@@ -1,4 +1,4 @@
-//! Providers of models, and the credentials in them (G2, K1, K4).
+//! Model providers and their credentials (G2, K1, K4).
 
 use openclaw_config::{Config, ModelApi, Origin, ProviderConfig, Severity};
 
@@ -18,7 +18,7 @@ fn references(config: &Config) -> Vec<String> {
 }
 
 #[test]
-fn a_provider_is_read_with_all_that_it_has() {
+fn all_provider_settings_are_read() {
     let x = provider(
         "{ baseUrl: 'https://${HOST}/v1', apiKey: 'secret://env/KEY', api: 'openai-responses', headers: { 'X-Team': 'a' } }",
     );
@@ -46,11 +46,11 @@ fn the_names_of_the_node_openclaw_mean_the_same() {
 }
 
 #[test]
-fn an_api_that_is_not_spoken_here_leaves_its_provider_out_and_the_rest_alone() {
+fn a_provider_with_an_unsupported_api_is_ignored_and_the_rest_is_kept() {
     let text = "{ models: { providers: { aws: { api: 'bedrock-converse-stream' }, y: {} } }, agents: { defaults: { model: 'aws/x' } } }";
     let said = doubtful(text);
     assert_says(&said, &["model provider `aws` is ignored"]);
-    assert!(!said.contains("unknown model provider"), "told once is enough: {said}");
+    assert!(!said.contains("unknown model provider"), "reported twice: {said}");
     let config = good(text);
     let ids: Vec<&str> = config.models.keys().map(|id| id.as_str()).collect();
     assert_eq!(ids, ["y"]);
@@ -71,7 +71,7 @@ fn the_api_follows_from_a_known_id_and_is_openai_otherwise() {
 }
 
 #[test]
-fn a_model_in_the_house_may_be_reached_without_https_and_that_is_said() {
+fn plain_http_to_a_local_network_provider_is_allowed_with_a_warning() {
     assert_eq!(doubtful(&entry("{ baseUrl: 'http://127.0.0.1:11434' }")), "");
     let said = doubtful(&entry("{ baseUrl: 'http://192.168.1.5:11434' }"));
     assert_says(
@@ -83,7 +83,7 @@ fn a_model_in_the_house_may_be_reached_without_https_and_that_is_said() {
 }
 
 #[test]
-fn references_in_providers_and_the_gateway_are_among_those_that_are_checked() {
+fn references_in_providers_and_the_gateway_are_collected() {
     let config = good(
         "{ models: { providers: { x: { apiKey: 'secret://env/KEY', headers: { A: 'Bearer secret://env/KEY' } } } },\n\
          gateway: { auth: { token: 'secret://file/token' } } }",
@@ -117,7 +117,7 @@ fn references_of_the_node_openclaw_to_the_environment_are_understood() {
 }
 
 #[test]
-fn a_plain_key_is_warned_of_once_a_provider_and_shown_nowhere() {
+fn a_plaintext_key_is_reported_once_per_provider_and_never_displayed() {
     let text = entry("{ apiKey: 'sesame', headers: { Authorization: 'sesame' } }");
     let loaded = read(&text);
     let said = loaded.report.render(Default::default());
@@ -138,7 +138,7 @@ fn a_plain_key_is_warned_of_once_a_provider_and_shown_nowhere() {
 }
 
 #[test]
-fn what_is_wrong_with_a_provider_is_told() {
+fn invalid_provider_settings_are_reported() {
     assert_says(&bad(&entry("{ apiKey: 'secret://nope/x' }")), &["invalid secret reference"]);
     assert_says(&bad(&entry("{ apiKey: '${NOPE}' }")), &["`NOPE` is not set"]);
     assert_says(&bad(&entry("{ apiKey: 'a\\nb' }")), &["must be a single line"]);

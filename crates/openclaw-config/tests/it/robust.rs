@@ -1,4 +1,4 @@
-//! Whatever stands in the file, reading it ends with a configuration or with a report.
+//! Loading any file, however damaged, ends with a configuration or a report.
 
 use openclaw_config::{Document, Style};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use crate::support::*;
 
 const ODD: &str = include_str!("../fixtures/node-openclaw.json");
 
-/// A good file in which pieces have been replaced by others.
+/// A valid file with random replacements.
 fn damaged() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("{"),

@@ -1,4 +1,4 @@
-//! The JSON Schema accepts and rejects what the program does.
+//! The JSON Schema accepts and rejects the same as the program.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ fn validator() -> &'static Validator {
     &VALIDATOR
 }
 
-/// Entries of a server that both accept.
+/// Server entries that both accept.
 fn good_servers() -> Vec<Value> {
     vec![
         json!({ "command": "npx", "args": ["-y", "x"], "env": { "A": "b" }, "cwd": "~/x", "inheritEnv": ["A"] }),
@@ -39,7 +39,7 @@ fn good_servers() -> Vec<Value> {
     ]
 }
 
-/// Entries of a server that both reject.
+/// Server entries that both reject.
 fn bad_servers() -> Vec<Value> {
     vec![
         json!(5),
@@ -150,8 +150,8 @@ fn program_and_schema_reject_the_same_servers() {
     }
 }
 
-/// What the schema cannot know: it depends on other places, on variables, or on two keys at once that
-/// may stand in different places.
+/// What the schema cannot check: it depends on other layers, on variables, or on two keys that may be
+/// in different layers.
 #[test]
 fn the_schema_accepts_what_only_merging_can_tell() {
     for server in [

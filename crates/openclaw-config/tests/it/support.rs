@@ -1,10 +1,10 @@
-//! What the tests of this crate have in common.
+//! Helpers shared by the tests of this crate.
 
 use std::path::Path;
 
 use openclaw_config::{Config, Loaded, ServerConfig, Surroundings, load, load_text};
 
-/// The variables that are set in tests.
+/// The environment variables of the tests.
 pub(crate) fn variable(name: &str) -> Option<String> {
     match name {
         "TOKEN" => Some("token-from-the-environment".to_owned()),
@@ -25,15 +25,15 @@ pub(crate) fn read_file(file: &Path) -> Loaded {
     load(file, surroundings())
 }
 
-/// A configuration that must be good.
+/// Loads a configuration that must be valid.
 #[track_caller]
 pub(crate) fn good(text: &str) -> Config {
     let loaded = read(text);
     let said = loaded.report.render(Default::default());
-    loaded.config.unwrap_or_else(|| panic!("refused:\n{said}"))
+    loaded.config.unwrap_or_else(|| panic!("rejected:\n{said}"))
 }
 
-/// What is said about a configuration that must be bad.
+/// Returns the report about a configuration that must be invalid.
 #[track_caller]
 pub(crate) fn bad(text: &str) -> String {
     let loaded = read(text);
@@ -41,23 +41,23 @@ pub(crate) fn bad(text: &str) -> String {
     loaded.report.render(Default::default())
 }
 
-/// What is said about a configuration that can be used, but.
+/// Returns the report about a configuration that must be valid, possibly with warnings.
 #[track_caller]
 pub(crate) fn doubtful(text: &str) -> String {
     let loaded = read(text);
     let said = loaded.report.render(Default::default());
-    assert!(loaded.config.is_some(), "refused:\n{said}");
+    assert!(loaded.config.is_some(), "rejected:\n{said}");
     said
 }
 
-/// The only server of a good configuration.
+/// Returns the only server of a valid configuration.
 #[track_caller]
 pub(crate) fn server(entry: &str) -> ServerConfig {
     let config = good(&format!("{{ mcp: {{ servers: {{ x: {entry} }} }} }}"));
     config.agents[0].mcp.servers["x"].clone()
 }
 
-/// What is said about a bad entry of a server.
+/// Returns the report about an invalid server entry.
 #[track_caller]
 pub(crate) fn bad_server(entry: &str) -> String {
     bad(&format!("{{ mcp: {{ servers: {{ x: {entry} }} }} }}"))

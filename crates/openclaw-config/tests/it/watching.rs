@@ -1,4 +1,4 @@
-//! A saved file is noticed, however it is saved (C9).
+//! A saved file is detected, however it is saved (C9).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::*;
 
-/// Far longer than anything here takes, also on a busy machine.
+/// Far longer than anything here takes, even on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Folder(TempDir);
@@ -35,7 +35,7 @@ impl Folder {
 }
 
 async fn next(watcher: &mut Watcher) -> Vec<PathBuf> {
-    tokio::time::timeout(LONG, watcher.changed()).await.expect("no change was noticed").unwrap()
+    tokio::time::timeout(LONG, watcher.changed()).await.expect("no change was detected").unwrap()
 }
 
 fn port(loaded: &Loaded) -> u16 {
@@ -46,7 +46,7 @@ const ONE: &str = "{ gateway: { port: 1 } }";
 const TWO: &str = "{ gateway: { port: 2 } }";
 
 #[tokio::test]
-async fn a_file_that_is_written_over_is_noticed_each_time() {
+async fn every_overwrite_of_a_file_is_detected() {
     let folder = Folder::with(&[("openclaw.json", ONE)]);
     let mut watcher = Watcher::new(folder.load().files).unwrap();
     for text in [TWO, ONE, TWO] {
@@ -56,7 +56,7 @@ async fn a_file_that_is_written_over_is_noticed_each_time() {
 }
 
 #[tokio::test]
-async fn a_file_that_another_is_renamed_over_is_noticed_each_time() {
+async fn every_rename_over_a_file_is_detected() {
     let folder = Folder::with(&[("openclaw.json", ONE)]);
     let mut watcher = Watcher::new(folder.load().files).unwrap();
     for (text, expected) in [(TWO, 2), (ONE, 1)] {
@@ -68,7 +68,7 @@ async fn a_file_that_another_is_renamed_over_is_noticed_each_time() {
 }
 
 #[tokio::test]
-async fn a_file_written_in_two_steps_is_told_of_when_it_is_whole() {
+async fn a_file_written_in_steps_is_reported_when_it_is_complete() {
     let folder = Folder::with(&[("openclaw.json", ONE)]);
     let mut watcher = Watcher::new(folder.load().files).unwrap();
     folder.write("openclaw.json", "");
@@ -79,11 +79,11 @@ async fn a_file_written_in_two_steps_is_told_of_when_it_is_whole() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_created_later_is_noticed_and_so_is_its_folder() {
+async fn a_file_that_is_created_later_is_detected_and_so_is_its_folder() {
     let folder = Folder::with(&[]);
     let file = folder.path("a/b/openclaw.json");
     let loaded = read_file(&file);
-    assert!(loaded.config.is_some(), "without a file the default serves");
+    assert!(loaded.config.is_some(), "without a file, the default is used");
     let mut watcher = Watcher::new(loaded.files).unwrap();
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, ONE).unwrap();
@@ -92,14 +92,14 @@ async fn a_file_that_is_created_later_is_noticed_and_so_is_its_folder() {
     fs::write(&file, TWO).unwrap();
     assert_eq!(next(&mut watcher).await, std::slice::from_ref(&file));
     fs::remove_dir_all(folder.path("a")).unwrap();
-    assert_eq!(next(&mut watcher).await, std::slice::from_ref(&file), "gone is a change, too");
+    assert_eq!(next(&mut watcher).await, std::slice::from_ref(&file), "removal is a change");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, TWO).unwrap();
     assert_eq!(next(&mut watcher).await, [file]);
 }
 
 #[tokio::test]
-async fn included_files_are_watched_the_missing_and_the_broken_among_them() {
+async fn included_files_are_watched_even_if_missing_or_broken() {
     let main = "{ gateway: { $include: ['one.json', 'two.json'] } }";
     let folder = Folder::with(&[("openclaw.json", main), ("one.json", "{ port: ")]);
     let loaded = folder.load();
@@ -115,7 +115,7 @@ async fn included_files_are_watched_the_missing_and_the_broken_among_them() {
 }
 
 #[tokio::test]
-async fn what_was_included_last_is_watched_after_a_reload() {
+async fn newly_included_files_are_watched_after_a_reload() {
     let folder = Folder::with(&[("openclaw.json", ONE)]);
     let mut watcher = Watcher::new(folder.load().files).unwrap();
     fs::create_dir(folder.path("sub")).unwrap();
@@ -137,7 +137,7 @@ async fn a_change_between_reading_and_watching_is_not_missed() {
 }
 
 #[tokio::test]
-async fn giving_up_a_wait_loses_nothing() {
+async fn a_cancelled_wait_loses_no_change() {
     let folder = Folder::with(&[("openclaw.json", ONE)]);
     let mut watcher = Watcher::new(folder.load().files).unwrap();
     folder.write("openclaw.json", TWO);
@@ -156,14 +156,14 @@ async fn giving_up_a_wait_loses_nothing() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_file_behind_links_is_noticed_when_it_or_a_link_changes() {
+async fn a_file_behind_symlinks_is_detected_when_it_or_a_symlink_changes() {
     use std::os::unix::fs::symlink;
     let folder = Folder::with(&[]);
     for (version, text) in [("v1", ONE), ("v2", TWO)] {
         fs::create_dir(folder.path(version)).unwrap();
         folder.write(&format!("{version}/openclaw.json"), text);
     }
-    // As a container's configuration is mounted: a file through a folder that is a link.
+    // As container platforms mount a configuration: a folder on the way to the file is a symlink.
     symlink("v1", folder.path("data")).unwrap();
     fs::create_dir(folder.path("etc")).unwrap();
     symlink("../data/openclaw.json", folder.path("etc/openclaw.json")).unwrap();
@@ -178,7 +178,7 @@ async fn a_file_behind_links_is_noticed_when_it_or_a_link_changes() {
 }
 
 #[test]
-fn a_configuration_says_which_files_it_was_read_from() {
+fn a_configuration_lists_the_files_it_was_read_from() {
     let folder = Folder::with(&[
         ("openclaw.json", "{ mcp: { $include: 'mcp.json' } }"),
         ("mcp.json", "{ servers: { $include: './servers.json' } }"),

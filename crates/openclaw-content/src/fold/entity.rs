@@ -1,16 +1,15 @@
-//! The HTML references that stand for a character that matters: by name for brackets, bars and
-//! underscores, by number for any.
+//! HTML character references: the named ones for brackets, bars and underscores, and all numeric ones.
 
-/// The first bytes after an ampersand, as one number: comparing it with a name is one step.
+/// The first bytes after an ampersand as one integer, so that a name is compared in one step.
 type Word = u64;
 const WORD: usize = size_of::<Word>();
 
 struct Named {
     /// The name and its semicolon.
     word: Word,
-    /// Which bits of a word belong to them.
+    /// The bits of a word that belong to them.
     mask: Word,
-    /// The bits in which capitals and small letters differ, where there are letters.
+    /// The case bits, where there are letters.
     case: Word,
     code: u32,
     /// The length, with ampersand and semicolon.
@@ -32,7 +31,7 @@ impl Named {
     }
 }
 
-/// The names, in small letters, without `&`.
+/// The names in lower case, without `&`.
 static NAMED: [Named; 9] = [
     Named::new(b"lt;", b'<'),
     Named::new(b"gt;", b'>'),
@@ -45,8 +44,8 @@ static NAMED: [Named; 9] = [
     Named::new(b"lowbar;", b'_'),
 ];
 
-/// The number of the character that is meant by the reference with which the text begins, and the
-/// length of the reference in bytes. The text begins with `&`.
+/// Returns the code point of the reference at the start of the text, and the length of the reference in
+/// bytes. The text must begin with `&`.
 #[inline]
 pub(super) fn reference(text: &[u8]) -> Option<(u32, usize)> {
     match text.get(1) {
@@ -66,7 +65,7 @@ fn named(rest: &[u8]) -> Option<(u32, usize)> {
     found.map(|named| (named.code, named.width))
 }
 
-/// What `60;`, `x3C;` and their like mean, with any number of zeros in front.
+/// Parses `60;`, `x3C;` and the like, with any number of leading zeros.
 fn numbered(rest: &[u8]) -> Option<(u32, usize)> {
     let (radix, digits) = match rest {
         [b'x' | b'X', digits @ ..] => (16, digits),
@@ -75,7 +74,7 @@ fn numbered(rest: &[u8]) -> Option<(u32, usize)> {
     let mut code = 0_u32;
     for (at, byte) in digits.iter().enumerate() {
         match char::from(*byte).to_digit(radix) {
-            // A number that is too large means no character, however it goes on.
+            // A saturated number is not a code point, whatever digits follow.
             Some(digit) => code = code.saturating_mul(radix).saturating_add(digit),
             None => {
                 let width = rest.len() - digits.len() + at + 1;
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_known_in_any_case_and_at_the_end_of_the_text() {
+    fn references_are_recognized_in_any_case_and_at_the_end_of_the_text() {
         for (text, stands_for) in [
             ("&lt;", '<'),
             ("&GT;", '>'),
@@ -111,8 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_is_an_ampersand() {
-        // The control characters differ from `#` and `;` in the bit that tells capitals apart.
+    fn other_text_is_not_a_reference() {
+        // The control characters differ from `#` and `;` only in the case bit.
         for text in [
             "&",
             "&l",

@@ -1,38 +1,38 @@
-//! Folding: which of a few classes a character belongs to, once case, width, accents, alphabets that
-//! look alike and invisible characters are seen through. Patterns are matched on classes.
+//! Folding: maps each character to one of a few classes, disregarding case, width, accents, look-alike
+//! alphabets and invisible characters. Patterns are matched on classes.
 
 mod entity;
 mod table;
 
 use entity::reference;
 
-/// What a character is to the scanner.
+/// The class of a character.
 pub(crate) type Class = u8;
 
-/// Invisible, a gap, or a mark on a letter: patterns are matched as if it were not there.
+/// Invisible, blank, or a combining mark: ignored in matching.
 pub(crate) const SKIP: Class = 0;
-/// Something that occurs in no pattern.
+/// A character that occurs in no pattern.
 pub(crate) const OTHER: Class = 1;
 const FIRST_LETTER: Class = 2;
 const PUNCTUATION: &[u8] = b"<>|[]/:!(";
 const FIRST_PUNCTUATION: Class = FIRST_LETTER + 26;
-/// How many classes the automaton knows; the classes above are resolved before it sees them.
+/// The number of classes that the automaton knows; higher classes are resolved before it sees them.
 pub(crate) const CLASSES: usize = FIRST_PUNCTUATION as usize + PUNCTUATION.len();
 
-/// The bytes beyond ASCII: what they are depends on their neighbours.
+/// A non-ASCII byte: its meaning depends on its neighbours.
 const MULTI_BYTE: Class = 63;
 /// `&`, which may begin an HTML entity.
 const AMPERSAND: Class = 64;
-/// A tag character: a copy of ASCII that no screen shows, but a model reads.
+/// A Unicode tag character: an invisible copy of an ASCII character that models read.
 pub(crate) const HIDDEN: Class = 65;
-/// `\`, which may be an escape of Markdown.
+/// `\`, which may be a Markdown escape.
 const BACKSLASH: Class = 66;
 const FIRST_PAIR: Class = 67;
-/// What the capitals in the table stand for.
+/// The expansions of the capital letters in the table.
 const PAIRS: [(u8, [u8; 2]); 5] =
     [(b'S', *b"st"), (b'I', *b"fi"), (b'J', *b"fl"), (b'L', *b"<<"), (b'G', *b">>")];
 
-/// What each byte says by itself: the class of an ASCII character, or that more bytes belong to it.
+/// The class of each byte: that of an ASCII character, or [`MULTI_BYTE`].
 static BYTES: [Class; 256] = {
     let mut classes = [MULTI_BYTE; 256];
     let mut byte = 0;
@@ -46,7 +46,7 @@ static BYTES: [Class; 256] = {
 /// The class of an ASCII character.
 pub(crate) const fn class_of_ascii(byte: u8) -> Class {
     match byte {
-        // Confusables make no difference between these (nor does a reader), so neither do we.
+        // Unicode's confusables do not distinguish these characters (nor does a reader).
         b'i' | b'I' | b'1' => FIRST_LETTER + (b'l' - b'a'),
         b'0' => FIRST_LETTER + (b'o' - b'a'),
         b'a'..=b'z' => FIRST_LETTER + (byte - b'a'),
@@ -83,7 +83,7 @@ pub(crate) fn is_letter(class: Class) -> bool {
     (FIRST_LETTER..FIRST_PUNCTUATION).contains(&class)
 }
 
-/// Whether what has this class stands inside of phrases, rather than at their ends or not at all.
+/// Whether a character of this class can occur in the middle of a phrase.
 pub(crate) fn is_inside_phrases(class: Class) -> bool {
     class == SKIP || is_letter(class) || usize::from(class) >= CLASSES
 }
@@ -94,7 +94,7 @@ pub(crate) fn pair(class: Class) -> Option<[Class; 2]> {
     Some(both.map(class_of_ascii))
 }
 
-/// A page is the 64 characters that share all but the last byte of their UTF-8 form.
+/// A page is the 64 characters whose UTF-8 encodings differ only in the last byte.
 const PAGE: usize = 64;
 const INDEXED_PAGES: usize = 0x20000 / PAGE;
 const TAG_PAGES: std::ops::Range<usize> = 0xE0000 / PAGE..0xE1000 / PAGE;
@@ -105,7 +105,7 @@ struct Pages<const N: usize> {
     used: usize,
 }
 
-/// Page 0 is the page on which nothing matters.
+/// On page 0 all characters are [`OTHER`].
 static PAGES: Pages<{ build_pages::<512>().used }> = build_pages();
 
 const fn build_pages<const N: usize>() -> Pages<N> {
@@ -144,7 +144,7 @@ const fn with<const N: usize>(mut built: Pages<N>, code: usize, class: Class) ->
     built
 }
 
-/// The class of the character (or HTML entity) that begins at `at`, and its length in bytes.
+/// Returns the class of the character (or HTML entity) that begins at `at`, and its length in bytes.
 #[inline]
 pub(crate) fn class_at(text: &[u8], at: usize) -> (Class, usize) {
     match class_of_byte(text[at]) {
@@ -157,23 +157,23 @@ pub(crate) fn class_at(text: &[u8], at: usize) -> (Class, usize) {
     }
 }
 
-/// The class of a byte, where a look at the whole character is not worth it: one that the automaton
-/// does not know if the byte may be the beginning of anything.
+/// Returns the class of a byte without decoding the whole character. If the byte may begin a longer
+/// sequence, the class is one that the automaton does not know.
 #[inline]
 pub(crate) fn class_of_byte(byte: u8) -> Class {
     BYTES[usize::from(byte)]
 }
 
-/// A backslash before anything but a letter or digit escapes it in Markdown, and is not seen. Before
-/// a letter it is what sets the parts of a path apart, or begins a command of LaTeX.
+/// A backslash before anything but a letter or digit is an escape in Markdown, and is not rendered.
+/// Before a letter it separates the parts of a path, or begins a LaTeX command.
 fn class_of_backslash(next: Option<&u8>) -> Class {
     if next.is_some_and(u8::is_ascii_alphanumeric) { OTHER } else { SKIP }
 }
 
-/// The class of the character with this number, as an HTML reference gives it.
+/// Returns the class of a code point from an HTML reference.
 fn class_of_code(code: u32) -> Class {
     match u8::try_from(code) {
-        // What is escaped once more is not resolved.
+        // A reference to `&` or `\` is not resolved again.
         Ok(byte) if byte.is_ascii() => {
             Some(class_of_byte(byte)).filter(|class| usize::from(*class) < CLASSES).unwrap_or(OTHER)
         }
@@ -181,14 +181,14 @@ fn class_of_code(code: u32) -> Class {
     }
 }
 
-/// What the HTML references in a text stand for, as numbers of characters.
+/// Returns the code points of the HTML references in a text.
 pub(crate) fn references(text: &str) -> impl Iterator<Item = u32> + '_ {
     text.match_indices('&')
         .filter_map(|(at, _)| reference(&text.as_bytes()[at..]))
         .map(|(code, _)| code)
 }
 
-/// The class of the character beyond ASCII that begins at `at`, and its length in bytes.
+/// Returns the class of the non-ASCII character that begins at `at`, and its length in bytes.
 #[inline]
 pub(crate) fn beyond_ascii(text: &[u8], at: usize) -> (Class, usize) {
     let six = |offset: usize| usize::from(text[at + offset] & 0x3F);
@@ -210,8 +210,8 @@ fn class_on_page(page: usize, within: usize) -> Class {
     }
 }
 
-/// How many bytes of characters the text begins with that have three bytes each and are on pages on
-/// which nothing matters: in Chinese or Japanese, most of the text. No character of them is looked up.
+/// Returns the length in bytes of the leading run of three-byte characters on page 0: most of a Chinese
+/// or Japanese text. They are skipped by page, without looking up each character.
 pub(crate) fn leading_plain_triples(text: &[u8]) -> usize {
     let page =
         |[lead, second, _]: &[u8; 3]| usize::from(lead & 0x0F) << 6 | usize::from(second & 0x3F);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_twice_is_resolved_once() {
+    fn double_escapes_are_resolved_once() {
         assert_eq!(classes("&#38;&#92;"), [OTHER, OTHER]);
         assert_eq!(classes("&#1114112;&#xD800;"), [OTHER, OTHER]);
     }
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_look_like_nothing_here_are_of_no_interest() {
+    fn characters_without_a_look_alike_are_ignored() {
         for c in "漢字かな“”…—🙂‡".chars() {
             assert_eq!(classes(&c.to_string()), [OTHER], "{c}");
         }

@@ -1,5 +1,5 @@
-//! A judge of the results that shares nothing with the code it judges: plain, slow, and with its own
-//! short list of look-alikes.
+//! An oracle that shares no code with the crate: simple, slow, and with its own short list of
+//! look-alikes.
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken corpus should stop the test")]
 
@@ -75,7 +75,7 @@ fn is_unseen(c: char) -> bool {
             | 0x3164 | 0x1160 | 0xFE00..=0xFE0F | 0xFEFF | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
 }
 
-/// The text as a reader who is easily fooled sees it: lower case, without gaps.
+/// The text as a careless reader sees it: in lower case, without blanks.
 pub(crate) fn as_seen(text: &str) -> String {
     let mut seen = String::new();
     for c in text.nfd().filter(|c| !is_unseen(*c)) {
@@ -93,7 +93,7 @@ pub(crate) fn as_seen(text: &str) -> String {
     seen
 }
 
-/// The text as Markdown shows it: a backslash before a sign is not seen.
+/// The text as Markdown renders it: a backslash before punctuation is not shown.
 fn without_escapes(text: &str) -> String {
     let next = text.chars().skip(1).map(Some).chain([None]);
     text.chars()
@@ -103,7 +103,7 @@ fn without_escapes(text: &str) -> String {
         .collect()
 }
 
-/// Where boundaries start and end, in order, to the eyes of such a reader.
+/// The starts and ends of boundaries that such a reader sees, in order.
 pub(crate) fn markers_seen(text: &str) -> Vec<&'static str> {
     let seen = as_seen(text);
     let starts = seen.match_indices("<externaluntrustedcontent").map(|(at, _)| (at, "start"));
@@ -113,7 +113,7 @@ pub(crate) fn markers_seen(text: &str) -> Vec<&'static str> {
     all.into_iter().map(|(_, kind)| kind).collect()
 }
 
-/// The control tokens in the text, to the eyes of such a reader.
+/// The control tokens that such a reader sees.
 pub(crate) fn tokens_seen(text: &str) -> Vec<String> {
     let seen = as_seen(text);
     let mut found: Vec<String> = [
@@ -163,7 +163,7 @@ pub(crate) fn tokens_seen(text: &str) -> Vec<String> {
     found
 }
 
-/// The entries of a corpus file, one to a line.
+/// The entries of a corpus file, one per line.
 pub(crate) fn lines(corpus: &str) -> Vec<String> {
     corpus.lines().filter(|line| !line.starts_with('#')).map(unescape).collect()
 }

@@ -1,5 +1,5 @@
-//! A turn with five tool calls, over the same five calls made directly through the bridge: at once and
-//! one after the other.
+//! A turn with five tool calls, compared with the same five calls made directly through the bridge:
+//! concurrently and sequentially.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,12 +10,11 @@ use futures_util::stream::{self, BoxStream};
 use openclaw_agent::{Agent, Ended, Event, Limits, Turn};
 use openclaw_gateway::socket::Caller;
 use openclaw_mcp::fleet::toolset::ServerTools;
-use openclaw_models::{
-    Chunk, Dialect, Message, Model, ModelError, Part, Request, StopReason, ToolUse,
-};
+use openclaw_models::{Chunk, Message, Model, ModelError, Part, Request, StopReason, ToolUse};
 use openclaw_protocol::client;
 use openclaw_sessions::{EntryKind, NewEntry, ReadFilter, SessionKey, SessionStore, SqliteStore};
 use openclaw_tools::audit::Audit;
+use openclaw_tools::schema::Dialect;
 use openclaw_tools::{Nobody, Pipeline};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +24,7 @@ use crate::runtime;
 use crate::sides::{CALLS, RunningGateway, arguments, call, chat};
 
 const TURNS: usize = 60;
-/// What a turn may take over its calls, in ms.
+/// Budget for the overhead of a turn over its calls, in ms.
 const OVERHEAD: f64 = 2.0;
 
 pub(crate) fn run() {
@@ -137,7 +136,7 @@ async fn take(agent: &Agent, turn: Turn, rounds: u32) {
     assert_eq!(answer.rounds, rounds);
 }
 
-/// What a turn does with the store and nothing else: a session, a lease, so many messages one by one.
+/// The store operations of a turn: a session, a lease, and this many messages one by one.
 async fn keep(store: &dyn SessionStore, session: &str, messages: usize) {
     let key = SessionKey::new(session).unwrap();
     store.open(&key, "main").await.unwrap();
@@ -151,7 +150,7 @@ async fn keep(store: &dyn SessionStore, session: &str, messages: usize) {
     lease.release().await;
 }
 
-/// A model that wants the calls of a turn made, so many in each round.
+/// A model that requests the calls of a turn, a fixed number in each round.
 #[derive(Debug)]
 struct Stepping {
     at_once: usize,

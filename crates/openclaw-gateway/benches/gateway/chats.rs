@@ -1,4 +1,5 @@
-//! Two hundred chats at once on one gateway, each by a socket of its own, each message with tool calls.
+//! Two hundred concurrent chats on one gateway, each on its own socket, each message with tool
+//! calls.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,7 +50,7 @@ async fn measure() {
     host_context.close().await;
 }
 
-/// How long each message took, and all of them together.
+/// Returns the time of each message, and the total time.
 async fn round_of_chats(host_context: &RunningGateway, round: usize) -> (Vec<Duration>, Duration) {
     let start = Arc::new(Barrier::new(CHATS + 1));
     let mut chats = JoinSet::new();

@@ -1,4 +1,5 @@
-//! The round trip of `health` over the socket, beside a bare axum WebSocket that sends the same bytes back.
+//! The round trip of `health` over the socket, compared with a bare axum WebSocket that echoes the
+//! same bytes.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -55,7 +56,7 @@ async fn compare() {
     host_context.close().await;
 }
 
-/// A bare axum server that sends back what it gets.
+/// A bare axum echo server.
 async fn echo() -> (SocketAddr, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -73,7 +74,7 @@ async fn send_back(mut socket: WebSocket) {
     }
 }
 
-/// A client that knows nothing of the protocol.
+/// A client without knowledge of the protocol.
 struct Raw(WebSocketStream<TcpStream>);
 
 impl Raw {
@@ -98,7 +99,7 @@ impl Raw {
         }
     }
 
-    /// Shows the token.
+    /// Authenticates.
     async fn enter(&mut self, host_context: &RunningGateway) {
         let token = state::find(host_context.folder.path()).unwrap().token.unwrap();
         let connect = json!({ "type": "req", "id": "0", "method": "connect", "params": {

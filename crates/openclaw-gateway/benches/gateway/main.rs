@@ -1,10 +1,9 @@
-//! What the agent and its gateway cost over what they stand on, in one run:
-//! `cargo xtask bench agent | gateway`.
+//! The overhead of the agent and its gateway, in one run: `cargo xtask bench agent | gateway`.
 //!
-//! Rounds are interleaved and the best of each side counts: the machine is shared. A budget that is missed
-//! is printed as missed; nothing fails by the clock.
+//! Rounds are interleaved and the best of each side counts, because the machine is shared. A missed
+//! budget is printed as missed; nothing fails because of timing.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark talks to a person")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod agent;
 mod chats;
@@ -25,7 +24,7 @@ fn main() {
     }
 }
 
-/// This thread does all the work, but for that of the database.
+/// A runtime on this thread, which does all the work except for the database.
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }

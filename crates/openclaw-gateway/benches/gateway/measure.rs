@@ -1,15 +1,15 @@
-//! Clocks, cores, and how a figure is told.
+//! Timing, pinning, and printing results.
 
 use std::time::{Duration, Instant};
 
 pub(crate) const ROUNDS: usize = 9;
 
-/// One core for all sides: between two, what is measured is how long it takes to wake the other.
+/// Pins to one core: across cores, the time to wake the other one would be measured.
 pub(crate) fn pin() {
     println!("pinned to one core: {}; load of the machine: {}", is_pinned(), load());
 }
 
-/// The load of the machine, as the system tells it.
+/// The load average of the machine.
 pub(crate) fn load() -> String {
     std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim().to_owned()
 }
@@ -26,7 +26,7 @@ fn is_pinned() -> bool {
     false
 }
 
-/// The median time in µs, one after the other.
+/// The median time of sequential runs, in µs.
 pub(crate) async fn median(times: usize, mut once: impl AsyncFnMut()) -> f64 {
     let mut took = Vec::with_capacity(times);
     for _ in 0..times {
@@ -37,7 +37,7 @@ pub(crate) async fn median(times: usize, mut once: impl AsyncFnMut()) -> f64 {
     micros(percentile(&mut took, 50))
 }
 
-/// The time within which so many in a hundred were done.
+/// The given percentile.
 pub(crate) fn percentile(took: &mut [Duration], percent: usize) -> Duration {
     took.sort_unstable();
     took[(took.len() * percent / 100).min(took.len() - 1)]
@@ -47,7 +47,7 @@ pub(crate) fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// The best of each column so far.
+/// Keeps the best value of each column.
 pub(crate) fn keep_best<const N: usize>(best: &mut [f64; N], round: [f64; N]) {
     for (best, now) in best.iter_mut().zip(round) {
         *best = best.min(now);

@@ -1,4 +1,4 @@
-//! A gateway as `openclaw gateway run` has it, in this process, with one server named `x`.
+//! A gateway as `openclaw gateway run` starts it, in this process, with one server named `x`.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -30,12 +30,12 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-/// How many calls a turn makes.
+/// Number of calls per turn.
 pub(crate) const CALLS: usize = 5;
-/// Whatever takes longer has failed.
+/// Timeout after which a run has failed.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A gateway that listens, and its state folder.
+/// A listening gateway, and its state directory.
 pub(crate) struct RunningGateway {
     pub(crate) served: Served,
     pub(crate) folder: TempDir,
@@ -50,12 +50,12 @@ impl RunningGateway {
         Self { served, folder }
     }
 
-    /// The way of a call without the agent.
+    /// The tools, for calls without the agent.
     pub(crate) fn tools(&self) -> Arc<AgentTools> {
         self.served.gateway.fleet().agent("main").unwrap()
     }
 
-    /// Our client, connected.
+    /// A connected client.
     pub(crate) async fn client(&self) -> Client {
         let running = state::find(self.folder.path()).unwrap();
         let mut options = Options::new(running.url, running.token, "bench");
@@ -68,7 +68,7 @@ impl RunningGateway {
     }
 }
 
-/// Audit, approvals and large results are kept as by the program itself.
+/// Audit, approvals and large results are stored as in the real program.
 fn setup(folder: &Path) -> Setup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
@@ -104,7 +104,7 @@ fn setup(folder: &Path) -> Setup {
     }
 }
 
-/// Bounds are checked, and never reached.
+/// Limits are checked, and never reached.
 fn load(folder: &Path) -> Loaded {
     let (program, args) = TestServer::stdio(&Script::new());
     let config = json!({
@@ -120,12 +120,12 @@ fn load(folder: &Path) -> Loaded {
     load_text(Path::new("openclaw.json"), &config.to_string(), surroundings)
 }
 
-/// What the nth call of a turn says.
+/// The arguments of the nth call of a turn.
 pub(crate) fn arguments(nth: usize) -> Box<RawValue> {
     RawValue::from_string(format!(r#"{{"text":"hello {nth}"}}"#)).unwrap()
 }
 
-/// One call without the agent.
+/// Makes one call without the agent.
 pub(crate) async fn call(tools: &AgentTools, arguments: &RawValue) {
     let (name, session) = ("mcp_x_echo", Some("bench"));
     let context = CallContext { session, ..CallContext::by_hand("bench") };
@@ -133,8 +133,7 @@ pub(crate) async fn call(tools: &AgentTools, arguments: &RawValue) {
     assert!(!outcome.is_error, "{}", outcome.text());
 }
 
-/// Says something that the built-in model makes the calls of, and waits until all are made and the turn
-/// is over.
+/// Sends a message for which the built-in model makes the calls, and waits until the turn is over.
 pub(crate) async fn chat(
     surface: &dyn Surface,
     events: &mut EventReceiver,
@@ -152,10 +151,10 @@ pub(crate) async fn chat(
     let sent: SendResult = ask::<rpc::ChatSend>(surface, params).await.unwrap();
     assert_eq!(sent.run_id, run);
     let made = tokio::time::timeout(LONG, answered(events, &run)).await.unwrap();
-    assert_eq!(made, CALLS, "calls of {run} that went well");
+    assert_eq!(made, CALLS, "successful calls of {run}");
 }
 
-/// Waits for the end of a turn. Says how many calls went well.
+/// Waits for the end of a turn. Returns the number of successful calls.
 async fn answered(events: &mut EventReceiver, run: &str) -> usize {
     let mut made = 0;
     loop {

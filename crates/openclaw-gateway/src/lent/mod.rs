@@ -1,5 +1,6 @@
-//! Tools that a client lends to a session (`sessions.setExtraTools`): a call of one goes back over the
-//! connection that lent it, and the tools go when that connection goes.
+//! Client tools: tools that a client provides to a session (`sessions.setExtraTools`). A call is
+//! sent over the connection that provides the tool, and the tools are removed when that connection
+//! closes.
 
 mod tool;
 
@@ -20,17 +21,17 @@ use tokio::sync::oneshot;
 use crate::gateway::Gateway;
 use tool::{LentTool, LentTools};
 
-/// How long a call may take, unless its lender says otherwise; and at most.
+/// Default and maximum timeout of a call.
 const USUAL: Duration = Duration::from_secs(120);
 const MOST: Duration = Duration::from_secs(3_600);
-/// How many tools a client may lend to a session.
+/// Maximum number of tools a client may provide to a session.
 const MAX_TOOLS: usize = 200;
-/// To how many sessions a client may lend.
+/// Maximum number of sessions a client may provide tools to.
 const MAX_SESSIONS: usize = 64;
-/// How long a description may be.
+/// Maximum length of a description, in characters.
 const MAX_DESCRIPTION: usize = 2_000;
 
-/// What is lent, and the calls under way.
+/// Client tools and the calls in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Lent {
     /// By session.
@@ -41,10 +42,10 @@ pub(crate) struct Lent {
 
 type ByLender = BTreeMap<u64, Arc<Vec<Loan>>>;
 
-/// Whom tools are lent to.
+/// The agent that tools are provided to.
 pub(crate) struct Borrower<'a> {
     pub(crate) policy: &'a Policy,
-    /// Whether a tool of its own has this name.
+    /// Whether the agent has a tool of its own with this name.
     pub(crate) is_taken: &'a dyn Fn(&str) -> bool,
 }
 
@@ -52,7 +53,7 @@ fn is_allowed(policy: &Policy, loan: &Loan) -> bool {
     policy.decide(&loan.spec.name) == Decision::Allowed
 }
 
-/// A tool that is lent.
+/// A tool provided by a client.
 #[derive(Debug)]
 struct Loan {
     spec: ToolSpec,
@@ -61,8 +62,8 @@ struct Loan {
 }
 
 impl Lent {
-    /// Takes the tools of a client for a session, in place of those that it lent before. None may have
-    /// a name that is taken. Answers with those that the session's agent may use.
+    /// Sets a client's tools for a session, replacing its earlier ones. A name must not be taken by
+    /// another tool of the agent. Returns the names that the agent may use.
     pub(crate) fn lend(
         &self,
         session: &str,
@@ -104,7 +105,7 @@ impl Lent {
         Ok(names)
     }
 
-    /// A client is gone, and its tools with it; calls of them fail at once.
+    /// Removes the tools of a client that has disconnected; calls in progress fail immediately.
     pub(crate) fn take_back(&self, lender: u64) {
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         sets.values_mut().for_each(|lenders| {
@@ -116,7 +117,7 @@ impl Lent {
         calls.retain(|_, (of, _)| *of != lender);
     }
 
-    /// What is lent to a session, by what its agent may use (B8).
+    /// The client tools of a session, with the agent's policy applied (B8).
     pub(crate) fn of(
         &self,
         gateway: &Arc<Gateway>,
@@ -137,7 +138,7 @@ impl Lent {
         Arc::new(LentTools(tools.map(Arc::new).collect()))
     }
 
-    /// A client says what a call gave.
+    /// Handles a client's result of a call.
     pub(crate) fn answered(
         &self,
         lender: u64,
@@ -168,7 +169,7 @@ fn loan(tool: &ExtraTool) -> Result<Loan, ErrorShape> {
         ErrorShape::invalid(words)
     };
     let Value::Object(members) = schema else { return Err(no_object()) };
-    // Arguments are always an object: with any other type nothing could ever be called.
+    // Arguments are always an object: with another type the tool could never be called.
     let is_object = match members.get("type") {
         None => true,
         Some(Value::Array(types)) => types.iter().any(|kind| kind == "object"),

@@ -1,4 +1,4 @@
-//! A call of a lent tool: there and back.
+//! Calls of client tools.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::{Lent, Loan};
 use crate::gateway::Gateway;
 
-/// The tools that are lent to a session.
+/// The client tools of a session.
 #[derive(Debug)]
 pub(super) struct LentTools(pub(super) Vec<Arc<LentTool>>);
 
@@ -34,7 +34,7 @@ impl ToolSource for LentTools {
     }
 }
 
-/// A tool that a client lends.
+/// A tool provided by a client.
 #[derive(Debug)]
 pub(super) struct LentTool {
     pub(super) gateway: Weak<Gateway>,
@@ -85,7 +85,7 @@ impl LentTool {
     }
 }
 
-/// A call under way. When it is dropped, nobody waits for it any more.
+/// A call in progress. Dropping it unregisters the call.
 struct UnderWay<'a> {
     lent: &'a Lent,
     id: &'a str,
@@ -111,7 +111,7 @@ impl Tool for LentTool {
         &self.decision
     }
 
-    /// Nobody can agree to all that a client may do with it.
+    /// A permanent approval is not offered: what the client does with a call cannot be known.
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
         match self.loan().spec.effect {
             Effect::ReadOnly => ApprovalRule::Auto,
@@ -132,7 +132,7 @@ impl Tool for LentTool {
     }
 }
 
-/// What a client says comes from outside, like everything else.
+/// Builds the outcome. A client's result is untrusted content, like any other.
 fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
     let error = result.error.as_ref().and_then(|error| error.message.as_deref());
     let payload = result.payload.as_ref().map(|payload| payload.get());
@@ -164,7 +164,7 @@ fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
     }
 }
 
-/// A text as it is, anything else as JSON.
+/// Returns a JSON string as text, anything else as JSON.
 fn readable(payload: &str) -> String {
     match serde_json::from_str::<Value>(payload) {
         Ok(Value::String(text)) => text,

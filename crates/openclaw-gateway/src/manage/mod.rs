@@ -1,5 +1,5 @@
-//! Managing MCP servers while the program runs (M1): one implementation for the command `/mcp`, for the
-//! tool `mcp_manage`, and for callers.
+//! Manages MCP servers at run time (M1): one implementation for the command `/mcp`, the tool
+//! `mcp_manage`, and the protocol.
 
 mod order;
 mod text;
@@ -23,10 +23,10 @@ use serde_json::{Value, json};
 use crate::gateway::Gateway;
 use crate::mcp::{self, Patience, Problem, ProblemKind, ToolsWanted};
 
-/// How long a list waits for servers that are on their way.
+/// How long a listing waits for servers that are connecting.
 const LISTS_WAIT: Duration = Duration::from_secs(5);
 
-/// What came of an order.
+/// The result of a command.
 pub(crate) enum Done {
     Servers(ServersResult, Vec<ServerStatus>),
     Tools(ToolsResult),
@@ -37,7 +37,7 @@ pub(crate) enum Done {
     Auth(String, AuthResult),
 }
 
-/// Carries out an order.
+/// Executes a command.
 pub(crate) async fn carry_out(
     gateway: &Gateway,
     id: &AgentId,
@@ -75,7 +75,7 @@ pub(crate) async fn carry_out(
 }
 
 impl Done {
-    /// For programs: what the methods answer.
+    /// The result as JSON, as the protocol's methods return it.
     pub(crate) fn json(&self) -> String {
         let value = match self {
             Self::Servers(result, _) => json!(result),
@@ -92,13 +92,13 @@ impl Done {
     }
 }
 
-/// A problem, for people.
+/// A problem as text.
 pub(crate) fn problem_text(problem: &Problem) -> String {
     let clean = |line: &str| clean_line(Untrusted::new(line), 1_000);
     problem.text().lines().map(clean).collect::<Vec<_>>().join("\n")
 }
 
-/// A problem, for programs.
+/// A problem as JSON.
 pub(crate) fn problem_json(problem: &Problem) -> String {
     let value: Value = json!({ "ok": false, "error": problem.message, "hint": problem.hint });
     format!("{value:#}")
@@ -109,14 +109,15 @@ fn tools_of(gateway: &Gateway, id: &AgentId) -> Result<Arc<AgentTools>, Problem>
     gateway.fleet.agent(id.as_str()).ok_or_else(gone)
 }
 
-/// All that is to be known about a server, whatever its state.
+/// The status of a server, whatever its state.
 pub(crate) fn status(gateway: &Gateway, id: &AgentId, name: &str) -> Result<ServerStatus, Problem> {
     let agent = tools_of(gateway, id)?;
     let status = statuses(gateway, id, &agent).into_iter().find(|it| it.name == name);
     status.ok_or_else(|| mcp::unknown(name, &agent.statuses()))
 }
 
-/// All servers of an agent. One that was disconnected from is not one that is disabled.
+/// The statuses of an agent's servers. A server disconnected at run time is reported as closed, not
+/// as disabled.
 pub(crate) fn statuses(gateway: &Gateway, id: &AgentId, agent: &AgentTools) -> Vec<ServerStatus> {
     let mut statuses = agent.statuses();
     for status in &mut statuses {
@@ -127,7 +128,7 @@ pub(crate) fn statuses(gateway: &Gateway, id: &AgentId, agent: &AgentTools) -> V
     statuses
 }
 
-/// Connects to a server that was disconnected from, or that failed.
+/// Connects to a server that was disconnected or has failed.
 pub(crate) async fn connect_again(
     gateway: &Gateway,
     id: &AgentId,
@@ -143,8 +144,8 @@ pub(crate) async fn connect_again(
     Ok(server.status())
 }
 
-/// Reads the lists of a server, or of all, again. One that was disconnected from is connected to; one
-/// that is not ready is tried anew.
+/// Reloads the lists of one server, or of all. A disconnected server is reconnected; one that is
+/// not ready is retried.
 pub(crate) async fn refresh(
     gateway: &Gateway,
     id: &AgentId,
@@ -168,7 +169,7 @@ pub(crate) async fn refresh(
     Ok(RefreshResult { ok: servers.iter().all(|it| it.ok), servers })
 }
 
-/// How a server is logged in to. There is nothing to log in with yet but keys.
+/// Returns how a server is authenticated. Only keys are supported so far, no logins.
 pub(crate) fn auth(
     gateway: &Gateway,
     id: &AgentId,
@@ -188,7 +189,7 @@ pub(crate) fn auth(
         AuthAction::Status => Ok(told),
         AuthAction::Login if is_usable => Ok(told),
         AuthAction::Login if status.transport == TransportKind::Stdio => {
-            let message = format!("`{name}` is a local program: it has no login");
+            let message = format!("`{name}` is a local server and has no login");
             Err(Problem::new(ProblemKind::Invalid, message)
                 .hint("set the variables it needs in `env` of its entry"))
         }

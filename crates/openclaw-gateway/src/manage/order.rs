@@ -1,6 +1,6 @@
-//! What somebody wants done with servers, as it is typed.
+//! Parses the commands that follow `/mcp`.
 
-/// The verbs, what follows them, and what they do.
+/// The verbs, their arguments, and what they do.
 pub(crate) const VERBS: [(&str, &str, &str); 8] = [
     ("servers", "", "list the servers and their state"),
     ("tools", "[SERVER]", "list the tools"),
@@ -12,7 +12,7 @@ pub(crate) const VERBS: [(&str, &str, &str); 8] = [
     ("help", "", "show this list"),
 ];
 
-/// What is to be done.
+/// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verb {
     Servers,
@@ -25,7 +25,7 @@ pub(crate) enum Verb {
     Auth { server: String },
 }
 
-/// What is to be done, and how to tell what came of it.
+/// A parsed command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) verb: Verb,
@@ -33,10 +33,10 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Reads what follows `/mcp`.
+    /// Parses what follows `/mcp`.
     ///
     /// # Errors
-    /// What to say instead: what is wrong, or the help that was asked for.
+    /// Returns the text to show instead: an error, or the requested help.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut words: Vec<&str> = text.split_whitespace().collect();
         let json = words.contains(&"--json");
@@ -87,7 +87,7 @@ fn plain(verb: &str, rest: &[&str]) -> Result<Verb, String> {
     })
 }
 
-/// `connect URL [--name NAME]`, or the name of a server that is known.
+/// Parses `connect URL [--name NAME]`, or the name of a known server.
 fn connect(rest: &[&str]) -> Result<Verb, String> {
     let usage = || "Use `/mcp connect https://example.com/mcp [--name NAME]`.".to_owned();
     let (mut target, mut name) = (None, None);
@@ -111,7 +111,7 @@ fn connect(rest: &[&str]) -> Result<Verb, String> {
     }
 }
 
-/// What can be typed.
+/// The help text.
 pub(crate) fn help() -> String {
     let usage = |verb: &str, what: &str| format!("/mcp {verb} {what}").trim_end().to_owned();
     let column = VERBS.iter().map(|(verb, what, _)| usage(verb, what).len()).max().unwrap_or(0);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_read_as_they_are_typed() {
+    fn commands_are_parsed() {
         let (url, name) = ("https://x.example/mcp".to_owned(), Some("x".to_owned()));
         assert_eq!(verb(""), Verb::Servers);
         assert_eq!(verb("  tools  "), Verb::Tools { server: None });
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_leads_to_help() {
+    fn invalid_commands_show_help() {
         for (text, expected) in [
             ("sorvers", "Did you mean `/mcp servers`?"),
             ("\u{1b}[2J", "Unknown command"),

@@ -1,29 +1,27 @@
-//! What came of an order, for people: columns that are aligned, and texts of servers without anything
-//! that would command a terminal.
+//! Results of commands as text: aligned columns, and server texts without terminal escapes.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
-use openclaw_mcp::server::supervisor::Trouble;
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::mcp::{AuthResult, RefreshResult, Refreshed, Tool, ToolsResult};
 
 use super::Done;
-use crate::mcp::{auth as auth_kind, state, telling_line};
+use crate::mcp::{ListStyle, server_list, status_rows, summary};
 
-/// So many of the names that are new, gone or different are listed.
+/// Number of added, removed or changed names that are listed.
 const FEW: usize = 5;
-/// How much of a line from outside is shown.
+/// Maximum characters of a line from outside.
 const LINE: usize = 300;
-/// How much of a description is shown in a list.
+/// Maximum characters of a description in a list.
 const DESCRIPTION: usize = 100;
-/// The names' column is at least as wide as this, and no wider than that.
+/// Minimum and maximum width of the name column.
 const NAME_COLUMN: (usize, usize) = (14, 40);
-/// The length of a rule.
-const RULE: usize = 58;
-/// More tools are not shown at once.
+/// The width of a list, in columns.
+const WIDTH: usize = 120;
+/// Maximum number of tools listed.
 const MOST_TOOLS: usize = 300;
 
 impl Done {
-    /// For people.
+    /// The result as text.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Servers(_, statuses) => servers(statuses),
@@ -52,39 +50,10 @@ fn column<'a>(names: impl Iterator<Item = &'a str>) -> usize {
 }
 
 fn servers(statuses: &[ServerStatus]) -> String {
-    if statuses.is_empty() {
-        return "No MCP servers. Use `/mcp connect URL` to connect to one.".to_owned();
+    match statuses.is_empty() {
+        true => "No MCP servers. Use `/mcp connect URL` to connect to one.".to_owned(),
+        false => server_list(statuses, &ListStyle::plain(WIDTH)),
     }
-    let rule = "─".repeat(RULE);
-    let column = column(statuses.iter().map(|status| status.name.as_str()));
-    let entries: Vec<String> = statuses.iter().map(|status| server(status, column)).collect();
-    let count = statuses.len();
-    format!("MCP Servers ({count} configured)\n{rule}\n{}\n{rule}", entries.join("\n\n"))
-}
-
-fn server(status: &ServerStatus, column: usize) -> String {
-    let target = match status.transport {
-        TransportKind::Stdio if !status.target.is_empty() => format!("stdio://{}", status.target),
-        _ => status.target.clone(),
-    };
-    let mut text = format!("  {:column$}{}", status.name, clean(&target, LINE));
-    let (state, auth) = (state(status), auth_kind(status.auth));
-    let indent = " ".repeat(column + 2);
-    text = text.trim_end().to_owned();
-    text.push_str(&format!("\n{indent}Status: {state} | Auth: {auth} | Tools: {}", status.tools));
-    status.last_error.iter().for_each(|trouble| text.push_str(&told(trouble, &indent)));
-    text
-}
-
-fn told(trouble: &Trouble, indent: &str) -> String {
-    let mut text = format!("\n{indent}✗ {}", clean(&trouble.message, LINE));
-    if let Some(line) = telling_line(&trouble.last_lines) {
-        text.push_str(&format!("\n{indent}| {}", clean(line, LINE)));
-    }
-    if let Some(hint) = &trouble.hint {
-        text.push_str(&format!("\n{indent}→ {}", clean(hint, LINE)));
-    }
-    text
 }
 
 fn tools(result: &ToolsResult) -> String {
@@ -121,39 +90,12 @@ fn tool(tool: &Tool, column: usize) -> String {
 }
 
 fn status_table(status: &ServerStatus) -> String {
-    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    let ms = |value: Option<f64>| or_dash(value.map(|value| format!("{value} ms")));
-    let seconds = |ms: Option<u64>| {
-        or_dash(ms.map(|ms| {
-            let seconds = std::time::Duration::from_millis(ms).as_secs_f64();
-            format!("{seconds:.1} s")
-        }))
+    let rows = status_rows(status).into_iter();
+    // A value of several lines is indented as a whole.
+    let row = |(key, value): (&str, String)| {
+        format!("  {key:13}{}", value.replace('\n', &format!("\n{:15}", "")))
     };
-    let mut rows = vec![
-        ("Name", status.name.clone()),
-        ("State", state(status)),
-        ("Target", clean(&status.target, LINE)),
-        ("Program", or_dash(status.program.as_deref().map(|it| clean(it, LINE)))),
-        ("Protocol", or_dash(status.protocol_version.as_deref().map(|it| clean(it, LINE)))),
-        ("Session", or_dash(status.session_id.as_deref().map(|it| clean(it, LINE)))),
-        ("Auth", auth_kind(status.auth).to_owned()),
-        ("Uptime", seconds(status.uptime_ms)),
-        ("Last answer", seconds(status.last_answer_age_ms)),
-        ("Restarts", status.restarts.to_string()),
-        ("Tools", status.tools.to_string()),
-        ("Resources", status.resources.to_string()),
-        ("Prompts", status.prompts.to_string()),
-        ("Calls", format!("{} ({} failed)", status.calls, status.errors)),
-        ("Latency p50", ms(status.p50_ms)),
-        ("Latency p95", ms(status.p95_ms)),
-    ];
-    if let Some(trouble) = &status.last_error {
-        rows.push(("Last error", clean(&trouble.message, LINE)));
-        rows.extend(trouble.hint.iter().map(|hint| ("Hint", clean(hint, LINE))));
-        rows.extend(trouble.last_lines.iter().map(|line| ("Stderr", clean(line, LINE))));
-    }
-    let lines = rows.into_iter().map(|(key, value)| format!("  {key:13}{value}"));
-    lines.collect::<Vec<_>>().join("\n")
+    rows.map(row).collect::<Vec<_>>().join("\n")
 }
 
 fn refreshed(result: &RefreshResult) -> String {
@@ -200,10 +142,11 @@ fn connected(status: &ServerStatus) -> String {
             status.tools
         ),
         ServerState::NeedsAuth => {
-            let trouble = status.last_error.iter().map(|it| told(it, "  "));
-            format!("{name} requires a login.{}", trouble.collect::<String>())
+            let hint = status.last_error.as_ref().and_then(|error| error.hint.as_deref());
+            let hint = hint.map(|hint| format!("\n  → {}", clean(hint, LINE)));
+            format!("{name} requires a login.{}", hint.unwrap_or_default())
         }
-        _ => format!("{name}: {}", state(status)),
+        _ => format!("{name}: {}", summary(status)),
     }
 }
 
@@ -220,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_tools_that_came_back_the_first_few_are_named() {
+    fn only_the_first_few_changed_tools_are_named() {
         let names = |count: usize| Some((0..count).map(|nth| format!("t{nth}")).collect());
         let of = |added| Refreshed {
             name: "x".to_owned(),
@@ -237,7 +180,7 @@ mod tests {
         };
         let told = refreshed_one(&of(names(95)));
         assert!(told.contains("\n  + t4\n  + 90 more\n  ~ t0"), "{told}");
-        assert!(!told.contains("t5") && !told.contains("nothing"), "{told}");
+        assert!(!told.contains("t5") && !told.contains("no changes"), "{told}");
         assert!(!refreshed_one(&of(names(5))).contains("more"));
     }
 }

@@ -1,4 +1,4 @@
-//! The tool `mcp_manage`: what `/mcp` does, for an agent.
+//! The tool `mcp_manage`: `/mcp` for an agent.
 
 use std::sync::{Arc, Weak};
 
@@ -19,10 +19,10 @@ use super::{Verb, carry_out};
 use crate::gateway::Gateway;
 use crate::mcp::{Problem, ProblemKind};
 
-/// Its name.
+/// Name of the tool.
 pub(crate) const NAME: &str = "mcp_manage";
 
-/// What to do, as a model says it.
+/// The arguments of a call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -78,7 +78,7 @@ impl Arguments {
 }
 
 impl Action {
-    /// Looking is free. Each new address is another matter: nobody can agree to all of them.
+    /// Reading is free. Each new URL needs its own approval.
     fn rule(self) -> ApprovalRule {
         match self {
             Self::Servers | Self::Tools | Self::Status | Self::Auth => ApprovalRule::Never,
@@ -99,12 +99,12 @@ pub(crate) struct ManageTool {
     approvals: Approvals,
 }
 
-/// The tool, where it is allowed.
+/// The tool source: contains the tool if MCP is enabled.
 #[derive(Debug)]
 pub(crate) struct ManageTools(Option<Arc<ManageTool>>);
 
 impl ManageTool {
-    /// The tool, where the policy allows it and MCP is on.
+    /// Creates the tool if MCP is enabled for the agent, with the policy's decision.
     pub(crate) fn set(
         gateway: Weak<Gateway>,
         agent: &AgentConfig,
@@ -190,7 +190,7 @@ impl Tool for ManageTool {
     fn rule(&self, arguments: &CallArguments<'_>) -> ApprovalRule {
         match Arguments::read(arguments) {
             Ok(arguments) => arguments.action.rule(),
-            // It is refused for what it is: nobody need be asked.
+            // The call is rejected anyway, so no approval is needed.
             Err(_) => ApprovalRule::Never,
         }
     }
@@ -230,11 +230,11 @@ impl Tool for ManageTool {
     }
 }
 
-/// What servers say about themselves and their troubles is among it: all of it counts as from outside.
+/// Labels everything as content from outside, since it includes text and errors of servers.
 fn told(text: String, failure: Option<Failure>) -> ToolOutcome {
     let Ok((text, findings)) = label(Untrusted::new(text), Source::other(NAME)) else {
         return ToolOutcome::failure(
-            "The answer cannot be shown: no random numbers are available.",
+            "The result cannot be shown: no random numbers are available.",
         );
     };
     let details = Details {

@@ -1,16 +1,16 @@
-//! Arguments that a caller gives as texts: each becomes what the schema of the tool asks for.
+//! Converts arguments given as text to the types in the tool's schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-/// References to references are not followed further.
+/// Maximum nesting of references and variants.
 const MAX_REFERENCES: usize = 16;
 
-/// Adds texts to the arguments of a tool with this schema.
+/// Adds text arguments to the arguments of a tool with this schema.
 ///
 /// # Errors
-/// Which one does not fit, or is there already.
+/// Names the argument that does not fit or is given twice.
 pub fn fit_texts(
     mut arguments: Map<String, Value>,
     texts: &BTreeMap<String, String>,
@@ -64,8 +64,8 @@ impl<'s> ExpectedValue<'s> {
         }
     }
 
-    /// The text as a value that fits. Where a text would do, too, a number is still taken for a number:
-    /// it says so in the schema that it may be one.
+    /// Converts the text to a value that fits. If the schema allows both a number and a string, a
+    /// number is preferred.
     fn value(&self, text: &str) -> Result<Value, &'static str> {
         let spells = |value: &&&Value| match value {
             Value::String(known) => known == text,
@@ -82,7 +82,7 @@ impl<'s> ExpectedValue<'s> {
                 Value::Bool(_) => takes("boolean"),
                 Value::Array(_) => takes("array"),
                 Value::Object(_) => takes("object"),
-                // The word `null` where a text may stand, too, is that text.
+                // `null` is a text where a string is allowed.
                 Value::Null => takes("null") && !takes("string"),
                 Value::String(_) => false,
             }
@@ -91,7 +91,7 @@ impl<'s> ExpectedValue<'s> {
         }
         let only = |kind| takes(kind) && !takes("string");
         match () {
-            // Nothing is said of it, or a text fits: the tool is asked whether it does.
+            // The type is unknown or may be a string: left to validation.
             () if self.types.is_empty() || takes("string") => Ok(text.into()),
             () if only("integer") && !takes("number") => Err("a whole number"),
             () if only("number") => Err("a number"),
@@ -103,7 +103,7 @@ impl<'s> ExpectedValue<'s> {
     }
 }
 
-/// What a JSON pointer (without its beginning) leads to.
+/// Resolves a JSON pointer, given without its leading `#/`.
 fn find<'s>(path: &str, root: &'s Map<String, Value>) -> Option<&'s Value> {
     let mut parts = path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
     let first = root.get(&parts.next()?)?;

@@ -1,5 +1,4 @@
-//! Calling a tool, reading a resource, filling in a prompt: for people and programs, who get all of the
-//! answer.
+//! Calls tools, reads resources and gets prompts for users and programs, with the complete result.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,24 +28,24 @@ use super::gather::{Patience, gather, ready};
 use super::outcome::outcome;
 use super::problem::{Problem, ProblemKind};
 
-/// How much of a name from outside is shown.
+/// Maximum characters of a name from outside.
 const NAME_CHARS: usize = 100;
-/// How long servers that are on their way are waited for, if it is not known whose tool is wanted.
+/// How long to wait for connecting servers if the server of a tool is unknown.
 const SEARCH: Duration = Duration::from_secs(30);
-/// Nothing takes longer.
+/// Maximum timeout of a call.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
-/// A person, or a program, may want what no model sees.
+/// Users and programs may request content that models do not see.
 const EVERYTHING: CallOptions<'_> =
     CallOptions { watcher: None, deadline: None, everything: true, max_chars: None };
 
-/// Who calls a tool by hand.
+/// Who makes a call explicitly.
 #[derive(Debug, Clone, Copy)]
 pub struct Hand<'a> {
-    /// What to call it in the audit.
+    /// Name for the audit log.
     pub who: &'a str,
-    /// Whether it may decide about calls. Whoever may, means what it calls.
+    /// Whether the caller may approve calls. Its own calls then count as approved.
     pub decides: bool,
-    /// Reports how far a call has got.
+    /// Receives the progress of a call.
     pub watcher: Option<&'a Watcher>,
 }
 
@@ -62,11 +61,12 @@ impl<'a> Hand<'a> {
     }
 }
 
-/// Calls a tool, once. One that somebody must agree to is called for those who may decide; one that has
-/// changed since it was approved, if they have seen it as it is.
+/// Calls a tool once. A tool that requires approval is called if the caller may approve calls; a
+/// changed tool, if the caller has seen its current version.
 ///
 /// # Errors
-/// If there is no such tool, its server cannot be used, it has changed, or somebody else must decide.
+/// Fails if the tool is unknown, its server is not available, it has changed, or the caller may not
+/// approve it.
 pub async fn call(
     agent: &AgentTools,
     params: &CallParams,
@@ -91,7 +91,7 @@ pub async fn call(
     let time = Time::of(*timeout_ms);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap_or_default();
     let given = args.as_deref().unwrap_or(&nothing);
-    // What they become depends on the tool. One that is not there, or not allowed, is refused below.
+    // The conversion depends on the tool. An unknown or denied tool is rejected below.
     let fitted = match texts {
         Some(texts) => match time.to_begin(find(agent, server.as_deref(), tool)).await {
             Ok(tool) if tool.is_allowed() => with_texts(given, texts, &tool).map(Some),
@@ -113,7 +113,7 @@ pub async fn call(
     let mut context = hand.context(agent, CallOptions { deadline: time.deadline(), ..EVERYTHING });
     context.session = session_key.as_deref();
     if hand.decides {
-        // What was seen but is no fingerprint was not seen.
+        // An invalid fingerprint matches no tool.
         let seen = fingerprint.as_deref().map(|it| it.parse().unwrap_or(Fingerprint::new([0; 32])));
         context.consent = Consent::Caller { seen, approves_change: *approve == Some(true) };
     }
@@ -122,7 +122,7 @@ pub async fn call(
     let answer = Box::pin(agent.pipeline().call(&finding, call, &context)).await;
     found.problem(&answer)?;
     let mut outcome = outcome(answer, raw.unwrap_or(false));
-    // Whoever only calls a new tool is asked about it neither now nor next time.
+    // A new tool needs no approval from this caller, now or later; only `approve` has to be saved.
     if *approve == Some(true)
         && let Err(unsaved) = agent.approvals_saved().await
     {
@@ -131,7 +131,7 @@ pub async fn call(
     Ok(outcome)
 }
 
-/// The arguments, with those that were given as texts.
+/// Merges the arguments with those given as text.
 fn with_texts(
     arguments: &RawValue,
     texts: &BTreeMap<String, String>,
@@ -148,7 +148,7 @@ fn with_texts(
     })
 }
 
-/// What was found of a call, or why it was refused, for people: a hint goes with that.
+/// The tool that was found, or why the call was rejected: a problem has a hint for users.
 #[derive(Default)]
 struct Found {
     tool: Mutex<Option<Arc<CatalogueTool>>>,
@@ -161,7 +161,7 @@ impl Found {
         tool
     }
 
-    /// The name in the audit log is the one that was asked for, unless it is known which tool that is.
+    /// The audit log contains the requested name, unless the tool is known.
     fn refuse(
         &self,
         problem: Problem,
@@ -179,7 +179,7 @@ impl Found {
         }
     }
 
-    /// Why the call was refused, if it was for a reason that people can do something about.
+    /// Returns why the call was rejected, if the user can do something about it.
     fn problem(self, answer: &ToolOutcome) -> Result<(), Problem> {
         let into = |mutex: Mutex<Option<Problem>>| {
             mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
@@ -200,7 +200,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A call that comes to nothing, as the audit log has it.
+/// Converts a problem to a rejection for the audit log.
 fn refusal(problem: &Problem) -> Refusal {
     let refuse = |failure| Refusal::new(failure, problem.message.clone());
     match problem.kind {
@@ -216,14 +216,14 @@ fn refusal(problem: &Problem) -> Refusal {
     }
 }
 
-/// Somebody else must decide.
+/// The problem for a caller that may not approve calls.
 fn not_yours(what: &str) -> Problem {
     let scope = Scope::Approvals.name().unwrap_or_default();
     Problem::new(ProblemKind::Forbidden, format!("{what} needs the scope `{scope}`"))
         .hint("read-only tools and tools that are always allowed need no approval")
 }
 
-/// How long somebody waits, from the start of a server to its answer.
+/// The timeout of a call, from starting the server to the result.
 struct Time {
     all: Option<Duration>,
     started: Instant,
@@ -235,7 +235,7 @@ impl Time {
         Self { all, started: Instant::now() }
     }
 
-    /// What comes before anything is asked for.
+    /// Runs the preparation of a call within the timeout.
     async fn to_begin<T>(
         &self,
         work: impl Future<Output = Result<T, Problem>>,
@@ -255,8 +255,8 @@ impl Time {
     }
 }
 
-/// The tool that is meant, as far as is known by now: of a server, by either of its names; of any server,
-/// by the name that models use.
+/// Finds a tool in the current catalogue: of a given server by either of its names, or of any
+/// server by the name that models use.
 pub fn known(agent: &AgentTools, server: Option<&str>, name: &str) -> Option<Arc<CatalogueTool>> {
     let catalogue = agent.catalogue();
     let by_name = catalogue.get(name);
@@ -269,11 +269,10 @@ pub fn known(agent: &AgentTools, server: Option<&str>, name: &str) -> Option<Arc
     found.map(Arc::clone)
 }
 
-/// The tool that is meant, its server ready: of a server, by either of its names; of any server, by the
-/// name that models use.
+/// Like [`known`], but waits until the tool's server is ready.
 ///
 /// # Errors
-/// If there is no such tool, or its server cannot be used.
+/// Fails if the tool is unknown, or its server is not available.
 pub async fn find(
     agent: &AgentTools,
     server: Option<&str>,
@@ -284,7 +283,7 @@ pub async fn find(
         let found = known(agent, Some(server), name);
         return found.ok_or_else(|| unknown_tool(agent, server, name));
     }
-    // Where it is known whose it is, no other server is waited for.
+    // If the tool is known, only its server is waited for.
     match known(agent, None, name) {
         Some(tool) => drop(ready(agent, tool.server().name().as_str()).await?),
         None if agent.server(name).is_some() => {
@@ -330,7 +329,7 @@ fn unknown_tool(agent: &AgentTools, server: &str, name: &str) -> Problem {
     Problem::new(ProblemKind::UnknownTool, message).hint(hint)
 }
 
-/// A tool that its server lists, and that cannot be used.
+/// The problem for a tool that its server lists but that cannot be used.
 fn left_out(server: &str, LeftOut { name, reason, .. }: &LeftOut) -> Problem {
     let name = outside(name);
     let message = format!("`{name}` of `{server}` is unusable: {reason}");
@@ -338,7 +337,7 @@ fn left_out(server: &str, LeftOut { name, reason, .. }: &LeftOut) -> Problem {
     Problem::new(ProblemKind::Unusable, message).hint(hint)
 }
 
-/// A tool that has changed since it was approved needs another look (B13).
+/// The problem for a tool that has changed since it was approved and must be reviewed (B13).
 pub fn changed(tool: &CatalogueTool) -> Problem {
     let (server, name) = (tool.server().name(), outside(&tool.listed().name));
     let message = format!(
@@ -356,7 +355,7 @@ fn outside(name: &str) -> String {
 /// Reads a resource.
 ///
 /// # Errors
-/// If its server cannot be used.
+/// Fails if the server is not available.
 pub async fn read(
     agent: &AgentTools,
     params: &ReadParams,
@@ -371,10 +370,10 @@ pub async fn read(
     Ok(outcome(answer.await?, raw.unwrap_or(false)))
 }
 
-/// Fills in a prompt.
+/// Gets a prompt.
 ///
 /// # Errors
-/// If there is no such prompt, or its server cannot be used.
+/// Fails if the prompt is unknown, or its server is not available.
 pub async fn prompt(
     agent: &AgentTools,
     params: &PromptParams,
@@ -409,7 +408,7 @@ fn unknown_prompt(server: &str, name: &str, known: &[&str]) -> Problem {
     Problem::new(ProblemKind::UnknownTool, message).hint(hint)
 }
 
-/// Asks a server for something that is no tool, once it is ready for that.
+/// Sends a request that is not a tool call, after `prepare`.
 async fn ask<'a>(
     agent: &AgentTools,
     request: &Request,
@@ -434,8 +433,7 @@ async fn ask<'a>(
     refused.map_or(Ok(answer), Err)
 }
 
-/// Whether a prompt takes these arguments, and gets what it needs. Servers say nothing of what they do
-/// not know.
+/// Checks the arguments of a prompt. Servers do not report unknown arguments.
 fn check_arguments(prompt: &ListedPrompt, args: &BTreeMap<String, String>) -> Result<(), Problem> {
     let name = outside(&prompt.name);
     let known = prompt.arguments.iter().map(|it| outside(&it.name)).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! The servers that something is wanted of; and why one cannot be used.
+//! Finds the servers for a request, and explains why one is not available.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,33 +14,33 @@ use tokio::time::timeout;
 
 use super::problem::{Problem, ProblemKind};
 
-/// So many names are told where none is near.
+/// Maximum number of names listed if none is similar.
 const MOST_NAMES: usize = 10;
-/// So many are asked about.
+/// Maximum number of similar names suggested.
 const MOST_NEAR: usize = 3;
 
-/// How long servers are waited for that are on their way.
+/// How long to wait for connecting servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// As long as each may take.
+    /// As long as each server's own timeout.
     All,
-    /// At most so long, where all servers are wanted: the others need not wait for one that hangs.
+    /// At most this long if all servers are requested: one that hangs must not delay the others.
     AtMost(Duration),
 }
 
-/// The servers that a list is wanted of.
+/// The servers to list from.
 #[derive(Debug)]
 pub struct Gathered {
-    /// Those that can be used, and lazy ones of which something is known.
+    /// Available servers, and lazy ones with a cached inventory.
     pub servers: Vec<Arc<Server>>,
-    /// The others.
+    /// Servers that are not available.
     pub missing: Vec<Missing>,
 }
 
-/// The server of a name that runs; or why there is none.
+/// Returns a running server by name.
 ///
 /// # Errors
-/// If there is no such server, or it does not run.
+/// Fails if the server is unknown or not running.
 pub fn server<'a>(agent: &'a AgentTools, name: &str) -> Result<&'a Arc<Server>, Problem> {
     if let Some(server) = agent.server(name) {
         return Ok(server);
@@ -61,13 +61,13 @@ pub fn server<'a>(agent: &'a AgentTools, name: &str) -> Result<&'a Arc<Server>, 
     })
 }
 
-/// There is no server of this name among these.
+/// The problem for an unknown name among these servers.
 pub(crate) fn unknown(name: &str, statuses: &[ServerStatus]) -> Problem {
     let known: Vec<&str> = statuses.iter().map(|status| status.name.as_str()).collect();
     unknown_server(name, &known)
 }
 
-/// There is no server of this name, and which one may be meant.
+/// The problem for an unknown server, with similar names as a hint.
 pub fn unknown_server(name: &str, known: &[&str]) -> Problem {
     let hint = match (&near(name, known)[..], known) {
         ([], []) => "run `openclaw mcp add` to add one".to_owned(),
@@ -86,7 +86,7 @@ pub fn unknown_server(name: &str, known: &[&str]) -> Problem {
     Problem::new(ProblemKind::UnknownServer, format!("unknown server `{name}`")).hint(hint)
 }
 
-/// The names that are most likely meant, the nearest first.
+/// Returns the most similar names, best first.
 fn near<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     let mut others = known.to_vec();
     let mut near = Vec::new();
@@ -99,7 +99,7 @@ fn near<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     near
 }
 
-/// The server of a name, started and ready.
+/// Returns a server by name, started and ready.
 pub(crate) async fn ready<'a>(
     agent: &'a AgentTools,
     name: &str,
@@ -111,11 +111,11 @@ pub(crate) async fn ready<'a>(
     }
 }
 
-/// One server, or all. Of all, a lazy one of which something is known is not started for it, and one
-/// that is not available is left out.
+/// Returns one server, or all. Among all, a lazy server with a cached inventory is not started, and
+/// one that is not available is reported as missing.
 ///
 /// # Errors
-/// If the one server, or every server, is not available.
+/// Fails if the one server, or every server, is not available.
 pub async fn gather(
     agent: &AgentTools,
     name: Option<&str>,
@@ -164,7 +164,7 @@ pub async fn gather(
     Ok(gathered)
 }
 
-/// Why a server cannot be used, in a line.
+/// Why a server is not available, in one line.
 pub fn words(unavailable: &Unavailable) -> String {
     let reason = match &unavailable.trouble {
         Some(trouble) => trouble.message.clone(),

@@ -1,4 +1,4 @@
-//! What there is: servers, tools, resources, prompts.
+//! Listings of servers, tools, resources and prompts.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ use serde_json::{Map, Value, json};
 use super::gather::{Gathered, unknown_server};
 use super::problem::Problem;
 
-/// How much of a name from outside is shown.
+/// Maximum characters of a name from outside.
 const NAME_CHARS: usize = 64;
 
-/// All servers of an agent, those that do not run among them.
+/// Lists all servers of an agent, including those that do not run.
 pub fn servers(agent: &AgentTools) -> ServersResult {
     servers_as(agent, &agent.statuses())
 }
 
-/// The same, with their statuses as somebody knows them better.
+/// Like [`servers`], but with the given statuses.
 pub(crate) fn servers_as(agent: &AgentTools, statuses: &[ServerStatus]) -> ServersResult {
     let is_well =
         |status: &ServerStatus| matches!(status.state, ServerState::Ready | ServerState::Idle);
@@ -42,16 +42,17 @@ pub(crate) fn servers_as(agent: &AgentTools, statuses: &[ServerStatus]) -> Serve
     }
 }
 
-/// How much of tools is wanted.
+/// Which details of tools to include.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToolsWanted {
-    /// With the schema of their arguments.
+    /// Include the input schema.
     pub schema: bool,
-    /// With all that the server says, as it says it. Otherwise it is cleaned and bounded as for a model.
+    /// Include titles, descriptions and schemas as the server sends them, instead of sanitized and
+    /// truncated as for a model.
     pub raw: bool,
 }
 
-/// The tools of these servers, and what was left out.
+/// Lists the tools of these servers, and the ones that were skipped.
 pub fn tools(agent: &AgentTools, of: &Gathered, wanted: ToolsWanted) -> ToolsResult {
     let catalogue = agent.catalogue();
     let is_wanted = |tool: &CatalogueTool| {
@@ -100,7 +101,7 @@ fn tool(tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
     }
 }
 
-/// What a server lists and cannot be used.
+/// The tools that a server lists but that cannot be used.
 fn left_out(server: &Arc<Server>) -> Vec<LeftOut> {
     let inventory = server.cache().inventory();
     let each = inventory.left_out.iter().map(|it| LeftOut {
@@ -115,7 +116,7 @@ fn outside(name: &str) -> String {
     clean_line(Untrusted::new(name), NAME_CHARS)
 }
 
-/// The resources of these servers.
+/// Lists the resources of these servers.
 pub fn resources(of: &Gathered) -> ResourcesResult {
     let each = |listed: fn(&Server) -> Vec<Value>| -> Vec<Box<RawValue>> {
         of.servers.iter().flat_map(|server| owned(server, listed(server))).collect()
@@ -127,7 +128,7 @@ pub fn resources(of: &Gathered) -> ResourcesResult {
     }
 }
 
-/// The prompts of these servers.
+/// Lists the prompts of these servers.
 pub fn prompts(of: &Gathered) -> PromptsResult {
     let each = of
         .servers
@@ -136,7 +137,7 @@ pub fn prompts(of: &Gathered) -> PromptsResult {
     PromptsResult { prompts: each.collect(), missing: of.missing.clone() }
 }
 
-/// What a server lists, each with the server's name.
+/// Adds the server's name to each entry.
 fn owned(server: &Server, entries: Vec<Value>) -> Vec<Box<RawValue>> {
     let name = server.name().to_string();
     let each = entries.into_iter().filter_map(|mut entry| {
@@ -150,13 +151,13 @@ fn values<T: Serialize>(entries: &[T]) -> Vec<Value> {
     entries.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect()
 }
 
-/// One tool, whichever server it is of.
+/// Lists a single tool.
 pub fn one_tool(tool: &CatalogueTool, wanted: ToolsWanted) -> ToolsResult {
     let tools = vec![self::tool(tool, wanted)];
     ToolsResult { tools, left_out: Vec::new(), missing: Vec::new() }
 }
 
-/// Whether some agent has a server of this name.
+/// Fails if no agent has a server with this name.
 pub(crate) fn known_anywhere(fleet: &Fleet, config: &Config, name: &str) -> Result<(), Problem> {
     let agents = config.agents.iter().filter_map(|agent| fleet.agent(agent.id.as_str()));
     let statuses: Vec<ServerStatus> = agents.flat_map(|agent| agent.statuses()).collect();

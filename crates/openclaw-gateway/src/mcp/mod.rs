@@ -1,5 +1,5 @@
-//! What is told about an agent's MCP servers, and what they answer: the same to callers, in commands, and
-//! in the shell.
+//! Listings and calls of an agent's MCP servers, shared by the protocol, the `/mcp` commands and
+//! the command line.
 
 mod arguments;
 mod call;
@@ -8,6 +8,7 @@ mod lists;
 mod outcome;
 mod problem;
 mod refresh;
+mod server_list;
 mod shown;
 
 pub use arguments::fit_texts;
@@ -19,4 +20,5 @@ pub(crate) use lists::{known_anywhere, servers_as};
 pub use outcome::outcome;
 pub use problem::{Problem, ProblemKind};
 pub use refresh::{not_refreshed, refreshed};
-pub use shown::{auth, state, telling_line, with_try};
+pub use server_list::{ListStyle, server_list, status_rows};
+pub use shown::{summary, with_try};

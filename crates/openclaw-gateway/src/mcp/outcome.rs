@@ -1,11 +1,11 @@
-//! What comes back from a server, for people and programs.
+//! Converts results of servers to the protocol.
 
 use openclaw_content::{Text, render};
 use openclaw_protocol::mcp::{Details, Failure, Finding, Link, Outcome, Part};
 use openclaw_tools::{self as tools, Content, ToolOutcome};
 
-/// An outcome as it is told: texts first, then what is no text. What comes from outside is marked;
-/// with `raw` the texts are as a model reads them.
+/// Converts an outcome: texts first, then other content. Content from outside is marked; with `raw`
+/// the texts are rendered as a model reads them.
 pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
     let rendered = raw.then(|| rendered(&outcome));
     let ToolOutcome { content, is_error, details } = outcome;
@@ -62,7 +62,7 @@ fn told(text: Text, placeholder: bool) -> Part {
     Part::Text { text: text.into_exposed(), untrusted, placeholder }
 }
 
-/// The texts as a model reads them: those that belong together are one.
+/// The texts as a model reads them; adjacent texts from the same origin are joined.
 fn rendered(outcome: &ToolOutcome) -> Vec<Part> {
     let texts: Vec<&Text> = outcome.texts().collect();
     let runs = texts.chunk_by(|a, b| a.is_outside() && a.origin() == b.origin());
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_called_the_same_everywhere() {
+    fn failures_have_the_same_names_in_the_protocol() {
         for kind in [
             tools::Failure::Unavailable,
             tools::Failure::TimedOut,

@@ -1,41 +1,41 @@
-//! Why something cannot be done: for people, with the way out; and its kind, for programs.
+//! An error with a hint for users, and a kind for programs.
 
 use openclaw_protocol::{ErrorCode, ErrorShape, detail};
 use serde::{Deserialize, Serialize};
 
-/// Why something cannot be done.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What kind of problem.
+    /// The kind of problem.
     pub kind: ProblemKind,
-    /// In our words. A server may be quoted: for people, not for a model.
+    /// The message. May quote a server, so it is for users, not for a model.
     pub message: String,
-    /// The way out.
+    /// What the user can do about it.
     pub hint: Option<String>,
-    /// What the server wrote to stderr last.
+    /// The last lines the server wrote to stderr.
     pub last_lines: Vec<String>,
 }
 
-/// What kind of problem.
+/// The kind of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// There is no such server.
+    /// The server does not exist.
     UnknownServer,
-    /// There is no such tool or prompt.
+    /// The tool or prompt does not exist.
     UnknownTool,
-    /// The server cannot be used now.
+    /// The server is not available.
     Unavailable,
-    /// The tool says something else about itself than when it was approved.
+    /// The tool's description or schema has changed since it was approved.
     Changed,
-    /// The tool is listed, and cannot be called.
+    /// The tool is listed but cannot be called.
     Unusable,
-    /// There are no logins yet.
+    /// Logging in is not supported yet.
     NoLogins,
-    /// It took too long.
+    /// The request timed out.
     TimedOut,
-    /// The caller may not do that.
+    /// The caller is not permitted to do this.
     Forbidden,
-    /// What is asked for makes no sense.
+    /// The request is invalid.
     Invalid,
 }
 
@@ -50,7 +50,7 @@ const CODES: [(ProblemKind, &str); 8] = [
     (ProblemKind::Forbidden, detail::MISSING_SCOPE),
 ];
 
-/// `details` of an error.
+/// The `details` of a protocol error.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Details {
@@ -63,18 +63,18 @@ struct Details {
 }
 
 impl Problem {
-    /// A problem without a way out.
+    /// Creates a problem without a hint.
     pub fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, last_lines: Vec::new() }
     }
 
-    /// The same, with the way out.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// The problem, and the way out, in lines.
+    /// The message, the last lines of stderr and the hint as text.
     pub fn text(&self) -> String {
         let mut text = self.message.clone();
         self.last_lines.iter().for_each(|line| text.push_str(&format!("\n  | {line}")));
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_survives_its_way_through_the_protocol() {
+    fn a_problem_survives_a_round_trip_through_the_protocol() {
         let kinds = CODES.map(|(kind, _)| kind).into_iter().chain([ProblemKind::Invalid]);
         for kind in kinds {
             let mut problem = Problem::new(kind, "`x` is not there").hint("add it");

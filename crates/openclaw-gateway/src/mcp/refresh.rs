@@ -1,4 +1,4 @@
-//! What has changed about a server since its lists were read before.
+//! Compares a server's lists before and after a refresh.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use openclaw_protocol::mcp::Refreshed;
 
 use super::problem::Problem;
 
-/// What a server has, and what is new about its tools.
+/// What a server offers now, and how its tools have changed.
 pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
     let after = server.cache().inventory();
     let (old, new) = (by_name(before), by_name(&after));
@@ -37,7 +37,7 @@ pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
     }
 }
 
-/// A server whose lists cannot be read.
+/// The result for a server whose lists cannot be read.
 pub fn not_refreshed(server: &Server, why: Unavailable) -> Refreshed {
     let Problem { message, hint, last_lines, .. } = Problem::from(why);
     Refreshed {

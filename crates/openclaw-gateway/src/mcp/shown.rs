@@ -1,8 +1,8 @@
-//! How a server is, in the words of a list: the same wherever people look.
+//! Texts for the state of a server, the same in all front ends.
 
 use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
 
-/// What a line holds that says what went wrong.
+/// Words that mark a line as an error message.
 const TELLING: [&str; 16] = [
     "error",
     "exception",
@@ -22,9 +22,9 @@ const TELLING: [&str; 16] = [
     "required",
 ];
 
-/// A state in the words of a list.
+/// The text for a server's state.
 #[must_use]
-pub fn state(status: &ServerStatus) -> String {
+pub(super) fn state(status: &ServerStatus) -> String {
     match (status.state, status.pid) {
         (ServerState::Ready, Some(pid)) => format!("Running (PID {pid})"),
         (ServerState::Ready, None) => "Connected".to_owned(),
@@ -38,7 +38,7 @@ pub fn state(status: &ServerStatus) -> String {
     }
 }
 
-/// `Restarting (attempt 2)`: how often it was tried again, if it was.
+/// `Restarting (attempt 2)`: adds the number of restarts, if any.
 #[must_use]
 pub fn with_try(word: &str, restarts: u32) -> String {
     match restarts {
@@ -47,9 +47,40 @@ pub fn with_try(word: &str, restarts: u32) -> String {
     }
 }
 
-/// How we log in, in the words of a list.
+/// The state of a server in one line, with the cause if it is not ready.
 #[must_use]
-pub fn auth(auth: AuthKind) -> &'static str {
+pub fn summary(status: &ServerStatus) -> String {
+    let error = status.last_error.as_ref();
+    match status.state {
+        ServerState::Ready => match status.tools {
+            1 => "1 tool".to_owned(),
+            count => format!("{count} tools"),
+        },
+        ServerState::Connecting => "starting".to_owned(),
+        ServerState::Idle => "starts on first use".to_owned(),
+        ServerState::Disabled => "disabled".to_owned(),
+        ServerState::Closed => "stopped".to_owned(),
+        ServerState::NeedsAuth => match error.and_then(|error| error.hint.as_deref()) {
+            Some(hint) => format!("login required: {hint}"),
+            None => "login required".to_owned(),
+        },
+        ServerState::Restarting => {
+            let restarting = with_try("restarting", status.restarts);
+            match error {
+                Some(error) => format!("{restarting}: {}", error.message),
+                None => restarting,
+            }
+        }
+        ServerState::Failed => match error {
+            Some(error) => error.message.clone(),
+            None => "not available".to_owned(),
+        },
+    }
+}
+
+/// The text for a server's authentication.
+#[must_use]
+pub(super) fn auth(auth: AuthKind) -> &'static str {
     match auth {
         AuthKind::None => "None",
         AuthKind::ApiKey => "API Key",
@@ -57,12 +88,12 @@ pub fn auth(auth: AuthKind) -> &'static str {
     }
 }
 
-/// Of a program's last lines the one that says most about why it ended: often a trace or a version
-/// follows upon it.
+/// Returns the line of a process's last output that best explains why it exited; often a trace or a
+/// version follows it.
 #[must_use]
-pub fn telling_line(lines: &[String]) -> Option<&str> {
+pub(super) fn telling_line(lines: &[String]) -> Option<&str> {
     let score = |line: &&String| {
-        // What is indented belongs to the line before it.
+        // An indented line continues the one before it.
         if line.starts_with([' ', '\t']) {
             return 0;
         }
@@ -70,13 +101,16 @@ pub fn telling_line(lines: &[String]) -> Option<&str> {
         1 + TELLING.iter().filter(|word| line.contains(**word)).count()
     };
     let best = lines.iter().map(|line| score(&line)).max()?;
-    // Without any such word the last one is as good as any.
+    // Without an error message, the last line is used.
     let line = if best > 1 { lines.iter().rfind(|line| score(line) == best) } else { lines.last() };
     line.map(String::as_str)
 }
 
 #[cfg(test)]
 mod tests {
+    use openclaw_mcp::server::status::TransportKind;
+    use openclaw_mcp::server::supervisor::Trouble;
+
     use super::*;
 
     fn telling(text: &str) -> Option<String> {
@@ -85,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_that_names_the_fault_is_told_and_not_what_follows_upon_it() {
+    fn the_error_message_is_found_and_not_what_follows_it() {
         let node = "throw err;\nError: Cannot find module 'x'\n    at error (a.js)\n}\nNode.js v22";
         assert_eq!(telling(node).as_deref(), Some("Error: Cannot find module 'x'"));
         let python = "Traceback:\n  File \"a.py\"\nModuleNotFoundError: No module named 'x'";
@@ -95,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_line_names_a_fault_the_last_one_is_told() {
+    fn without_an_error_message_the_last_line_is_returned() {
         assert_eq!(telling("starting\nbye").as_deref(), Some("bye"));
         assert_eq!(telling(""), None);
     }
@@ -106,17 +140,23 @@ mod tests {
         assert_eq!(with_try("Restarting", 2), "Restarting (attempt 2)");
     }
 
+    fn status(state: ServerState) -> ServerStatus {
+        let (name, target) = ("x".to_owned(), String::new());
+        ServerStatus::new(name, state, TransportKind::Stdio, target, AuthKind::None)
+    }
+
     #[test]
-    fn a_server_that_is_tried_again_has_not_failed() {
-        let status = |state: &str| -> ServerStatus {
-            serde_json::from_value(serde_json::json!({
-                "name": "x", "state": state, "transport": "stdio", "target": "", "auth": "none",
-                "lazy": false, "required": false, "restarts": 3, "tools": 0, "resources": 0,
-                "prompts": 0, "calls": 0, "errors": 0,
-            }))
-            .unwrap()
+    fn a_server_that_is_retried_is_shown_as_restarting_with_the_cause() {
+        let lost = ServerStatus {
+            last_error: Some(Trouble::new("exited with status 1")),
+            ..status(ServerState::Restarting)
         };
-        assert_eq!(state(&status("restarting")), "Restarting (attempt 3)");
-        assert_eq!(state(&status("failed")), "Failed");
+        assert_eq!(summary(&lost), "restarting: exited with status 1");
+        let again = ServerStatus { restarts: 2, ..lost.clone() };
+        assert_eq!(summary(&again), "restarting (attempt 2): exited with status 1");
+        assert_eq!(state(&again), "Restarting (attempt 2)");
+        let failed = ServerStatus { state: ServerState::Failed, ..lost };
+        assert_eq!(summary(&failed), "exited with status 1");
+        assert_eq!(state(&failed), "Failed");
     }
 }

@@ -1,4 +1,4 @@
-//! Calls that wait for somebody's word.
+//! Methods for calls that wait for approval.
 
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::approvals::{
@@ -31,14 +31,15 @@ pub(super) fn respond(
 ) -> Result<RespondResult, ErrorShape> {
     let RespondParams { id, decision } = params;
     let gateway = asked.gateway;
-    // Before it is answered: then it is no longer open.
+    // Looked up first: once answered, the question is closed.
     let others = match decision {
         Decision::AllowAlways => gateway.question_subjects.others(&id),
         Decision::AllowOnce | Decision::Deny => Vec::new(),
     };
     gateway.questions.decide(&id, decision)?;
     for other in others {
-        // One that wants every call to be asked about is not offered this, and stays open.
+        // A question that requires an approval per call does not offer this decision and stays
+        // open.
         let _ = gateway.questions.decide(&other, decision);
     }
     Ok(RespondResult { ok: true, id, decision })

@@ -1,4 +1,4 @@
-//! Files that come with a message.
+//! Attachments of a message.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,13 +8,13 @@ use openclaw_protocol::ErrorShape;
 use openclaw_protocol::chat::Attachment;
 use openclaw_tools::{MediaKind, NotPassed, check_media, image_type};
 
-/// All together, in base64.
+/// Maximum size of all attachments in base64, in bytes.
 const MAX_BYTES: usize = 20 * 1024 * 1024;
-/// What is text among them: no longer than a message, for the same reason.
+/// Maximum size of text among them, in bytes: the same as for a message, for the same reason.
 const MAX_TEXT: usize = 4 * 1024 * 1024;
 
-/// Pictures and sounds that models take go to them as they are, texts as text. Anything else is refused
-/// here: a provider would refuse the whole conversation over it, from then on.
+/// Converts attachments: supported images and audio are passed on, texts become text. Anything else
+/// is rejected here, because a provider would reject the whole session from then on.
 pub(super) fn read(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
     let (mut total, mut of_text) = (0, 0);
     let mut parts = Vec::with_capacity(files.len());
@@ -52,7 +52,7 @@ fn read_one(file: &Attachment, data: String) -> Result<Part, ErrorShape> {
         .decode(&data)
         .map_err(|_| ErrorShape::invalid("`content` of an attachment is not base64"))?;
     let declared = file.mime_type.as_deref().unwrap_or_default();
-    // The first bytes of a picture say more about it than its sender does.
+    // The first bytes of an image are more reliable than the declared type.
     let is_picture = image_type(&bytes).is_some();
     let kind = if is_picture { Some(MediaKind::Image) } else { MediaKind::of(declared) };
     let Some(kind) = kind else {

@@ -1,4 +1,4 @@
-//! Sending and aborting.
+//! Methods for sending messages and aborting turns.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::runs::{Begun, Run, Runs};
 use crate::turn_events::TurnEvents;
 use crate::turns::{self, TurnRequest};
 
-/// The id of a run.
+/// Maximum length of a run id, in bytes.
 const MAX_ID: usize = 256;
 
 pub(super) async fn send(
@@ -45,7 +45,7 @@ pub(super) async fn send(
         return Err(ErrorShape::invalid("the message is empty"));
     }
     asked.caller.follow(key.as_str());
-    // Before anything is waited for: messages are taken in the order in which they come.
+    // Before the first await: messages are queued in the order in which they arrive.
     let run = match Runs::begin(gateway, id, key.as_str()) {
         Begun::New(run) => run,
         Begun::Known(status) => return Ok(SendResult { run_id: id.to_owned(), status }),
@@ -89,8 +89,8 @@ pub(super) async fn send(
     Ok(answer)
 }
 
-/// What a message is, once a command in it was carried out, which may take long. None if that was given up
-/// or failed by a fault of ours: then the run is over, and its end is told.
+/// Executes the command in a message, if any, which may take long. Returns `None` if it was
+/// cancelled or panicked: then the run is over, and its end was reported.
 async fn interpreted(
     gateway: &Arc<Gateway>,
     service: &AgentRuntime,
@@ -112,14 +112,14 @@ async fn interpreted(
     match said {
         None => turn_events.aborted("", Ended::Cancelled.name()),
         Some(_) => {
-            tracing::error!(session = %run.session, "a command panicked");
+            tracing::error!(session = %run.session, "command panicked");
             turn_events.failed("the command failed unexpectedly".to_owned(), ErrorKind::Unknown);
         }
     }
     None
 }
 
-/// Whose session it is: whoever is named, whoever it belongs to, or whoever its key names.
+/// The agent of a session: the named one, the one it belongs to, or the one in its key.
 pub(super) async fn service(
     asked: &RequestContext<'_>,
     key: &SessionKey,
@@ -160,8 +160,8 @@ pub(super) async fn inject(
         return Err(ErrorShape::invalid("the message is too long"));
     }
     if asked.gateway.runs.is_active(key.as_str()) {
-        // It could come between a call and its result.
-        let words = "a turn of this session is running; wait for its end, or use `chat.abort`";
+        // The message could be inserted between a call and its result.
+        let words = "a turn of this session is running; wait until it ends, or use `chat.abort`";
         return Err(ErrorShape::unavailable(words));
     }
     let service = service(asked, &key, params.agent_id.as_deref()).await?;

@@ -1,4 +1,4 @@
-//! What is configured, and reading it again.
+//! Methods that return and reload the configuration.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How the gateway is, who there is, and what can be said to them.
+//! Methods for the gateway's status, its agents and their commands.
 
 use openclaw_protocol::agents::{
     Agent, AgentModel, CommandsParams, CommandsResult, ListParams, ListResult, Scope,

@@ -1,4 +1,5 @@
-//! Reading back what was said, page by page. A page has a bound in bytes, so that it fits into a message.
+//! Reads a session's history page by page. A page is limited in bytes, so that it fits into a
+//! message.
 
 use std::time::UNIX_EPOCH;
 
@@ -14,14 +15,14 @@ use serde_json::{Value, json};
 use super::RequestContext;
 use super::sessions::told;
 
-/// So many messages are read back unless asked otherwise.
+/// Default and maximum number of messages.
 const USUAL: u64 = 200;
 const MOST: u64 = 1_000;
-/// A page with so many bytes takes no further message.
+/// A page with this many bytes takes no further message.
 const PAGE: usize = 4 * 1024 * 1024;
-/// The largest message as it is: with a page, it stays below what callers are promised (`maxPayload`).
+/// Maximum size of an unabridged message: with a page, it stays below the announced `maxPayload`.
 const WHOLE: usize = 20 * 1024 * 1024;
-/// How many entries are read at once at most: they may be large.
+/// Maximum number of entries read at a time: they may be large.
 const MOST_AT_ONCE: u64 = 64;
 
 pub(super) async fn history(
@@ -45,13 +46,13 @@ pub(super) async fn history(
     })
 }
 
-/// Messages, and how many there are before them.
+/// Messages, and the number of messages before them.
 struct Page {
     messages: Vec<Box<RawValue>>,
     begin: u64,
 }
 
-/// Reads backwards, from where the page ends.
+/// Reads backwards from the end of the page.
 async fn read(
     asked: &RequestContext<'_>,
     key: &SessionKey,
@@ -70,19 +71,19 @@ async fn read(
     let mut at_once = 1;
     'page: while page.begin > first {
         let step = at_once.min(page.begin - first);
-        // Numbers begin at 1 and have no gaps.
+        // Sequence numbers begin at 1 and have no gaps.
         let filter = ReadFilter {
             from_seq: page.begin - step + 1,
             limit: usize::try_from(step).unwrap_or(usize::MAX),
             last: false,
         };
         let mut entries = asked.gateway.store.read(key, filter).await.map_err(told)?;
-        // One reading has a bound, too: what is missing then is read alone.
+        // A read is limited in bytes, too: if the last entry is missing, it is read alone.
         if entries.last().is_some_and(|entry| entry.seq < page.begin) {
             let last = ReadFilter { from_seq: page.begin, limit: 1, last: false };
             entries = asked.gateway.store.read(key, last).await.map_err(told)?;
         }
-        // As many as have room in a page, if they are like those.
+        // Estimate how many entries of this size fit into a page.
         let weights = entries.iter().map(|entry| weight(&entry.body)).sum::<usize>();
         let fit = PAGE * entries.len() / weights.max(1);
         at_once = u64::try_from(fit).unwrap_or(MOST_AT_ONCE).clamp(1, MOST_AT_ONCE);
@@ -105,7 +106,7 @@ async fn read(
     Ok(page)
 }
 
-/// About how many bytes a body has. Its nesting is bounded.
+/// Approximate size of a body in bytes. Its nesting is limited.
 fn weight(body: &Value) -> usize {
     match body {
         Value::String(text) => text.len(),
@@ -115,14 +116,14 @@ fn weight(body: &Value) -> usize {
     }
 }
 
-/// A message in whose place only this can be said.
+/// Replaces the content of a message that is too large.
 fn too_large(mut message: Value) -> Value {
-    message["content"] = json!([{ "type": "text", "text": "(too large to be shown)" }]);
+    message["content"] = json!([{ "type": "text", "text": "(too large to show)" }]);
     message["calls"] = json!([]);
     message
 }
 
-/// How much of messages is told.
+/// How much of each message is returned.
 #[derive(Clone, Copy)]
 struct View {
     max_chars: Option<usize>,
@@ -130,7 +131,7 @@ struct View {
 }
 
 impl View {
-    /// A message that fits into an answer: without media if it must be, and then with less text.
+    /// A message that fits into a response: without media if necessary, then with less text.
     fn message(self, entry: &Entry) -> Option<Box<RawValue>> {
         let mut view = self;
         loop {
@@ -146,7 +147,7 @@ impl View {
         }
     }
 
-    /// A message as the protocol has it.
+    /// A message in the format of the protocol.
     fn whole(self, entry: &Entry) -> Option<Value> {
         let at = entry.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let timestamp = u64::try_from(at).unwrap_or(u64::MAX);
@@ -225,7 +226,7 @@ impl View {
     }
 }
 
-/// A text, or the beginning of it, for people and programs, with its origin.
+/// A text, or the beginning of it, with its source.
 pub(super) fn text_part(text: &Text, shown: &str) -> Value {
     match text.source() {
         Some(source) => {

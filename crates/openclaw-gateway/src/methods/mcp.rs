@@ -1,4 +1,4 @@
-//! MCP servers, their tools, resources and prompts.
+//! Methods for MCP servers, their tools, resources and prompts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,22 +26,22 @@ use crate::callers::Connected;
 use crate::manage;
 use crate::mcp::{self, Gathered, Hand, Patience, Problem, ToolsWanted};
 
-/// So many lines of a log are told unless asked otherwise, and at most.
+/// Default and maximum number of log lines.
 const LINES: usize = 100;
 const MOST_LINES: usize = 10_000;
-/// How often progress is told at most.
+/// Minimum interval between progress events.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-/// The longest token of a caller.
+/// Maximum length of a progress token, in bytes.
 const MAX_TOKEN: usize = 256;
-/// How long a list waits for servers that are on their way.
+/// How long a listing waits for servers that are connecting.
 const LISTS_WAIT: Duration = Duration::from_secs(10);
 
-/// A server's status, which the protocol passes on as the engine writes it.
+/// A server's status as JSON; the protocol passes it on as the engine writes it.
 fn raw_status(status: &ServerStatus) -> Result<Box<RawValue>, ErrorShape> {
     to_raw_value(status).map_err(|error| ErrorShape::unavailable(error.to_string()))
 }
 
-/// The agent that is meant, and its servers. Nothing else of the agent is needed here, and none of it is set up.
+/// The requested agent and its servers. Does not set up the rest of the agent.
 fn of(
     asked: &RequestContext<'_>,
     id: Option<&str>,
@@ -52,7 +52,8 @@ fn of(
     Ok((id, tools))
 }
 
-/// The same, for somebody who wants to use a server: one that was disconnected from is told as such.
+/// Like [`of`], but fails if `server` is not available, and reports one that was disconnected as
+/// such.
 fn using(
     asked: &RequestContext<'_>,
     id: Option<&str>,
@@ -84,13 +85,13 @@ pub(super) fn status(
     raw_status(&manage::status(asked.gateway, &id, &server)?)
 }
 
-/// The servers that a list is wanted of.
+/// The servers to list from.
 async fn gathered(
     asked: &RequestContext<'_>,
     params: &ListParams,
 ) -> Result<(Arc<AgentTools>, Gathered), ErrorShape> {
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
-    // Servers that start on use are started for the list, and waited for.
+    // Servers that start on use are started for the listing, and waited for.
     let patience = match asked.gateway.fleet.starts_on_use() {
         true => Patience::All,
         false => Patience::AtMost(LISTS_WAIT),
@@ -148,7 +149,7 @@ pub(super) async fn call(
     }
     let (id, agent) = of(asked, params.agent_id.as_deref())?;
     if params.session_key.is_none() && asked.caller.can_be_asked() {
-        // A conversation of its own, for as long as the call: what the server asks meanwhile goes to the caller.
+        // A session of its own for the call, so that elicitations of the server reach the caller.
         let key = asked.caller.own_session();
         asked.caller.follow(&key);
         params.session_key = Some(key);
@@ -165,7 +166,7 @@ pub(super) async fn call(
     called.map_err(|problem| refused(asked, &id, params.server.as_deref(), problem))
 }
 
-/// Waits for a call, and tells its caller how far it has got: the latest, a few times a second.
+/// Waits for a call, and sends its latest progress to the caller a few times a second.
 async fn telling<T>(
     caller: &Connected,
     token: &str,
@@ -214,8 +215,8 @@ pub(super) async fn prompt(
     prompt.map_err(|problem| refused(asked, &id, Some(&params.server), problem))
 }
 
-/// Why a call was not made. That its server is not there is found out on the way of the call, so that it is in
-/// the audit log.
+/// Why a call was not made. A missing server is detected inside the call, so that it is in the
+/// audit log.
 fn refused(
     asked: &RequestContext<'_>,
     agent: &AgentId,
@@ -299,10 +300,10 @@ pub(super) async fn logs(
     let LogsParams { server, lines } = params;
     let count = lines.map_or(LINES, |lines| lines as usize).min(MOST_LINES);
     let Some(folder) = asked.gateway.logs.clone() else {
-        return Err(ErrorShape::unavailable("this gateway keeps no logs"));
+        return Err(ErrorShape::unavailable("this gateway does not keep server logs"));
     };
     let name = server.clone();
-    // One at least: whether there is a log must be known.
+    // At least one line, to find out whether there is a log.
     let read = move || ServerLog::tail(&folder, &name, count.max(1));
     let read = tokio::task::spawn_blocking(read).await;
     let lines = match read {
@@ -314,7 +315,7 @@ pub(super) async fn logs(
         Err(_) => return Err(ErrorShape::unavailable("cannot read the log")),
     };
     if lines.is_empty() {
-        // Of a server that was removed the log may still be there.
+        // The log of a removed server may still exist.
         mcp::known_anywhere(&asked.gateway.fleet, &asked.gateway.config().config, &server)?;
     }
     Ok(LogsResult { server, lines: if count == 0 { Vec::new() } else { lines } })

@@ -1,5 +1,4 @@
-//! What callers can ask for: one implementation of every method, for those in this process and those at
-//! the other end of a socket.
+//! The protocol's methods: one implementation for callers in this process and on a socket.
 
 mod approvals;
 mod attachments;
@@ -23,28 +22,28 @@ use crate::agents::AgentRuntime;
 use crate::callers::Connected;
 use crate::gateway::Gateway;
 
-/// A request on its way: who asks whom.
+/// A request: the gateway and the caller.
 pub(crate) struct RequestContext<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) caller: &'a Arc<Connected>,
 }
 
 impl RequestContext<'_> {
-    /// The agent that is meant: the one of this id, or the default one.
+    /// The requested agent, or the default one.
     fn agent(&self, id: Option<&str>) -> Result<Arc<AgentRuntime>, ErrorShape> {
         let active = self.gateway.active.load();
         let id = id.unwrap_or_else(|| active.default_agent());
         active.agent(id).map(Arc::clone).ok_or_else(|| unknown_agent(id))
     }
 
-    /// The id of the agent that is meant, which is not set up for it.
+    /// The id of the requested agent, without setting the agent up.
     fn agent_id(&self, id: Option<&str>) -> Result<AgentId, ErrorShape> {
         let active = self.gateway.active.load();
         active.id(id).cloned().ok_or_else(|| unknown_agent(id.unwrap_or_default()))
     }
 
-    /// The conversation that is meant, or what is wrong with its key. All keys of callers come by here:
-    /// `main` is short for the main one of the agent of this id, or of the default one.
+    /// Resolves a session key. All keys of callers go through here: `main` stands for the main
+    /// session of the given agent, or of the default one.
     fn session(&self, key: &str, agent: Option<&str>) -> Result<SessionKey, ErrorShape> {
         if key.trim().is_empty() {
             return Err(ErrorShape::invalid("invalid session key: blank"));
@@ -56,7 +55,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// Answers a request that came as JSON: by a socket.
+/// Answers a JSON request from a socket.
 pub(crate) async fn answer_json(
     asked: RequestContext<'_>,
     name: &str,
@@ -65,12 +64,12 @@ pub(crate) async fn answer_json(
     let Some(method) = Method::from_name(name) else {
         return Err(ErrorShape::unknown_method(name));
     };
-    // Before the parameters are looked at.
+    // Before the parameters are parsed.
     may(&asked, method)?;
     let request = Request::read(method, params.as_deref())?;
     let response = dispatch(asked, request).await?;
     response.result().map_err(|error| {
-        tracing::error!(name, %error, "an answer cannot be written");
+        tracing::error!(name, %error, "cannot serialize a response");
         ErrorShape::unavailable("cannot serialize the response")
     })
 }
@@ -84,7 +83,7 @@ pub(crate) async fn answer(
     dispatch(asked, request).await
 }
 
-/// Whether the caller may use this method.
+/// Checks whether the caller may use this method.
 fn may(asked: &RequestContext<'_>, method: Method) -> Result<(), ErrorShape> {
     if asked.caller.who.may(method) {
         return Ok(());
@@ -96,20 +95,21 @@ fn may(asked: &RequestContext<'_>, method: Method) -> Result<(), ErrorShape> {
 }
 
 async fn dispatch(asked: RequestContext<'_>, request: Request) -> Result<Response, ErrorShape> {
-    // The most frequent method: nothing is set aside for what others may have to wait for.
+    // The most frequent method: avoids the allocation for `handle`.
     if let Request::Health(_) = request {
         return Ok(Response::Health(asked.gateway.health()));
     }
     Box::pin(handle(&asked, request)).await
 }
 
-/// Every method has its handler here: without one this does not compile.
+/// Handles every method; a missing one does not compile.
 async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response, ErrorShape> {
     Ok(match request {
-        Request::Connect(_) => return Err(ErrorShape::invalid("this caller is connected")),
+        Request::Connect(_) => return Err(ErrorShape::invalid("already connected")),
         Request::RequestCancel(_) => {
-            // A connection does it by itself; in this process the future of a request is dropped.
-            return Err(ErrorShape::invalid("there are no requests with ids here"));
+            // Handled by the socket connection; in this process, dropping the future cancels a
+            // request.
+            return Err(ErrorShape::invalid("`request.cancel` is only supported on a socket"));
         }
         Request::Health(_) => Response::Health(asked.gateway.health()),
         Request::Status(it) => Response::Status(health::status(asked, it).await?),

@@ -1,4 +1,4 @@
-//! Conversations: which there are, and their end.
+//! Methods that list, describe and delete sessions.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use openclaw_sessions::{ListFilter, MAX_LISTED, Session, StoreError};
 use super::RequestContext;
 use crate::gateway::now_ms;
 
-/// So many are listed unless asked otherwise.
+/// Default number of sessions listed.
 const USUAL: usize = 100;
 
 pub(super) async fn list(
@@ -22,7 +22,7 @@ pub(super) async fn list(
     let number = |it: Option<u64>| it.and_then(|it| usize::try_from(it).ok());
     let limit = number(params.limit).unwrap_or(USUAL).clamp(1, MAX_LISTED);
     let offset = number(params.offset).unwrap_or(0);
-    // What is searched for may be far down.
+    // A match may be far down the list.
     let is_filtered = params.search.is_some() || params.active_minutes.is_some();
     let needed = if is_filtered { MAX_LISTED } else { limit.saturating_add(offset) };
     let filter = ListFilter { agent: params.agent_id, limit: needed.min(MAX_LISTED), before: None };
@@ -60,7 +60,7 @@ pub(super) async fn describe(
     Ok(DescribeResult { session: session.map(|session| row(asked, &session)) })
 }
 
-/// Without parameters there is no list in the answer.
+/// Returns the list only if parameters are given.
 pub(super) async fn subscribe(
     asked: &RequestContext<'_>,
     params: Option<ListParams>,
@@ -79,7 +79,7 @@ pub(super) async fn delete(
 ) -> Result<DeleteResult, ErrorShape> {
     let key = asked.session(&params.key, None)?;
     if asked.gateway.runs.is_active(key.as_str()) {
-        let words = "a turn of this session is running; end it first with `chat.abort`";
+        let words = "a turn of this session is running; abort it first with `chat.abort`";
         return Err(ErrorShape::unavailable(words));
     }
     let deleted = asked.gateway.store.delete(&key).await.map_err(told)?;
@@ -118,9 +118,9 @@ fn row(asked: &RequestContext<'_>, session: &Session) -> Row {
     }
 }
 
-/// What a store says, for a caller.
+/// Converts an error of the store for a caller.
 #[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 pub(super) fn told(error: StoreError) -> ErrorShape {
-    tracing::warn!(%error, "sessions cannot be used");
+    tracing::warn!(%error, "session store failed");
     ErrorShape::unavailable(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! What agents can use, and tools that clients lend.
+//! Methods for the agents' tools and for client tools.
 
 use openclaw_agent::{SEARCH_TOOL, did_you_mean};
 use openclaw_mcp::call::resource_tool;
@@ -22,7 +22,7 @@ use super::history::text_part;
 use crate::lent::Borrower;
 use crate::manage;
 
-/// Tools that are the program's own, where they are there.
+/// Names of built-in tools that may not always be present.
 const OWN: [&str; 3] = [SEARCH_TOOL, manage::NAME, resource_tool::NAME];
 
 pub(super) async fn set_extra(
@@ -35,7 +35,8 @@ pub(super) async fn set_extra(
     asked.caller.follow(session);
     let servers = asked.gateway.fleet.agent(service.config.id.as_str());
     let catalogue = servers.map(|tools| tools.catalogue());
-    // Also those that the agent may not use: what has their name would be taken for them.
+    // Including tools that the agent may not use: a tool with the same name would be taken for
+    // them.
     let is_taken = |name: &str| {
         OWN.contains(&name)
             || Native::ALL.iter().any(|native| native.name() == name)
@@ -110,7 +111,8 @@ fn risk(effect: Effect) -> Risk {
     }
 }
 
-/// A caller that may decide and confirms has decided; any other call needs nobody's word, or is not made.
+/// A caller that may approve calls and confirms has approved this one; any other call must not need
+/// approval, or is not made.
 pub(super) async fn invoke(
     asked: &RequestContext<'_>,
     params: InvokeParams,
@@ -130,7 +132,7 @@ pub(super) async fn invoke(
     let who = asked.caller.name();
     let session = session.as_ref().map(SessionKey::as_str);
     if let Some(session) = session {
-        // What the server asks meanwhile, whoever calls can answer.
+        // So that the caller can answer elicitations of the server.
         asked.caller.follow(session);
     }
     let consent = match is_confirmed {

@@ -1,4 +1,4 @@
-//! Servers that a user has allowed for good, for the run of the program.
+//! Servers that the user has allowed permanently, until the gateway stops.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,8 +6,8 @@ use openclaw_config::Transport;
 
 use super::applicant::Applicant;
 
-/// Servers that a user has allowed for good: each for one agent, and as long as its entry leads to the
-/// same command or address.
+/// Servers that the user has allowed permanently: each for one agent, and as long as its entry has
+/// the same command or URL.
 #[derive(Debug, Default)]
 pub(super) struct Allowed(Mutex<Vec<Grant>>);
 
@@ -33,7 +33,7 @@ impl Allowed {
 
     pub(super) fn add(&self, applicant: &Applicant) {
         let mut grants = self.lock();
-        // A server has one entry at a time: what it was before counts no more.
+        // A server has one entry at a time: earlier grants are void.
         grants.retain(|it| it.agent != applicant.agent_id() || it.server != applicant.server);
         grants.push(Grant {
             agent: applicant.agent_id().to_owned(),

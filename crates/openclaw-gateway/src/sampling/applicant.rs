@@ -1,4 +1,4 @@
-//! For whom a server asks: the agent whose model is used, and the rules that hold.
+//! On whose behalf a server sends a sampling request: the agent whose model is used, and its rules.
 
 use std::sync::Arc;
 
@@ -8,19 +8,21 @@ use openclaw_mcp::connection::client::SamplingRequest;
 use crate::agents::AgentRuntime;
 use crate::gateway::Gateway;
 
-/// A server that asks for a completion, and the agent that it asks for.
+/// A server that sends a sampling request, and the agent it is sent for.
 pub(super) struct Applicant {
     pub(super) server: String,
     pub(super) agent: Arc<AgentRuntime>,
     pub(super) session: Option<String>,
     pub(super) sampling: Sampling,
-    /// What the server is: an answer for good holds for this and for no other of the same name.
+    /// The server's identity: a permanent grant applies to this, not to another server with the
+    /// same name.
     pub(super) identity: Transport,
 }
 
 impl Applicant {
-    /// The agent of the newest call in progress. Which call the server asks for is not told, so the
-    /// strictest rule of all callers holds. Outside of a call, the first agent that uses the server.
+    /// Uses the agent of the newest call in progress. The request does not tell which call it
+    /// belongs to, so the strictest rule of all calls applies. Outside a call, the first agent that
+    /// uses the server is used.
     pub(super) fn find(gateway: &Gateway, request: &SamplingRequest) -> Option<Self> {
         let active = gateway.active.load();
         let server = request.server.as_str();

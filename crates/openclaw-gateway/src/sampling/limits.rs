@@ -1,4 +1,4 @@
-//! How often a server may ask for a completion.
+//! Rate limits of sampling requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use openclaw_mcp::server::limiter::Limiter;
 use super::applicant::Applicant;
 use super::refusal::Refusal;
 
-/// One limiter for each server of each agent.
+/// One rate limiter per server and agent.
 #[derive(Debug, Default)]
 pub(super) struct Limits(Mutex<BTreeMap<(String, String), Limited>>);
 
@@ -19,7 +19,7 @@ struct Limited {
 }
 
 impl Limits {
-    /// Takes a request out of what is left.
+    /// Counts a request, or rejects it.
     pub(super) fn check(&self, applicant: &Applicant) -> Result<(), Refusal> {
         let limit = applicant.sampling.requests_per_minute.get();
         let key = (applicant.agent_id().to_owned(), applicant.server.clone());

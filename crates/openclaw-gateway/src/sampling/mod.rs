@@ -1,9 +1,9 @@
-//! `sampling/createMessage`: a server asks for a completion by the agent's model (B16, T11).
+//! `sampling/createMessage`: a server requests a completion from the agent's model (B16, T11).
 //!
-//! One way for every request: whose agent, what the rules say, what is asked ([`params`]), how often, a
-//! user's word ([`permission`]), the model ([`prompt`], [`model`]), the answer ([`reply`]), the audit
-//! ([`record`]). No tool of ours is ever called on it: tools in a request are the server's own, and calls
-//! of them go back to the server.
+//! The steps of every request: agent, rules, parameters ([`params`]), rate limit, user approval
+//! ([`permission`]), model ([`prompt`], [`model`]), response ([`reply`]), audit ([`record`]). None
+//! of our tools is ever called: tools in a request are the server's own, and calls of them go back
+//! to the server.
 
 mod allowed;
 mod applicant;
@@ -32,10 +32,10 @@ use params::Params;
 use record::Record;
 use refusal::Refusal;
 
-/// The method, as the audit log and questions name it.
+/// The method name, as used in the audit log and in questions.
 pub(crate) const METHOD: &str = "sampling/createMessage";
 
-/// What is kept between requests, for the run of the program.
+/// State kept between requests until the gateway stops.
 #[derive(Debug)]
 pub(crate) struct Sampling {
     audit: Audit,
@@ -49,7 +49,7 @@ impl Sampling {
     }
 }
 
-/// Answers servers with the models of the gateway's agents.
+/// Answers sampling requests with the models of the gateway's agents.
 #[derive(Debug)]
 pub(crate) struct AgentModels(pub(crate) Weak<Gateway>);
 
@@ -84,7 +84,7 @@ async fn answer(
     let params = Params::read(&request.params).map_err(Refusal::Invalid)?;
     gateway.sampling.limits.check(&applicant)?;
     if rule == SamplingRule::Ask {
-        // Outside of a conversation nobody expects the question.
+        // Outside a session, no user expects the question.
         let Some(session) = &applicant.session else { return Err(Refusal::Unasked) };
         if !gateway.callers.has_decider(session) {
             return Err(Refusal::Nobody);

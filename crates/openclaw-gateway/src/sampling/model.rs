@@ -1,4 +1,4 @@
-//! Asking the agent's model for a server.
+//! Sends a server's sampling request to the agent's model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::params::Params;
 use super::refusal::Refusal;
 use super::{prompt, reply};
 
-/// How long an answer may take.
+/// Timeout for a completion.
 const TIME: Duration = Duration::from_secs(120);
-/// A longer answer is not read to its end, in bytes: the limit in tokens is the provider's to keep.
+/// Maximum size of an answer in bytes; the provider enforces the token limit.
 const MAX_ANSWER: usize = 1024 * 1024;
 
-/// Asks the agent's models: first the one that the server hints at, then the others in their order.
+/// Tries the agent's models: those matching the server's hints first, then the others in order.
 pub(super) async fn complete(applicant: &Applicant, params: &Params) -> Result<Value, Refusal> {
     let asking = async {
         let models = applicant.agent.models.open().await.map_err(|error| {
@@ -34,7 +34,7 @@ pub(super) async fn complete(applicant: &Applicant, params: &Params) -> Result<V
                 }
                 Err(error) => {
                     let (server, model) = (&applicant.server, model.name());
-                    tracing::warn!(%server, model, %error, "the model did not answer a server");
+                    tracing::warn!(%server, model, %error, "model failed to answer a server");
                 }
             }
         }
@@ -43,19 +43,19 @@ pub(super) async fn complete(applicant: &Applicant, params: &Params) -> Result<V
     timeout(TIME, asking).await.unwrap_or(Err(Refusal::TimedOut(TIME)))
 }
 
-/// Models in the order of the hints: a hint is a name or a part of one (2025-06-18, "model preferences").
+/// Orders models by the hints: a hint is a name or a part of one (2025-06-18, "model preferences").
 fn preferred(models: &[Arc<dyn Model>], hints: &[String]) -> Vec<Arc<dyn Model>> {
     let rank = |model: &Arc<dyn Model>| {
         let name = model.name().to_lowercase();
         hints.iter().position(|hint| name.contains(&hint.to_lowercase())).unwrap_or(hints.len())
     };
     let mut models = models.to_vec();
-    // Stable: those that no hint means stay in their order.
+    // The sort is stable: models without a matching hint keep their order.
     models.sort_by_key(rank);
     models
 }
 
-/// The name of the model that would be asked first.
+/// Name of the model that would be tried first.
 pub(super) async fn first(applicant: &Applicant, params: &Params) -> Option<String> {
     let models = applicant.agent.models.open().await.ok()?;
     preferred(&models, &params.hints).first().map(|model| model.name().to_owned())
@@ -71,7 +71,7 @@ async fn ask(
         .map_err(|error| ModelError::Invalid { message: error.to_string() })?;
     let has_temperature = request.temperature.is_some();
     match listen(model, request.clone()).await {
-        // Some models take no temperature.
+        // Some models do not accept a temperature.
         Err(ModelError::Rejected { .. }) if has_temperature => {
             listen(model, Request { temperature: None, ..request }).await
         }

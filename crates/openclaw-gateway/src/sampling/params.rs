@@ -1,25 +1,25 @@
-//! The parameters of `sampling/createMessage`, read and bounded. All of them are from outside.
+//! Parses and limits the parameters of `sampling/createMessage`. All of them are untrusted.
 
 use openclaw_content::Untrusted;
 use openclaw_tools::{MediaKind, ToolName, check_media};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// The most messages.
+/// Maximum number of messages.
 const MAX_MESSAGES: usize = 100;
-/// The most text in all of them together, the system prompt and tool calls included, in bytes.
+/// Maximum text of all messages, including the system prompt and tool calls, in bytes.
 const MAX_TEXT: usize = 256 * 1024;
-/// The most images and recordings, and how large each may be, in bytes.
+/// Maximum number of images and recordings, and the maximum size of each in bytes.
 const MAX_MEDIA: usize = 8;
 const MAX_MEDIA_BYTES: usize = 4 * 1024 * 1024;
-/// The most tools, and how large their schemas may be together, in bytes.
+/// Maximum number of tools, and the maximum size of their schemas together in bytes.
 const MAX_TOOLS: usize = 64;
 const MAX_SCHEMAS: usize = 256 * 1024;
-/// The most stop sequences and hints, and how long one may be, in bytes.
+/// Maximum number of stop sequences and hints, and the maximum length of each in bytes.
 const MAX_WORDS: usize = 16;
 const MAX_WORD: usize = 256;
 
-/// What a server wants completed.
+/// The parameters of a sampling request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Params {
     pub(super) messages: Vec<Said>,
@@ -27,20 +27,20 @@ pub(super) struct Params {
     pub(super) max_tokens: u32,
     pub(super) temperature: Option<f64>,
     pub(super) stop_sequences: Vec<String>,
-    /// Names of models, or parts of them, the best first.
+    /// Names of models, or parts of them, best first.
     pub(super) hints: Vec<String>,
     pub(super) tools: Vec<OfferedTool>,
     pub(super) must_use_tool: bool,
 }
 
-/// One message.
+/// A message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Said {
-    /// In the role of the user.
+    /// With the role of the user.
     User(Vec<Piece>),
-    /// In the role of the model: what the server says that it answered before.
+    /// With the role of the assistant: what the server claims the model has answered before.
     Assistant { pieces: Vec<Piece>, calls: Vec<ToolCall> },
-    /// What came of calls that the server has made.
+    /// Results of calls that the server has made.
     Results(Vec<CallResult>),
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Piece {
     Media { kind: MediaKind, mime_type: &'static str, data: String },
 }
 
-/// A call that the model wanted before.
+/// A call that the model requested before.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ToolCall {
     pub(super) id: String,
@@ -59,7 +59,7 @@ pub(super) struct ToolCall {
     pub(super) input: Map<String, Value>,
 }
 
-/// What came of one.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CallResult {
     pub(super) id: String,
@@ -67,7 +67,7 @@ pub(super) struct CallResult {
     pub(super) is_error: bool,
 }
 
-/// A tool of the server's, which the server itself executes.
+/// A tool of the server, executed by the server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct OfferedTool {
     pub(super) name: ToolName,
@@ -76,14 +76,14 @@ pub(super) struct OfferedTool {
 }
 
 impl Params {
-    /// Reads them.
+    /// Parses the parameters.
     ///
     /// # Errors
-    /// What is wrong with them, for the server.
+    /// Returns what is wrong with them, for the server.
     pub(super) fn read(params: &Value) -> Result<Self, String> {
         let raw = RawParams::deserialize(params).map_err(|error| format!("invalid: {error}"))?;
         if raw.messages.is_empty() {
-            return Err("there are no messages".to_owned());
+            return Err("no messages".to_owned());
         }
         if raw.messages.len() > MAX_MESSAGES {
             return Err(format!("more than {MAX_MESSAGES} messages"));
@@ -109,13 +109,13 @@ impl Params {
         let hints = hints.into_iter().filter_map(|hint| hint.name).collect();
         let mode = raw.tool_choice.and_then(|choice| choice.mode);
         let tools = match mode.as_deref() {
-            // The model is to answer in words: it need not see them.
+            // The model must not call tools, so it does not see them.
             Some("none") => Vec::new(),
             _ => offered(raw.tools.unwrap_or_default())?,
         };
         let max_tokens = u32::try_from(raw.max_tokens).unwrap_or(u32::MAX);
         if max_tokens == 0 {
-            return Err("`maxTokens` is 0".to_owned());
+            return Err("`maxTokens` must not be 0".to_owned());
         }
         Ok(Self {
             messages,
@@ -130,7 +130,7 @@ impl Params {
     }
 }
 
-/// What still fits in.
+/// What is left of the limits.
 struct Room {
     text: usize,
     media: usize,
@@ -180,7 +180,7 @@ impl Room {
             (Role::User, true) => Ok(Said::User(pieces)),
             // 2025-11-25, sampling, "tool result content".
             (Role::User, false) if pieces.is_empty() => Ok(Said::Results(results)),
-            (Role::User, false) => Err("a message with tool results holds nothing else".to_owned()),
+            (Role::User, false) => Err("tool results must be the only content".to_owned()),
         }
     }
 
@@ -196,11 +196,11 @@ impl Room {
             Block::Audio { data, mime_type } => self.media(MediaKind::Audio, &mime_type, data),
             Block::Resource { resource } => match resource.get("text").and_then(Value::as_str) {
                 Some(text) => self.text(text.to_owned()),
-                None => Err("a binary resource".to_owned()),
+                None => Err("binary resources are not supported".to_owned()),
             },
             Block::ResourceLink { uri } => self.text(uri),
-            Block::ToolUse { .. } => Err("a tool use that is not the assistant's".to_owned()),
-            Block::ToolResult { .. } => Err("a tool result that is not the user's".to_owned()),
+            Block::ToolUse { .. } => Err("`tool_use` requires the role `assistant`".to_owned()),
+            Block::ToolResult { .. } => Err("`tool_result` requires the role `user`".to_owned()),
         }
     }
 
@@ -208,7 +208,7 @@ impl Room {
         let left = self.media.checked_sub(1);
         self.media = left.ok_or_else(|| format!("more than {MAX_MEDIA} images and recordings"))?;
         let mime_type = check_media(kind, declared, &data, MAX_MEDIA_BYTES)
-            .map_err(|_| "an image or a recording that no model accepts".to_owned())?;
+            .map_err(|_| "invalid or unsupported image or recording".to_owned())?;
         Ok(Piece::Media { kind, mime_type, data })
     }
 }
@@ -220,9 +220,9 @@ fn offered(tools: Vec<RawTool>) -> Result<Vec<OfferedTool>, String> {
     let mut size = 0;
     let mut offered: Vec<OfferedTool> = Vec::with_capacity(tools.len());
     for RawTool { name, description, input_schema } in tools {
-        let name = ToolName::new(&name).map_err(|_| "a tool with an invalid name".to_owned())?;
+        let name = ToolName::new(&name).map_err(|_| "invalid tool name".to_owned())?;
         if offered.iter().any(|known| known.name == name) {
-            return Err("two tools of the same name".to_owned());
+            return Err("duplicate tool name".to_owned());
         }
         let description = description.unwrap_or_default();
         size += description.len() + Value::Object(input_schema.clone()).to_string().len();
@@ -253,7 +253,7 @@ struct RawParams {
     tool_choice: Option<Choice>,
 }
 
-/// The priorities for cost, speed and intelligence are not read: an agent has the models that it has.
+/// The priorities for cost, speed and intelligence are ignored: an agent's models are configured.
 #[derive(Deserialize)]
 struct Preferences {
     #[serde(default)]

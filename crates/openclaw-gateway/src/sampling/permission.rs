@@ -1,4 +1,5 @@
-//! A user's word about a request: it goes to those who decide about calls, as a question of its own kind.
+//! Asks the user to approve a sampling request: sent to the callers that approve calls, as a
+//! question of its own kind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +19,16 @@ use super::refusal::Refusal;
 use super::{METHOD, model};
 use crate::gateway::{Gateway, now_ms};
 
-/// How many requests may wait for somebody's word at once.
+/// Maximum number of sampling requests waiting for approval.
 const MAX_WAITING: usize = 8;
-/// How much of all text in a request is shown, in characters.
+/// Maximum characters of all text in a request that are shown.
 const MAX_SHOWN: usize = 64 * 1024;
-/// The engine gives up a moment later: here it is told that the time was over.
+/// The engine times out this much later, so that the timeout is reported here first.
 const MARGIN: Duration = Duration::from_secs(5);
-/// How long a question stays open when all who could decide are gone.
+/// How long a question stays open when all approvers have disconnected.
 const RETURN: Duration = Duration::from_secs(5);
 
-/// Asks those who are connected and may decide. Dropping the future takes the question back.
+/// Asks the connected approvers. Dropping the future withdraws the question.
 pub(super) async fn ask(
     gateway: &Arc<Gateway>,
     applicant: &Applicant,
@@ -40,7 +41,7 @@ pub(super) async fn ask(
     let patience = applicant.agent.config.approval.timeout.min(PATIENCE.saturating_sub(MARGIN));
     let asked = question(gateway, applicant, params, patience).await;
     let id = asked.id.clone();
-    // Before anybody is told: the answer may be quick.
+    // Register first: the answer may arrive immediately.
     let answered = gateway.questions.open(id.clone(), asked.clone());
     let mut pending = Pending { gateway, id, reason: ResolvedReason::Cancelled, decision: None };
     if gateway.callers.tell_deciders(names::APPROVAL_REQUESTED, &asked) == 0 {
@@ -70,7 +71,7 @@ pub(super) async fn ask(
     }
 }
 
-/// Whoever allows a server for good has answered all its requests that wait.
+/// Answers the server's other pending requests when it was allowed permanently.
 fn others_too(gateway: &Gateway, applicant: &Applicant, answered: &str) {
     let is_other = |it: &Approval| {
         it.kind == ApprovalKind::Sampling
@@ -84,7 +85,7 @@ fn others_too(gateway: &Gateway, applicant: &Applicant, answered: &str) {
     }
 }
 
-/// The question: all that the server wants to send, without what nobody sees.
+/// The question, with everything the server wants to send, sanitized.
 async fn question(
     gateway: &Gateway,
     applicant: &Applicant,
@@ -114,7 +115,7 @@ async fn question(
     }
 }
 
-/// The request for people and programs: `model`, `maxTokens`, `systemPrompt`, `messages`, `tools`.
+/// The request for display: `model`, `maxTokens`, `systemPrompt`, `messages`, `tools`.
 async fn shown(applicant: &Applicant, params: &Params) -> Value {
     let mut room = Room(MAX_SHOWN);
     let mut shown = json!({
@@ -153,11 +154,11 @@ async fn shown(applicant: &Applicant, params: &Params) -> Value {
     shown
 }
 
-/// How many more characters are shown.
+/// Number of characters that may still be shown.
 struct Room(usize);
 
 impl Room {
-    /// A text, line by line, without what nobody sees.
+    /// Sanitizes a text line by line.
     fn text(&mut self, text: &Untrusted<String>) -> String {
         let text = text.as_ref().map(String::as_str).expose();
         let mut lines = Vec::new();
@@ -183,7 +184,7 @@ impl Room {
     }
 }
 
-/// A question that is open. When it is dropped, it is closed, and those who were asked are told.
+/// A pending question. Dropping it closes the question and notifies the approvers.
 struct Pending<'a> {
     gateway: &'a Gateway,
     id: String,

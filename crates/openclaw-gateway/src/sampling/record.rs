@@ -1,4 +1,4 @@
-//! One audit line and one log line for every request of a server (N3).
+//! One audit line and one log line for every sampling request (N3).
 
 use std::time::Instant;
 
@@ -11,10 +11,10 @@ use super::applicant::Applicant;
 use super::refusal::Refusal;
 use super::{METHOD, reply};
 
-/// Who is behind it: not a user.
+/// The caller in the audit log: not a user.
 const WHO: &str = "mcp-server";
 
-/// A request that is being recorded: also one that the server, or the end of its call, cancels.
+/// Records a request, even if the server or the end of its call cancels it.
 pub(super) struct Record {
     audit: Audit,
     server: String,
@@ -38,13 +38,13 @@ impl Record {
         }
     }
 
-    /// Whom it concerns is known.
+    /// Sets the agent and the session.
     pub(super) fn concerns(&mut self, applicant: &Applicant) {
         self.agent = Some(applicant.agent_id().to_owned());
         self.session.clone_from(&applicant.session);
     }
 
-    /// It is over.
+    /// Records the result.
     pub(super) fn finish(mut self, answer: &Result<Value, Refusal>) {
         self.is_written = true;
         match answer {

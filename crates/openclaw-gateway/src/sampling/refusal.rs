@@ -1,53 +1,53 @@
-//! Why a server gets no completion.
+//! Why a sampling request is rejected.
 
 use std::time::Duration;
 
 use openclaw_tools::Failure;
 use openclaw_tools::audit::AuditOutcome;
 
-/// Why a server gets no completion, in words for the server: nothing of the configuration, the model or
-/// its provider is in them.
+/// Why a sampling request is rejected. The messages are sent to the server and reveal nothing about
+/// the configuration, the model or its provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
-    /// The rule says so.
+    /// The rule does not allow it.
     #[error("sampling is not allowed for this server")]
     NotAllowed,
-    /// The rule is to ask, and the server does not work for a conversation now.
-    #[error("sampling needs a user's approval, and no conversation waits for this server")]
+    /// The rule is to ask, and no session is using the server.
+    #[error("sampling needs a user's approval, and no session is using this server")]
     Unasked,
-    /// The rule is to ask, and nobody can be asked, or nobody answered.
+    /// The rule is to ask, and no approver is connected or none answered.
     #[error("sampling needs a user's approval, and no user answered")]
     Nobody,
-    /// Somebody said no.
+    /// The user rejected it.
     #[error("the user rejected the sampling request")]
     Rejected,
-    /// Too many of them wait for somebody's word.
-    #[error("too many sampling requests wait for a user's approval")]
+    /// Too many requests are waiting for approval.
+    #[error("too many sampling requests are waiting for a user's approval")]
     TooManyWait,
-    /// Too many in a minute.
+    /// The rate limit is exceeded.
     #[error("rate limited: {limit} sampling requests a minute are allowed; retry in {} s", whole_seconds(*.after))]
     RateLimited {
-        /// How many there may be.
+        /// Allowed requests per minute.
         limit: u32,
-        /// When there may be another.
+        /// Time until another request is allowed.
         after: Duration,
     },
-    /// The request makes no sense, or is too large.
-    #[error("the sampling request is not accepted: {0}")]
+    /// The request is invalid or too large.
+    #[error("invalid sampling request: {0}")]
     Invalid(String),
-    /// No model of the agent has answered.
+    /// No model of the agent answered.
     #[error("the model did not answer")]
     NoAnswer,
-    /// The model would not answer.
+    /// The model refused to answer.
     #[error("{0}")]
     Declined(&'static str),
-    /// The model took too long.
+    /// The model timed out.
     #[error("the model did not answer within {} s", .0.as_secs())]
     TimedOut(Duration),
 }
 
 impl Refusal {
-    /// How it is logged.
+    /// How it is recorded in the audit log.
     pub(super) fn outcome(&self) -> AuditOutcome {
         AuditOutcome::Failed(match self {
             Self::NotAllowed
@@ -64,7 +64,7 @@ impl Refusal {
     }
 }
 
-/// Seconds for people: never too few.
+/// Seconds, rounded up.
 fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }

@@ -1,18 +1,18 @@
-//! The result of `sampling/createMessage`: what the model answered, as the protocol has it.
+//! The result of `sampling/createMessage`.
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_models::{Answer, Part, StopReason, ToolUse};
 use serde_json::{Value, json};
 
-/// How much of a provider's word for why an answer ended is passed on.
+/// Maximum characters of a provider's own stop reason.
 const REASON: usize = 40;
 
-/// The result, from what the model said.
+/// Converts the model's answer to the result.
 ///
 /// Only a server that offered tools, and so knows 2025-11-25, gets several blocks.
 ///
 /// # Errors
-/// If there is no answer in it.
+/// Fails if the model refused to answer.
 pub(super) fn result(
     answer: Answer,
     model: &str,
@@ -57,7 +57,7 @@ pub(super) fn result(
     }))
 }
 
-/// How many characters of text are in a result.
+/// Number of characters of text in a result.
 pub(super) fn chars(result: &Value) -> usize {
     let of = |block: &Value| block["text"].as_str().map_or(0, |text| text.chars().count());
     match &result["content"] {
@@ -66,7 +66,8 @@ pub(super) fn chars(result: &Value) -> usize {
     }
 }
 
-/// Not every provider knows stop sequences; whether the text was cut.
+/// Truncates the text at a stop sequence, since not every provider supports them. Returns whether
+/// it did.
 fn cut(text: &mut String, stop_sequences: &[String]) -> bool {
     let found = stop_sequences.iter().filter_map(|stop| text.find(stop)).min();
     if let Some(at) = found {
@@ -88,7 +89,7 @@ fn media(part: &Part) -> Option<Value> {
 }
 
 fn tool_use(ToolUse { id, name, arguments }: ToolUse) -> Value {
-    // What the model wrote need not be JSON.
+    // The model's arguments may be invalid JSON.
     let input = serde_json::from_str::<serde_json::Map<String, Value>>(&arguments);
     json!({ "type": "tool_use", "id": id, "name": name, "input": input.unwrap_or_default() })
 }
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn why_an_answer_ended_is_told_in_the_words_of_the_protocol() {
+    fn stop_reasons_are_mapped_to_the_protocol() {
         for (stop, expected) in [
             (StopReason::Done, "endTurn"),
             (StopReason::Length, "maxTokens"),

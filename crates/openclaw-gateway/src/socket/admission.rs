@@ -1,5 +1,6 @@
-//! Who is connected. Those who were not let in yet give way: to the next of their address, and to anybody
-//! when the house is full. So nobody can keep others out by being silent.
+//! The open connections. Unauthenticated connections are closed to make room for newer ones: of the
+//! same address, or of any address when the limit is reached. So silent clients cannot keep others
+//! out.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// All who are connected.
+/// The open connections.
 #[derive(Debug)]
 pub(super) struct Admission {
     most: usize,
@@ -23,7 +24,7 @@ struct Table {
     strangers: BTreeMap<u64, (IpAddr, CancellationToken)>,
 }
 
-/// Somebody who was not let in yet. Gone when dropped.
+/// A connection that is not authenticated yet. Unregistered when dropped.
 #[derive(Debug)]
 pub(super) struct Stranger {
     admission: Arc<Admission>,
@@ -31,7 +32,7 @@ pub(super) struct Stranger {
     leave: CancellationToken,
 }
 
-/// Somebody who was let in. Gone when dropped.
+/// An authenticated connection. Unregistered when dropped.
 #[derive(Debug)]
 pub(super) struct Guest(Arc<Admission>);
 
@@ -40,14 +41,14 @@ impl Admission {
         Arc::new(Self { most, most_strangers, table: Mutex::default() })
     }
 
-    /// Somebody has come. None if all places are taken by guests.
+    /// Registers a new connection. Returns `None` if all places are taken by authenticated ones.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Stranger> {
         let mut table = self.lock();
         let of_address = table.strangers.values().filter(|(other, _)| *other == address).count();
         let must_leave = if of_address >= self.most_strangers {
             table.strangers.iter().find(|(_, (other, _))| *other == address).map(|(it, _)| *it)
         } else if table.guests + table.strangers.len() >= self.most {
-            // Nobody to send away: all are guests.
+            // If there is none to close, all are authenticated.
             Some(*table.strangers.keys().next()?)
         } else {
             None
@@ -62,7 +63,7 @@ impl Admission {
         Some(Stranger { admission: Arc::clone(self), number, leave })
     }
 
-    /// How many were let in.
+    /// Number of authenticated connections.
     pub(super) fn guests(&self) -> usize {
         self.lock().guests
     }
@@ -73,12 +74,12 @@ impl Admission {
 }
 
 impl Stranger {
-    /// It must give way.
+    /// Cancelled when the connection must be closed.
     pub(super) fn leave(&self) -> CancellationToken {
         self.leave.clone()
     }
 
-    /// It is let in. None if it had to give way just now.
+    /// Marks the connection as authenticated. Returns `None` if it was just closed to make room.
     pub(super) fn let_in(self) -> Option<Guest> {
         let mut table = self.admission.lock();
         table.strangers.remove(&self.number)?;
@@ -124,9 +125,9 @@ mod tests {
         let silent = admission.enter(HERE).unwrap();
         let second = admission.enter(THERE).unwrap();
         assert!(silent.leave().is_cancelled());
-        assert!(silent.let_in().is_none(), "it had to leave");
+        assert!(silent.let_in().is_none(), "it was closed");
         let second = second.let_in().unwrap();
-        assert!(admission.enter(HERE).is_none(), "two guests are all there is room for");
+        assert!(admission.enter(HERE).is_none(), "only two fit");
         drop((guest, second));
         assert_eq!(admission.guests(), 0);
         assert!(admission.enter(HERE).is_some());

@@ -1,4 +1,4 @@
-//! Wrong tokens, counted by address: after too many, nothing from there is listened to for a while.
+//! Counts wrong tokens per address: after too many, the address is blocked for a while.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many addresses are remembered.
+/// Maximum number of addresses kept.
 const MAX_ADDRESSES: usize = 4_096;
 
-/// Wrong tokens of all addresses.
+/// Wrong tokens per address.
 #[derive(Debug)]
 pub(super) struct Attempts {
     most: u32,
@@ -29,14 +29,14 @@ impl Attempts {
         Self { most, window, table: Mutex::default() }
     }
 
-    /// For how long nothing from this address is listened to.
+    /// How long this address is still blocked.
     pub(super) fn refused(&self, address: IpAddr, now: Instant) -> Option<Duration> {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let wrong = table.get(&network(address)).filter(|wrong| wrong.until > now)?;
         (wrong.count >= self.most).then(|| wrong.until - now)
     }
 
-    /// A wrong token came from this address; whether it is from now on that nothing is listened to.
+    /// Counts a wrong token of this address. Returns whether the address is blocked from now on.
     pub(super) fn wrong(&self, address: IpAddr, now: Instant) -> bool {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let address = network(address);
@@ -48,7 +48,7 @@ impl Attempts {
         if wrong.until <= now {
             *wrong = fresh;
         }
-        // Of those who go on trying while refused, the time does not begin anew.
+        // Further attempts do not extend the block.
         if wrong.count >= self.most {
             return false;
         }
@@ -61,7 +61,7 @@ impl Attempts {
     }
 }
 
-/// What is over goes; if nothing is, what is over first.
+/// Removes expired entries; if there are none, the one that expires first.
 fn make_room(table: &mut HashMap<IpAddr, Wrong>, now: Instant) {
     table.retain(|_, wrong| wrong.until > now);
     if table.len() >= MAX_ADDRESSES {
@@ -70,7 +70,7 @@ fn make_room(table: &mut HashMap<IpAddr, Wrong>, now: Instant) {
     }
 }
 
-/// Whoever has one address of IPv6 has 2^64 of them.
+/// One IPv6 client has a whole /64 network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn the_tenth_wrong_token_in_a_minute_ends_the_patience_for_a_minute() {
+    fn the_tenth_wrong_token_in_a_minute_blocks_the_address_for_a_minute() {
         let (attempts, now) = (Attempts::new(10, MINUTE), Instant::now());
         let there = address("192.0.2.1");
         for _ in 0..9 {
             assert!(!attempts.wrong(there, now));
         }
         assert_eq!(attempts.refused(there, now), None);
-        assert!(attempts.wrong(there, now + Duration::from_secs(30)), "that is told");
+        assert!(attempts.wrong(there, now + Duration::from_secs(30)), "it is reported");
         assert!(!attempts.wrong(there, now + Duration::from_secs(31)), "once");
         let later = now + Duration::from_secs(31);
         assert_eq!(attempts.refused(there, later), Some(Duration::from_secs(59)));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_has_a_bound() {
+    fn the_number_of_addresses_is_limited() {
         let (attempts, now) = (Attempts::new(1, MINUTE), Instant::now());
         for number in 0..8 + u32::try_from(MAX_ADDRESSES).unwrap() {
             attempts.wrong(IpAddr::V4(number.into()), now);

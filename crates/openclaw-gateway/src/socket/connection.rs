@@ -1,4 +1,4 @@
-//! One caller that was let in: its requests, its events, and its end.
+//! An authenticated connection: its requests and its events.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -22,12 +22,12 @@ use super::greeting::now_ms;
 use super::listener::Ending;
 use super::{Endpoint, Limits};
 
-/// How long a goodbye may take.
+/// Timeout for closing a connection.
 pub(super) const GOODBYE: Duration = Duration::from_secs(2);
-/// After so many unanswered pings a caller is gone.
+/// After this many ticks without any received data the connection is lost.
 const SILENT_TICKS: u32 = 2;
 
-/// Serves a caller until it goes, or must.
+/// Serves a caller until it disconnects or the gateway stops.
 pub(super) async fn serve(
     socket: Socket,
     surface: Arc<dyn Endpoint>,
@@ -35,20 +35,20 @@ pub(super) async fn serve(
     ending: &Ending,
 ) {
     let events = surface.events();
-    // An answer is queued while less than `pause` waits: so much has room then.
+    // A response is queued while less than `pause` is waiting, so this much always fits.
     let most = limits.send.bytes - limits.send.pause.min(limits.send.bytes / 2);
     let answers = JoinSet::new();
     let under_way = HashMap::new();
     let mut connection = Connection { socket, surface, events, seq: 0, most, answers, under_way };
     let end = connection.run(limits, ending).await;
     let Connection { socket, answers, surface, events, .. } = connection;
-    // What the caller asked for and cannot hear any more ends with it.
+    // Requests that cannot be answered any more are cancelled.
     drop((answers, events, surface));
     match end {
         End::Stopping => socket.close(1012, "service restart", GOODBYE).await,
         End::NoFrame => socket.close(1008, "invalid frame", GOODBYE).await,
         End::Broken(broken) => {
-            tracing::debug!(reason = %broken, "a connection ended");
+            tracing::debug!(reason = %broken, "connection closed");
             let code = broken.close_code().unwrap_or(1000);
             socket.close(code, &broken.to_string(), GOODBYE).await;
         }
@@ -60,11 +60,11 @@ struct Connection {
     surface: Arc<dyn Endpoint>,
     events: EventReceiver,
     seq: u64,
-    /// The longest response.
+    /// Maximum size of a response, in bytes.
     most: usize,
-    /// Requests that take time; each gives its id and the text of its response.
+    /// Pending requests; each returns its id and the text of its response.
     answers: JoinSet<(String, String)>,
-    /// What ends those that take time, by their ids.
+    /// Aborts pending requests, by id.
     under_way: HashMap<String, AbortHandle>,
 }
 
@@ -89,7 +89,7 @@ impl Connection {
         }
     }
 
-    /// Until the gateway stops.
+    /// Serves the connection until the gateway stops.
     async fn converse(&mut self, limits: &Limits, ending: &Ending) -> Result<(), End> {
         let mut tick = interval_at(Instant::now() + limits.tick, limits.tick);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -97,7 +97,7 @@ impl Connection {
         let (mut received, mut silent) = (0, 0);
         let mut can_hear = true;
         loop {
-            // Who does not listen is not listened to, and its answers wait where they are.
+            // If the peer does not read, its requests are not read and its responses wait.
             let is_full = self.socket.is_full();
             let is_reading = !is_full && self.answers.len() < limits.requests;
             tokio::select! {
@@ -119,7 +119,7 @@ impl Connection {
                     }
                 }
                 _ = tick.tick() => {
-                    // While nothing is read, nothing can be heard; there is a time-out for writing.
+                    // While not reading, nothing can be received; writing has its own timeout.
                     let is_silent = is_reading && self.socket.received_bytes() == received;
                     silent = if is_silent { silent + 1 } else { 0 };
                     if silent > SILENT_TICKS {
@@ -133,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// A request: answered at once if that is possible, otherwise by a task of its own.
+    /// Handles a request: immediately if it is ready at the first poll, otherwise in a task.
     async fn take(&mut self, text: &str) -> Result<(), End> {
         let Ok(Frame::Request { id, method, params }) = Frame::parse(text) else {
             return Err(End::NoFrame);
@@ -154,7 +154,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends a request that needs no answer any more: its future is dropped, and it is not answered.
+    /// Cancels a request: its future is dropped, and it is not answered.
     fn cancel(&mut self, id: &str, params: Option<&RawValue>) -> String {
         let method = Method::RequestCancel.name();
         let outcome = params_of::<CancelParams>(method, params).and_then(|CancelParams { id }| {
@@ -169,7 +169,7 @@ impl Connection {
     fn tell(&mut self, heard: Received) -> Result<(), Broken> {
         match heard {
             Received::Event(event) => self.send(&event),
-            // The gap in the numbers tells the caller.
+            // The caller detects the gap in the sequence numbers.
             Received::Lagged(missed) => {
                 self.seq += missed;
                 Ok(())
@@ -196,9 +196,9 @@ impl Connection {
         }
     }
 
-    /// The gateway stops: the caller is told, and gets the answers that still come in time.
+    /// Notifies the caller that the gateway stops, and sends the responses that complete in time.
     async fn finish(&mut self, ending: &Ending) -> End {
-        // What was told before belongs before the last word.
+        // Earlier events come before the shutdown event.
         while let Some(Some(heard)) = unconstrained(self.events.next()).now_or_never() {
             if let Err(broken) = self.tell(heard) {
                 return broken.into();
@@ -230,7 +230,8 @@ impl Connection {
     }
 }
 
-/// The id of the request, and the text of the response. A method that panics fails, and nothing else does.
+/// Returns the id of the request and the text of the response. A panic in a method fails only that
+/// request.
 async fn answer(
     surface: Arc<dyn Endpoint>,
     id: String,
@@ -243,7 +244,7 @@ async fn answer(
     } else {
         let asked = AssertUnwindSafe(surface.request(&method, params)).catch_unwind();
         asked.await.unwrap_or_else(|_| {
-            tracing::error!(method, "a method panicked");
+            tracing::error!(method, "method panicked");
             Err(ErrorShape::unavailable(format!("`{method}` failed unexpectedly")))
         })
     };
@@ -252,14 +253,14 @@ async fn answer(
         return (id, text);
     }
     let (size, most) = (text.len() / 1024, most / 1024);
-    let words = format!("the response has {size} KB; at most {most} KB can be sent. Ask for less");
+    let words = format!("the response has {size} KB; at most {most} KB are allowed, request less");
     let text = response(&id, &method, Err(&ErrorShape::unavailable(words)));
     (id, text)
 }
 
 fn response(id: &str, method: &str, outcome: Result<&RawValue, &ErrorShape>) -> String {
     frame::response(id, outcome).unwrap_or_else(|error| {
-        tracing::error!(method, %error, "a response could not be written");
+        tracing::error!(method, %error, "cannot serialize a response");
         String::new()
     })
 }

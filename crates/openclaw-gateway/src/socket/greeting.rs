@@ -1,4 +1,4 @@
-//! The handshake, from the challenge to `hello-ok`: who is let in.
+//! The handshake, from the challenge to `hello-ok`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use tokio::time::Instant;
 use super::attempts::Attempts;
 use super::{Caller, Desk, Endpoint, Options};
 
-/// Why somebody is not let in.
+/// Why a connection is rejected.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// It was told why; what remains is to close.
+    /// The error was sent; the connection only has to be closed.
     Told {
-        /// The code to close with.
+        /// The close code.
         code: u16,
-        /// The reason to close with.
+        /// The close reason.
         reason: &'static str,
     },
-    /// Nothing can be told.
+    /// The connection is broken, so no error can be sent.
     Broken(Broken),
 }
 
@@ -39,7 +39,7 @@ impl From<Broken> for Refusal {
     }
 }
 
-/// Greets whoever has come. With `Ok`, `hello-ok` is in the queue.
+/// Performs the handshake. With `Ok`, `hello-ok` is queued.
 pub(super) async fn greet(
     socket: &mut Socket,
     remote: SocketAddr,
@@ -75,7 +75,7 @@ pub(super) async fn greet(
     }
 }
 
-/// What to answer, and how to close.
+/// The error response, and how to close.
 struct No {
     error: ErrorShape,
     code: u16,
@@ -136,7 +136,8 @@ fn check_token(
     let shown = params.auth.as_ref().and_then(|auth| auth.token.as_ref());
     let is_right = shown == Some(token);
     if let Some(wait) = attempts.refused(address, now)
-        // All programs of this machine share its address: one that guesses must not lock out the others.
+        // All processes of this machine share its address: one that guesses must not lock out the
+        // others.
         && !(is_right && address.to_canonical().is_loopback())
     {
         let mut error = ErrorShape::new(ErrorCode::Unavailable, "too many wrong tokens")
@@ -152,7 +153,7 @@ fn check_token(
         Some(_) => {
             if attempts.wrong(address, now) {
                 let seconds = options.limits.wrong_tokens_window.as_secs();
-                tracing::warn!(%address, seconds, "too many wrong tokens: callers from there are refused");
+                tracing::warn!(%address, seconds, "too many wrong tokens; the address is blocked");
             }
             ("unauthorized: wrong token", detail::AUTH_TOKEN_MISMATCH)
         }
@@ -207,7 +208,7 @@ fn answer(
     }
 }
 
-/// 128 random bits. Should the system have none, an id that is not random is still an id.
+/// 128 random bits. Falls back to the time: the ids need not be secret.
 fn random_hex() -> String {
     let mut bytes = [0; 16];
     if getrandom::fill(&mut bytes).is_err() {
@@ -216,7 +217,7 @@ fn random_hex() -> String {
     format!("{:032x}", u128::from_be_bytes(bytes))
 }
 
-/// Milliseconds since 1970.
+/// Milliseconds since the Unix epoch.
 pub(super) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! What is served over plain HTTP: health, readiness, OAuth client metadata, and the way to the WebSocket.
+//! Plain HTTP: health, readiness, OAuth client metadata, and the upgrade to WebSocket.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use tungstenite::handshake::derive_accept_key;
 
 use super::{Desk, origin};
 
-/// What a handler knows about the connection.
+/// Information about the connection for the handlers.
 #[derive(Debug, Clone)]
 pub(super) struct Visit {
-    /// The address that it came in by.
+    /// The local address of the connection.
     pub(super) local: IpAddr,
-    /// Set when it becomes a WebSocket.
+    /// Set when the connection becomes a WebSocket.
     pub(super) is_upgraded: Arc<AtomicBool>,
 }
 
@@ -49,7 +49,7 @@ async fn metadata(State(desk): State<Arc<dyn Desk>>) -> Response {
     }
 }
 
-/// The handshake of RFC 6455, section 4.2. Without the wish for a WebSocket there is nothing here.
+/// The handshake of RFC 6455, section 4.2. A request without an upgrade gets 404.
 async fn upgrade(Extension(visit): Extension<Visit>, headers: HeaderMap) -> Response {
     let says = |name: HeaderName, word: &str| {
         let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
@@ -73,14 +73,14 @@ async fn upgrade(Extension(visit): Extension<Visit>, headers: HeaderMap) -> Resp
     (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
 }
 
-/// Before anything else: is this for us? And what browsers must know about whatever we answer.
+/// Checks host and origin before anything else, and adds the security headers to every response.
 async fn guard(
     State(desk): State<Arc<dyn Desk>>,
     Extension(visit): Extension<Visit>,
     request: Request,
     next: Next,
 ) -> Response {
-    // As they are now: a changed configuration may name others.
+    // Read for every request: the configuration may have changed.
     let allowed = desk.allowed_origins();
     let mut response = if origin::is_allowed(request.headers(), visit.local, &allowed) {
         next.run(request).await

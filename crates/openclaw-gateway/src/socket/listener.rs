@@ -1,4 +1,4 @@
-//! Listening: every connection from its first byte on, and the end of all of them.
+//! Accepts connections, and closes all of them at the end.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -26,15 +26,15 @@ use super::greeting::{self, Refusal};
 use super::http::{self, Visit};
 use super::{Desk, ListenError, Options};
 
-/// The longest head of a request.
+/// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
-/// How long to wait when no connection can be had (too many open files).
+/// Delay after a failed accept (too many open files).
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A server that listens. It ends when this is dropped.
+/// A listening server. It stops when this is dropped.
 #[derive(Debug)]
 pub struct Listening {
-    /// Where.
+    /// The address it listens on.
     pub address: SocketAddr,
     ending: Arc<Ending>,
     admission: Arc<Admission>,
@@ -42,18 +42,18 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// How many callers are connected and were let in.
+    /// Number of authenticated connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.admission.guests()
     }
 
-    /// Stops. Callers are told, and get the answers that come within `grace`.
+    /// Stops. Callers are notified, and get the responses that complete within `grace`.
     pub async fn stop(mut self, grace: Duration) {
         self.ending.begin(grace);
         let whole = grace + GOODBYE + GOODBYE;
         if timeout(whole, &mut self.task).await.is_err() {
-            tracing::warn!("connections did not end in time, and were cut");
+            tracing::warn!("connections did not close in time; aborting them");
         }
     }
 }
@@ -64,7 +64,7 @@ impl Drop for Listening {
     }
 }
 
-/// Whether the server stops, and until when it waits.
+/// Whether the server is stopping, and its deadline.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     begun: CancellationToken,
@@ -86,7 +86,7 @@ impl Ending {
     }
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct Server {
     options: Options,
     desk: Arc<dyn Desk>,
@@ -95,19 +95,19 @@ struct Server {
     ending: Arc<Ending>,
 }
 
-/// An address that is had. Whoever calls waits until [`serve`](Bound::serve).
+/// A bound address. Clients that connect wait until [`serve`](Bound::serve).
 #[derive(Debug)]
 pub struct Bound {
-    /// Where.
+    /// The bound address.
     pub address: SocketAddr,
     listener: TcpListener,
     options: Options,
 }
 
-/// Takes the address.
+/// Binds the address.
 ///
 /// # Errors
-/// If the address cannot be had, or is open to others while there is no token.
+/// Fails if the address cannot be bound, or is not loopback and there is no token.
 pub async fn bind(options: Options) -> Result<Bound, ListenError> {
     let has_token = options.token.as_ref().is_some_and(|token| !token.is_empty());
     if !has_token && !options.bind.to_canonical().is_loopback() {
@@ -122,7 +122,8 @@ pub async fn bind(options: Options) -> Result<Bound, ListenError> {
 }
 
 impl Bound {
-    /// Serves whoever comes, and whoever waits already. Must be called within a Tokio runtime.
+    /// Serves all connections, including those that already wait. Must be called within a Tokio
+    /// runtime.
     #[must_use]
     pub fn serve(self, desk: Arc<dyn Desk>) -> Listening {
         let Self { address, listener, options } = self;
@@ -155,7 +156,7 @@ async fn accept(listener: TcpListener, admission: Arc<Admission>, server: Arc<Se
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    tracing::warn!(%error, "cannot accept a connection");
                     sleep(PAUSE).await;
                 }
             },
@@ -165,7 +166,7 @@ async fn accept(listener: TcpListener, admission: Arc<Admission>, server: Arc<Se
     while connections.join_next().await.is_some() {}
 }
 
-/// One connection, from its first byte to its last.
+/// Serves one connection.
 async fn serve(stream: TcpStream, remote: SocketAddr, stranger: Stranger, server: Arc<Server>) {
     let limits = &server.options.limits;
     let deadline = Instant::now() + limits.authenticate;
@@ -206,7 +207,8 @@ async fn say_no(socket: Socket, refusal: Refusal) {
 
 type Greeted = Result<Arc<dyn super::Endpoint>, Refusal>;
 
-/// HTTP, until it becomes a WebSocket; then the handshake. None if it was HTTP alone.
+/// Speaks HTTP until the upgrade to WebSocket, then performs the handshake. Returns `None` if there
+/// was no upgrade.
 async fn enter(
     stream: TcpStream,
     remote: SocketAddr,
@@ -226,7 +228,8 @@ async fn enter(
     Some((socket, greeted))
 }
 
-/// Answers requests. Some if the connection is a WebSocket now, with what was read of it already.
+/// Answers HTTP requests. Returns the stream after an upgrade to WebSocket, with the bytes already
+/// read.
 async fn speak_http(
     stream: TcpStream,
     local: IpAddr,

@@ -1,4 +1,4 @@
-//! The server in front of the gateway: HTTP and WebSocket, who is let in, and what nobody may overdo.
+//! The server in front of the gateway: HTTP, WebSocket, authentication and limits.
 
 mod admission;
 mod attempts;
@@ -23,30 +23,31 @@ use serde_json::value::RawValue;
 
 pub use listener::{Bound, Listening, bind};
 
-/// Who serves callers.
+/// Serves the callers of the socket.
 ///
-/// Everything here is called while somebody waits, and must come back at once.
+/// The methods are called while a client waits, and must not block.
 pub trait Desk: Send + Sync + fmt::Debug {
-    /// A caller has come: its end of the gateway, dropped when it goes.
+    /// Opens a caller's end of the gateway, which is dropped when the caller disconnects.
     ///
     /// # Errors
-    /// What to tell a caller that is not wanted.
+    /// Returns the error for a caller that is rejected.
     fn open(&self, caller: Caller) -> Result<Arc<dyn Endpoint>, ErrorShape>;
 
-    /// What to tell a caller about the gateway.
+    /// The gateway's part of `hello-ok` for a caller.
     fn hello(&self, caller: &Caller) -> Greeting;
 
-    /// Whether calls can be served.
+    /// Whether requests can be served.
     fn is_ready(&self) -> bool;
 
-    /// What stands at `/oauth/client-metadata.json`; none if there is no such thing.
+    /// The document at `/oauth/client-metadata.json`, if there is one.
     fn client_metadata(&self) -> Option<Value>;
 
-    /// Web pages that may call, such as `https://example.com`. Their hosts may also be ours.
+    /// Origins of allowed web pages, such as `https://example.com`. Their hosts are accepted as
+    /// `Host`, too.
     fn allowed_origins(&self) -> Vec<String>;
 }
 
-/// One caller's end of the gateway, as the socket sees it: methods by name, JSON in and out.
+/// One caller's end of the gateway for the socket: methods by name, JSON in and out.
 ///
 /// Dropping the future of a request cancels it.
 pub trait Endpoint: Send + Sync + fmt::Debug {
@@ -57,26 +58,26 @@ pub trait Endpoint: Send + Sync + fmt::Debug {
         params: Option<Box<RawValue>>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>>;
 
-    /// Listens from now on.
+    /// Subscribes to events from now on.
     fn events(&self) -> EventReceiver;
 }
 
-/// Who has come, after it was let in.
+/// An authenticated caller.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Which program, as it says itself.
+    /// The client program, as it identifies itself.
     pub client: ClientInfo,
     /// `operator` or `node`.
     pub role: String,
-    /// What it may do.
+    /// Granted scopes.
     pub scopes: Vec<String>,
-    /// What it can show.
+    /// Capabilities of the client.
     pub caps: Vec<String>,
-    /// What can be called on it, if it is a node.
+    /// Commands that can be invoked on it, if it is a node.
     pub commands: Vec<String>,
-    /// Where it is.
+    /// Its remote address.
     pub remote: SocketAddr,
-    /// Its connection; never used twice.
+    /// Unique id of its connection.
     pub connection: String,
 }
 
@@ -88,56 +89,56 @@ impl Caller {
     }
 }
 
-/// What a gateway says about itself.
+/// What a gateway reports about itself.
 #[derive(Debug, Clone, Default)]
 pub struct Greeting {
-    /// Its version.
+    /// Version of the gateway.
     pub version: String,
-    /// Its methods.
+    /// Names of its methods.
     pub methods: Vec<String>,
-    /// Its events.
+    /// Names of its events.
     pub events: Vec<String>,
-    /// What else it can do.
+    /// Further capabilities.
     pub capabilities: Vec<String>,
-    /// How it is.
+    /// Its current state.
     pub snapshot: Snapshot,
 }
 
-/// Where to listen, and for whom.
+/// Options for listening.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The address; loopback unless somebody wants otherwise.
+    /// The address; usually loopback.
     pub bind: IpAddr,
     /// The port; 0 for any.
     pub port: u16,
-    /// What callers must show. Without one, everybody on this machine is let in, and nobody else.
+    /// The token that callers must send. Without one, only callers on this machine are accepted.
     pub token: Option<SecretString>,
-    /// What nobody may overdo.
+    /// Limits of the socket.
     pub limits: Limits,
 }
 
-/// What nobody may overdo.
+/// Limits of the socket.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The largest message of somebody who was not let in yet, in bytes.
+    /// Maximum size of a message before authentication, in bytes.
     pub stranger_message: usize,
-    /// The largest message, in bytes.
+    /// Maximum size of a message, in bytes.
     pub message: usize,
-    /// How long it may take to be let in, from the first byte on.
+    /// Timeout for authentication, from the first byte on.
     pub authenticate: Duration,
-    /// How many may be connected.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// How many of one address may be connected and not let in yet.
+    /// Maximum number of unauthenticated connections per address.
     pub strangers: usize,
-    /// How many requests of one caller are served at once; more wait in its socket.
+    /// Maximum number of concurrent requests per caller; more wait in its socket.
     pub requests: usize,
-    /// How much may wait for a caller that does not read.
+    /// Limits on data buffered for a caller that does not read.
     pub send: SendLimits,
-    /// How often a caller is told that the gateway is there, and asked whether it is.
+    /// Interval of ticks and pings.
     pub tick: Duration,
-    /// How many wrong tokens one address may show within `wrong_tokens_window`.
+    /// Maximum number of wrong tokens per address within `wrong_tokens_window`.
     pub wrong_tokens: u32,
-    /// After too many, for how long nothing from there is listened to.
+    /// How long an address is blocked after too many wrong tokens.
     pub wrong_tokens_window: Duration,
 }
 
@@ -163,18 +164,18 @@ impl Default for Limits {
     }
 }
 
-/// Why nobody listens.
+/// Why the socket cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Other machines could come in, and there is no token.
+    /// Other machines can connect, and there is no token.
     #[error("other machines can reach {0}: a token is required")]
     NeedsToken(IpAddr),
-    /// The address cannot be had.
+    /// The address cannot be bound.
     #[error("cannot listen on {address}: {error}")]
     Bind {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         error: std::io::Error,
     },
 }

@@ -1,12 +1,12 @@
-//! Which web pages may call us, and by which names. A page that anybody can open in a browser on this machine
-//! must not reach the gateway, not even by a name that was made to lead here (DNS rebinding).
+//! Checks the `Host` and `Origin` of requests. A web page opened in a browser on this machine must
+//! not reach the gateway, not even by a name that resolves to it (DNS rebinding).
 
 use std::net::IpAddr;
 
 use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, header};
 
-/// Whether the request was meant for us, and comes from where it may.
+/// Whether the host is ours and the origin is allowed.
 pub(super) fn is_allowed(headers: &HeaderMap, local: IpAddr, allowed: &[String]) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
@@ -26,7 +26,7 @@ pub(super) fn is_allowed(headers: &HeaderMap, local: IpAddr, allowed: &[String])
     is_ours && is_welcome
 }
 
-/// Whether this is the machine itself, or the address that the connection came in by.
+/// Whether the host is loopback, or the local address of the connection.
 fn names_machine(host: &Authority, local: IpAddr) -> bool {
     match address(host) {
         Some(address) => address.is_loopback() || address == local.to_canonical(),
@@ -39,7 +39,7 @@ fn address(host: &Authority) -> Option<IpAddr> {
     host.parse::<IpAddr>().ok().map(|address| address.to_canonical())
 }
 
-/// A page of this machine, served by us.
+/// Whether the origin is a loopback page of this server.
 fn is_same(origin: &str, host: &Authority) -> bool {
     let Ok(origin) = origin.parse::<Uri>() else { return false };
     let Some(authority) = origin.authority() else { return false };
@@ -52,7 +52,7 @@ fn is_same(origin: &str, host: &Authority) -> bool {
         && authority.as_str().eq_ignore_ascii_case(host.as_str())
 }
 
-/// Whether an allowed origin has this host. The port that goes without saying may be said.
+/// Whether an allowed origin has this host. The default port may be given explicitly.
 fn is_of(origin: &str, host: &Authority) -> bool {
     let Ok(origin) = origin.parse::<Uri>() else { return false };
     let Some(authority) = origin.authority() else { return false };
@@ -82,13 +82,13 @@ mod tests {
     }
 
     #[test]
-    fn we_answer_to_this_machine_s_names_and_to_no_others() {
+    fn only_this_machines_hosts_are_accepted() {
         for host in ["localhost:1", "LOCALHOST", "127.0.0.1:80", "127.9.9.9", "[::1]:80"] {
             assert!(verdict(host, None), "{host}");
         }
-        assert!(verdict("192.0.2.7:80", None), "the address that the connection came in by");
+        assert!(verdict("192.0.2.7:80", None), "the local address of the connection");
         assert!(verdict("example.com", None), "the host of an allowed page");
-        assert!(verdict("Example.com:443", None), "its port, said");
+        assert!(verdict("Example.com:443", None), "its default port, explicitly");
         assert!(!verdict("example.com:80", None), "another port");
         for host in
             ["evil.example", "localhost.evil.example", "192.0.2.8", "127.0.0.1.evil.example"]

@@ -1,4 +1,4 @@
-//! Calls by hand, for people and programs.
+//! Explicit calls, for users and programs.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn a_tool_is_called_by_either_of_its_names_and_its_answer_is_not_cut() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_called_is_told_with_the_way_out() {
+async fn a_call_that_cannot_be_made_fails_with_a_hint() {
     let servers = json!({
         "a": entry(&Script::new()),
         "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
@@ -84,7 +84,7 @@ async fn what_cannot_be_called_is_told_with_the_way_out() {
 }
 
 #[tokio::test]
-async fn a_tool_that_has_changed_since_it_was_approved_is_called_only_when_somebody_says_so() {
+async fn a_changed_tool_is_called_only_when_it_is_approved_again() {
     let script = Script::new()
         .tools([Tool::new("count")])
         .changed_tools([Tool::new("count").description("Something else.")])
@@ -157,7 +157,7 @@ async fn calls_that_are_refused_are_written_down_once() {
 }
 
 #[tokio::test]
-async fn who_may_not_decide_calls_what_needs_nobodys_word_and_nothing_else() {
+async fn a_caller_without_the_approvals_scope_calls_only_tools_that_need_no_approval() {
     let look = Tool::new("look").with("annotations", json!({ "readOnlyHint": true }));
     let looks = Script::new().tools([look, Tool::new("change")]);
     let mut asks = entry(&looks);
@@ -185,7 +185,7 @@ async fn who_may_not_decide_calls_what_needs_nobodys_word_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn who_may_only_look_calls_and_connects_nothing() {
+async fn a_read_only_caller_cannot_call_or_connect() {
     let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
     let gateway = place.start().await;
     let me = somebody(&gateway, &["read"]);
@@ -243,7 +243,7 @@ async fn a_call_that_is_dropped_over_the_socket_is_cancelled_at_its_server() {
         () = has("tools/call") => {}
     }
     timeout(LONG, has("notifications/cancelled")).await.unwrap();
-    // The connection is as good as before.
+    // The connection is still usable.
     let params = CallParams { tool: "mcp_a_count".to_owned(), ..CallParams::default() };
     let again = timeout(LONG, ask_typed::<rpc::McpCall>(&client, params)).await.unwrap().unwrap();
     assert!(!again.is_error);
@@ -252,7 +252,7 @@ async fn a_call_that_is_dropped_over_the_socket_is_cancelled_at_its_server() {
 }
 
 #[tokio::test]
-async fn progress_is_told_to_the_caller_alone_and_not_too_often() {
+async fn progress_is_sent_only_to_the_caller_and_not_too_often() {
     let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
     let gateway = place.start().await;
     let (me, other) = (anybody(&gateway), anybody(&gateway));

@@ -1,4 +1,4 @@
-//! `/mcp …` in a conversation, and the tool `mcp_manage`.
+//! The command `/mcp …` in a session, and the tool `mcp_manage`.
 
 use openclaw_protocol::Received;
 use openclaw_testkit::{Odd, Script, TestServer};
@@ -117,11 +117,11 @@ async fn an_agent_looks_freely_and_changes_nothing_without_somebody_s_word() {
 }
 
 #[tokio::test]
-async fn a_command_that_takes_too_long_can_be_given_up() {
+async fn a_slow_command_can_be_aborted() {
     let place = Place::new(&config(&json!({})));
     let gateway = place.start().await;
     let me = anybody(&gateway);
-    // Somebody who listens, and never says a word.
+    // A peer that accepts connections and never responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let command = format!("/mcp connect http://{}/mcp --name mute", silent.local_addr().unwrap());
     let (key, mut events) = ("agent:main:test", me.events());

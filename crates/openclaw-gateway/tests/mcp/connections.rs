@@ -1,4 +1,4 @@
-//! Connecting and disconnecting while the program runs.
+//! Connecting and disconnecting at run time.
 
 use openclaw_testkit::{Script, TestServer};
 use serde_json::json;
@@ -19,7 +19,7 @@ async fn a_service_is_used_until_it_is_disconnected_and_a_reload_keeps_it() {
     assert_eq!(message, "this URL is already configured, as `extra`");
     let call = json!({ "tool": "mcp_extra_echo", "args": { "text": "hi" } });
     assert_eq!(ask(&me, "mcp.call", call.clone()).await["content"][0]["text"], "hi");
-    // The file says nothing of it, and another change of the file does not end it.
+    // The file does not contain it, and another change of the file does not disconnect it.
     place.write(&config(&json!({ "a": a, "b": entry(&Script::new()) })));
     assert_eq!(ask(&me, "mcp.reload", json!({})).await["added"], json!(["b"]));
     assert_eq!(ask(&me, "mcp.call", call.clone()).await["isError"], false);
@@ -32,7 +32,7 @@ async fn a_service_is_used_until_it_is_disconnected_and_a_reload_keeps_it() {
 }
 
 #[tokio::test]
-async fn what_is_no_service_or_cannot_be_reached_is_refused_and_not_kept() {
+async fn an_invalid_or_unreachable_server_is_rejected_and_not_kept() {
     let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
     let gateway = place.start().await;
     let me = anybody(&gateway);
@@ -61,7 +61,7 @@ async fn what_is_no_service_or_cannot_be_reached_is_refused_and_not_kept() {
 }
 
 #[tokio::test]
-async fn a_configured_server_stays_off_until_somebody_wants_it_or_its_entry_changes() {
+async fn a_disconnected_server_stays_off_until_it_is_reconnected_or_its_entry_changes() {
     let (a, b) = (entry(&Script::new()), entry(&Script::new().name("b")));
     let place = Place::new(&config(&json!({ "a": a, "b": b })));
     let gateway = place.start().await;
@@ -72,7 +72,7 @@ async fn a_configured_server_stays_off_until_somebody_wants_it_or_its_entry_chan
     let (message, code, hint) = refused(&me, "mcp.call", call.clone()).await;
     assert_eq!((message.as_str(), code.as_str()), ("`a` was disconnected", "SERVER_UNAVAILABLE"));
     assert!(hint.contains("/mcp refresh a"), "{hint}");
-    // A change of something else leaves it off.
+    // An unrelated change leaves it off.
     place.write(&config(&json!({ "a": a, "b": entry(&Script::new().name("another")) })));
     assert_eq!(ask(&me, "mcp.reload", json!({})).await["restarted"], json!(["b"]));
     assert_eq!(ask(&me, "mcp.status", json!({ "server": "a" })).await["state"], "closed");
@@ -89,7 +89,7 @@ async fn a_configured_server_stays_off_until_somebody_wants_it_or_its_entry_chan
 }
 
 #[tokio::test]
-async fn logins_are_told_as_they_are() {
+async fn the_state_of_logins_is_reported() {
     let http = TestServer::http(&Script::new());
     let servers = json!({
         "a": entry(&Script::new()),

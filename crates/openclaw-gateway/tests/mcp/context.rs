@@ -1,4 +1,4 @@
-//! Resources that belong into every conversation: read when they must be, and never waited for long.
+//! Resources that are part of every session: read when necessary, without delaying turns.
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn a_resource_is_read_again_when_its_server_says_that_it_has_changed_and_n
     let gateway = place.start().await;
     let me = anybody(&gateway);
     say(&me, "hello").await;
-    // No turn waits long for it: on a busy machine it may come after the first.
+    // No turn waits long for it: on a busy machine it may be read after the first turn.
     let read = async {
         while readings(&file) == 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -41,7 +41,7 @@ async fn a_resource_is_read_again_when_its_server_says_that_it_has_changed_and_n
         assert_eq!(readings(&file), 1);
     }
     ask(&me, "mcp.call", json!({ "server": "notebook", "tool": "touch" })).await;
-    // What the server says and what it answers may be taken note of in either order.
+    // The notification and the response may be handled in either order.
     for _ in 0..100 {
         say(&me, "hello").await;
         if readings(&file) > 1 {
@@ -53,12 +53,12 @@ async fn a_resource_is_read_again_when_its_server_says_that_it_has_changed_and_n
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_keeps_nobody_waiting() {
+async fn an_unavailable_server_does_not_delay_turns() {
     let mut hangs = entry(&Script::new().initialize_silence());
     hangs["resources"] = json!(["test://never"]);
     let broken = json!({ "command": "/nowhere/at/all", "resources": ["x:y"], "maxRestarts": 0 });
     let place = Place::new(&config(&json!({ "hangs": hangs, "broken": broken })));
-    // Nobody waits for its servers here: one of them never comes.
+    // Does not wait for the servers: one of them never starts.
     let gateway = openclaw_gateway::Gateway::start(place.setup()).await.unwrap();
     let me = anybody(&gateway);
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! What there is: servers, tools, resources, prompts, logs.
+//! Listings: servers, tools, resources, prompts, logs.
 
 use openclaw_testkit::{Odd, Script, Tool};
 use serde_json::json;
@@ -29,7 +29,7 @@ async fn servers_are_told_with_their_states_and_what_is_missing() {
 }
 
 #[tokio::test]
-async fn tools_are_told_with_what_was_left_out_and_which_server_is_missing() {
+async fn tools_are_listed_with_skipped_ones_and_missing_servers() {
     let script = Script::new().odd_tool(Odd::SchemaNull);
     let servers = json!({
         "a": entry(&script),
@@ -84,7 +84,7 @@ async fn resources_and_prompts_are_listed_read_and_filled_in() {
 }
 
 #[tokio::test]
-async fn a_refresh_tells_which_tools_are_new_and_which_server_cannot_be_reached() {
+async fn a_refresh_reports_new_tools_and_unreachable_servers() {
     let changed = [Tool::new("count").description("Another."), Tool::new("added")];
     let script = Script::new()
         .tools([Tool::new("count"), Tool::new("gone")])
@@ -106,7 +106,7 @@ async fn a_refresh_tells_which_tools_are_new_and_which_server_cannot_be_reached(
 }
 
 #[tokio::test]
-async fn logs_of_a_server_are_told_and_unknown_ones_are_not_made_up() {
+async fn logs_of_a_server_are_returned_and_unknown_ones_are_rejected() {
     let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
     let gateway = place.start().await;
     let me = anybody(&gateway);

@@ -1,6 +1,6 @@
-"""An MCP server of 2025-06-18 with one resource, whose changes it tells.
+"""An MCP server of 2025-06-18 with one resource, which sends change notifications.
 
-Its argument is a file: a line is written to it for each reading. The tool `touch` changes the resource.
+Its argument is a file: a line is appended to it for each read. The tool `touch` changes the resource.
 """
 
 import json

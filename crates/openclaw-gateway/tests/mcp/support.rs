@@ -1,4 +1,4 @@
-//! A gateway with a folder of its own, and somebody who asks it.
+//! A gateway with its own directory, and callers.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -29,18 +29,18 @@ use tokio::time::timeout;
 /// Generous: the machine may be busy.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
-/// The entry of a server of the testkit.
+/// The entry of a testkit server.
 pub(crate) fn entry(script: &Script) -> Value {
     let (program, args) = TestServer::stdio(script);
     json!({ "command": program, "args": args, "timeout": 60_000 })
 }
 
-/// A configuration with these servers, and the model that needs no network.
+/// A configuration with these servers, and the offline model.
 pub(crate) fn config(servers: &Value) -> Value {
     json!({ "agents": { "defaults": { "model": "offline" } }, "mcp": { "servers": servers } })
 }
 
-/// A folder with a configuration.
+/// A directory with a configuration.
 pub(crate) struct Place(TempDir);
 
 impl Place {
@@ -58,7 +58,7 @@ impl Place {
         self.path().join("openclaw.json")
     }
 
-    /// Saves another configuration.
+    /// Writes another configuration.
     pub(crate) fn write(&self, config: &Value) {
         std::fs::write(self.file(), config.to_string()).unwrap();
     }
@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    /// A gateway whose servers were tried.
+    /// Starts a gateway and waits until all servers were tried.
     pub(crate) async fn start(&self) -> Arc<Gateway> {
         let gateway = Gateway::start(self.setup()).await.unwrap();
         timeout(LONG, gateway.fleet().tried()).await.unwrap();
@@ -116,7 +116,7 @@ pub(crate) async fn stop(gateway: Arc<Gateway>) {
     gateway.stop(Duration::ZERO).await;
 }
 
-/// Somebody in this process who may do all of this.
+/// A caller in this process with these scopes.
 pub(crate) fn somebody(gateway: &Arc<Gateway>, scopes: &[&str]) -> Arc<dyn Endpoint> {
     let options = Options::new("", None, "1");
     let caller = Caller {
@@ -131,7 +131,7 @@ pub(crate) fn somebody(gateway: &Arc<Gateway>, scopes: &[&str]) -> Arc<dyn Endpo
     gateway.open(caller).unwrap()
 }
 
-/// Somebody who may do everything.
+/// A caller in this process with all scopes.
 pub(crate) fn anybody(gateway: &Arc<Gateway>) -> Arc<dyn Endpoint> {
     somebody(gateway, &["admin", "read", "write", "approvals"])
 }
@@ -153,7 +153,7 @@ pub(crate) async fn ask(surface: &Arc<dyn Endpoint>, method: &str, params: Value
     }
 }
 
-/// What a gateway says no with: the message, `details.code`, and the hint.
+/// The error of a request that must fail: the message, `details.code`, and the hint.
 pub(crate) async fn refused(
     surface: &Arc<dyn Endpoint>,
     method: &str,
@@ -170,11 +170,11 @@ pub(crate) async fn refused(
     }
 }
 
-/// Says something to the agent, and waits for what is said at last.
+/// Sends a message to the agent, and waits for the final answer.
 pub(crate) async fn say(surface: &Arc<dyn Endpoint>, message: &str) -> String {
     let mut events = surface.events();
     let key = "agent:main:test";
-    // Not the time: a clock may stand still for milliseconds, and what is sent twice is answered once.
+    // Not the time: it may not advance between two messages, and a repeated id is answered once.
     static SENT: AtomicU64 = AtomicU64::new(0);
     let id = format!("{message}-{}", SENT.fetch_add(1, Ordering::Relaxed));
     let params = json!({ "sessionKey": key, "message": message, "idempotencyKey": id });

@@ -13,14 +13,14 @@ use futures_util::SinkExt as _;
 use crate::support::{LONG, Raw, TOKEN, connect_params, start};
 
 #[tokio::test]
-async fn a_thousand_silent_sockets_keep_nobody_out() {
+async fn a_thousand_silent_sockets_do_not_lock_out_others() {
     raise_file_limit();
     let (server, _desk) = start(Limits::default()).await;
     let mut early = Raw::enter(server.address).await;
     let mut silent = Vec::new();
     for number in 0..1_000 {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
-        // Some say nothing at all, some begin a request, some become WebSockets.
+        // Some send nothing, some begin a request, some become WebSockets.
         match number % 3 {
             0 => {}
             1 => drop(stream.write_all(b"GET / HT").await),
@@ -33,7 +33,7 @@ async fn a_thousand_silent_sockets_keep_nobody_out() {
     assert!(silent.len() == 1_000);
 }
 
-/// A limit of 1,024 open files would end the test, not the server.
+/// A limit of 1,024 open files would fail the test, not the server.
 #[cfg(unix)]
 fn raise_file_limit() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -53,7 +53,7 @@ fn upgrade(port: u16) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn when_the_house_is_full_guests_stay_and_nobody_else_gets_in() {
+async fn at_the_connection_limit_authenticated_callers_stay_and_new_ones_are_rejected() {
     let (server, _desk) = start(Limits { connections: 2, ..Limits::default() }).await;
     let mut first = Raw::enter(server.address).await;
     let second = Raw::enter(server.address).await;
@@ -78,7 +78,7 @@ async fn binary_messages_are_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn text_that_is_no_frame_ends_the_connection_before_and_after_the_handshake() {
+async fn an_invalid_frame_closes_the_connection_before_and_after_the_handshake() {
     let (server, _desk) = start(Limits::default()).await;
     for text in ["", "hello", "[]", r#"{"type":"req"}"#, r#"{"type":"event","event":"tick"}"#] {
         let mut raw = Raw::dial(server.address).await;
@@ -90,7 +90,7 @@ async fn text_that_is_no_frame_ends_the_connection_before_and_after_the_handshak
     }
 }
 
-/// Lets itself in, then sends these bytes past the library.
+/// Writes these bytes to the stream, bypassing the library.
 async fn send_bytes(raw: &mut Raw, bytes: &[u8]) {
     let MaybeTlsStream::Plain(stream) = raw.0.get_mut() else { panic!("it is plain") };
     stream.write_all(bytes).await.unwrap();
@@ -116,10 +116,10 @@ async fn text_that_is_not_utf_8_is_refused_with_a_reason() {
 async fn frames_that_no_client_may_send_are_refused_with_a_reason() {
     let (server, desk) = start(Limits::default()).await;
     for bytes in [
-        b"\x81\x01x".as_slice(), // without a mask
+        b"\x81\x01x".as_slice(), // not masked
         b"\xf1\x80\0\0\0\0",     // reserved bits
-        b"\x83\x80\0\0\0\0",     // no such kind
-        b"\x80\x80\0\0\0\0",     // continues nothing
+        b"\x83\x80\0\0\0\0",     // unknown opcode
+        b"\x80\x80\0\0\0\0",     // nothing to continue
     ] {
         let mut raw = Raw::enter(server.address).await;
         send_bytes(&mut raw, bytes).await;

@@ -1,4 +1,4 @@
-//! What is allowed, up to its very limit, and what is too much.
+//! Limits: just within, and just beyond.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ async fn fragments_count_together() {
 }
 
 #[tokio::test]
-async fn so_many_requests_are_served_at_once_and_the_others_wait() {
+async fn concurrent_requests_are_limited_and_the_others_wait() {
     let (server, desk) = start(Limits { requests: 4, ..calm() }).await;
     let mut raw = Raw::enter(server.address).await;
     for number in 0..9 {
@@ -84,7 +84,7 @@ async fn so_many_requests_are_served_at_once_and_the_others_wait() {
     }
     let mut slow = desk.slow.subscribe();
     timeout(LONG, slow.wait_for(|now| *now == 4)).await.unwrap().unwrap();
-    // Another caller is not held up; by then a fifth would have begun.
+    // Another caller is not delayed; by then a fifth request would have started.
     Raw::enter(server.address).await.ask("health", Value::Null).await.unwrap();
     assert_eq!(*slow.borrow(), 4);
     desk.go_on.add_permits(9);
@@ -100,7 +100,7 @@ async fn so_many_requests_are_served_at_once_and_the_others_wait() {
 }
 
 #[tokio::test]
-async fn many_large_answers_at_once_are_too_much_for_nobody_who_reads() {
+async fn many_large_responses_at_once_reach_a_caller_that_reads() {
     let send = SendLimits { bytes: 1024 * 1024, pause: 64 * 1024, ..calm().send };
     let (server, desk) = start(Limits { send, ..calm() }).await;
     let mut raw = Raw::enter(server.address).await;
@@ -170,7 +170,8 @@ async fn a_caller_that_does_not_read_its_answers_is_dropped_after_a_while() {
 
 #[tokio::test]
 async fn ticks_come_and_are_counted_with_the_other_events() {
-    // Whoever is silent for two of them is dropped: on a busy machine they must not come too soon.
+    // A caller that is silent for two ticks is dropped: on a busy machine they must not be too
+    // frequent.
     let limits = Limits { tick: Duration::from_secs(2), ..Limits::default() };
     let (server, _desk) = start(limits).await;
     let mut raw = Raw::enter(server.address).await;
@@ -184,7 +185,7 @@ async fn ticks_come_and_are_counted_with_the_other_events() {
 async fn a_caller_that_answers_no_ping_is_dropped() {
     let limits = Limits { tick: Duration::from_secs(1), ..Limits::default() };
     let (server, desk) = start(limits).await;
-    // It does not read, and so does not answer.
+    // It does not read, and so does not respond.
     let _mute = Raw::enter(server.address).await;
     desk.until_callers(1).await;
     desk.until_callers(0).await;

@@ -1,4 +1,4 @@
-//! Our own client, against our own server.
+//! Our client against our server.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ async fn each_way_to_be_refused_has_an_error_of_its_own() {
 }
 
 #[tokio::test]
-async fn something_that_is_no_gateway_is_not_waited_for() {
+async fn connecting_to_something_else_than_a_gateway_times_out() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut options = options(listener.local_addr().unwrap(), TOKEN);
     options.connect_timeout = Duration::from_millis(300);
@@ -67,7 +67,7 @@ async fn something_that_is_no_gateway_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn when_the_connection_is_lost_all_who_wait_are_told_at_once() {
+async fn when_the_connection_is_lost_all_pending_requests_fail_immediately() {
     let (server, desk) = start(calm()).await;
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
     let mut slow = desk.slow.subscribe();
@@ -121,7 +121,7 @@ async fn events_come_in_order_to_everybody_who_listens() {
 }
 
 #[tokio::test]
-async fn who_listens_too_slowly_is_told_how_much_it_missed() {
+async fn a_slow_listener_is_told_how_many_events_it_missed() {
     let (server, desk) = start(calm()).await;
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
     let mut events = client.events();
@@ -129,7 +129,7 @@ async fn who_listens_too_slowly_is_told_how_much_it_missed() {
     for number in 0..3_000 {
         desk.events.tell(Event::new("agent", &number).unwrap());
         if number % 100 == 0 {
-            // The server's own queue is emptied; the listener's is not.
+            // The server's queue is emptied; the listener's is not.
             client.request("health", None).await.unwrap();
         }
     }

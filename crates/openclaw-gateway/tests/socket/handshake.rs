@@ -1,4 +1,4 @@
-//! Who is let in, and how the others are told.
+//! Authentication, and how other callers are rejected.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ async fn a_caller_with_the_token_is_greeted_with_features_and_policy() {
     assert_eq!(server.connections(), 1);
 }
 
-/// What a first request is answered with, and how the connection is closed.
+/// The error of a first request, and how the connection is closed.
 async fn refused(method: &str, params: Value) -> (Value, (u16, String)) {
     let (server, desk) = start(Limits::default()).await;
     let mut raw = Raw::dial(server.address).await;
@@ -52,7 +52,7 @@ async fn a_wrong_token_and_a_missing_one_are_told_apart() {
 }
 
 #[tokio::test]
-async fn who_shares_no_version_with_us_learns_which_one_we_speak() {
+async fn a_protocol_mismatch_reports_the_expected_version() {
     let mut params = connect_params(TOKEN);
     params["minProtocol"] = json!(5);
     params["maxProtocol"] = json!(7);
@@ -82,7 +82,7 @@ async fn params_that_the_protocol_does_not_know_are_refused_and_named() {
 }
 
 #[tokio::test]
-async fn whom_the_desk_does_not_want_is_told_what_it_says() {
+async fn a_caller_rejected_by_the_desk_gets_its_error() {
     let mut params = connect_params(TOKEN);
     params["role"] = json!("stranger");
     let (error, (code, _)) = refused("connect", params).await;
@@ -91,7 +91,7 @@ async fn whom_the_desk_does_not_want_is_told_what_it_says() {
 }
 
 #[tokio::test]
-async fn who_does_not_say_who_it_is_in_time_is_sent_away() {
+async fn a_caller_that_does_not_authenticate_in_time_is_disconnected() {
     let limits = Limits { authenticate: Duration::from_secs(5), ..Limits::default() };
     let (server, _desk) = start(limits).await;
     let (code, reason) = Raw::dial(server.address).await.closed().await;
@@ -127,7 +127,7 @@ async fn a_port_that_is_taken_is_an_error_that_names_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_wrong_tokens_are_counted_and_keep_nobody_of_this_machine_out() {
+async fn ten_thousand_wrong_tokens_are_counted_and_do_not_lock_out_this_machine() {
     const ALL: usize = 10_000;
     const AT_ONCE: usize = 16;
     let hour = Duration::from_secs(3_600);
@@ -157,7 +157,7 @@ async fn ten_thousand_wrong_tokens_are_counted_and_keep_nobody_of_this_machine_o
     let wrong: usize = counted.iter().map(|(wrong, _)| wrong).sum();
     let limited: usize = counted.iter().map(|(_, limited)| limited).sum();
     assert_eq!(wrong + limited, ALL);
-    // Those that are looked at in the same moment are answered alike.
+    // Concurrent attempts may be checked before the limit is reached.
     assert!((10..10 + AT_ONCE).contains(&wrong), "{wrong}");
     Raw::enter(address).await;
 }

@@ -1,4 +1,4 @@
-//! What is served over plain HTTP.
+//! Plain HTTP.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::support::{LONG, start};
 
-/// The head and the body of the answer.
+/// Returns the head and the body of the response.
 async fn get(address: SocketAddr, path: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n");
@@ -45,7 +45,7 @@ async fn health_readiness_and_metadata_are_served_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn browsers_are_told_to_keep_nothing_and_to_guess_nothing() {
+async fn responses_have_security_headers() {
     let (server, _desk) = start(Limits::default()).await;
     for path in ["/healthz", "/nothing"] {
         let answer = get(server.address, path, HERE).await;
@@ -79,7 +79,7 @@ async fn other_names_and_other_pages_are_forbidden_on_every_path() {
 }
 
 #[tokio::test]
-async fn a_websocket_of_another_version_is_told_which_one_we_speak() {
+async fn another_websocket_version_is_rejected_with_the_supported_one() {
     let (server, _desk) = start(Limits::default()).await;
     let headers = "Host: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";

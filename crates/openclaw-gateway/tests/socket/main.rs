@@ -1,4 +1,4 @@
-//! The server as clients see it, good ones and bad ones.
+//! The server as clients see it, well-behaved ones and others.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

@@ -1,4 +1,4 @@
-//! A tiny desk, and a raw client.
+//! A minimal desk, and a raw client.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -25,17 +25,17 @@ pub(crate) const TOKEN: &str = "the right token";
 /// Generous: the machine may be busy.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Serves a few methods, and counts who is there.
+/// Serves a few methods, and counts callers.
 #[derive(Debug)]
 pub(crate) struct TestDesk {
     pub(crate) events: EventSender,
     pub(crate) is_ready: AtomicBool,
     pub(crate) has_metadata: AtomicBool,
-    /// How many callers have a surface.
+    /// Number of callers with a surface.
     pub(crate) callers: watch::Sender<usize>,
-    /// How many `slow` requests are being served.
+    /// Number of `slow` requests in progress.
     pub(crate) slow: watch::Sender<usize>,
-    /// Lets `slow` requests go on.
+    /// Releases `slow` requests.
     pub(crate) go_on: Semaphore,
 }
 
@@ -51,14 +51,14 @@ impl TestDesk {
         })
     }
 
-    /// Waits until so many callers are there.
+    /// Waits until this many callers are connected.
     pub(crate) async fn until_callers(&self, wanted: usize) {
         let mut callers = self.callers.subscribe();
         timeout(LONG, callers.wait_for(|now| *now == wanted)).await.unwrap().unwrap();
     }
 }
 
-/// The desk, as the server knows it.
+/// The desk, as passed to the server.
 #[derive(Debug)]
 pub(crate) struct Shared(pub(crate) Arc<TestDesk>);
 
@@ -135,14 +135,14 @@ impl Endpoint for TestSurface {
     }
 }
 
-/// Nothing comes by itself: what is not woken when it should be stays asleep, and the test fails.
+/// Limits without periodic wake-ups: a missed wake-up makes the test fail.
 pub(crate) fn calm() -> Limits {
     let hour = Duration::from_secs(3_600);
     let send = SendLimits { stall: hour, ..Limits::default().send };
     Limits { tick: hour, send, ..Limits::default() }
 }
 
-/// A server with this desk.
+/// Starts a server with a test desk.
 pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
     let desk = TestDesk::new();
     let options = Options {
@@ -155,17 +155,17 @@ pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
     (server, desk)
 }
 
-/// A client that does what it is told, right or wrong.
+/// A client that sends what it is told to, valid or not.
 pub(crate) struct Raw(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Raw {
-    /// Connects, and says nothing.
+    /// Connects, and sends nothing.
     pub(crate) async fn dial(address: SocketAddr) -> Self {
         let dialled = connect_async(format!("ws://{address}"));
         Self(timeout(LONG, dialled).await.unwrap().unwrap().0)
     }
 
-    /// Connects and is let in.
+    /// Connects and authenticates.
     pub(crate) async fn enter(address: SocketAddr) -> Self {
         let mut raw = Self::dial(address).await;
         raw.ask("connect", connect_params(TOKEN)).await.unwrap();
@@ -181,7 +181,7 @@ impl Raw {
         self.send(request.to_string()).await;
     }
 
-    /// The next frame; none if the connection is closed.
+    /// The next frame; `None` if the connection is closed.
     pub(crate) async fn frame(&mut self) -> Option<Value> {
         loop {
             match timeout(LONG, self.0.next()).await.unwrap() {
@@ -192,7 +192,7 @@ impl Raw {
         }
     }
 
-    /// Asks and waits for the answer; the error, if it is one.
+    /// Sends a request and waits for the response or the error.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.send_request("1", method, params).await;
         loop {
@@ -206,7 +206,7 @@ impl Raw {
         }
     }
 
-    /// The next event of this name.
+    /// The next event with this name.
     pub(crate) async fn event(&mut self, name: &str) -> Value {
         loop {
             let frame = self.frame().await.unwrap();
@@ -216,7 +216,7 @@ impl Raw {
         }
     }
 
-    /// How the server closes: code and reason.
+    /// How the server closes the connection: code and reason.
     pub(crate) async fn closed(&mut self) -> (u16, String) {
         loop {
             match timeout(LONG, self.0.next()).await.unwrap() {
@@ -229,7 +229,7 @@ impl Raw {
         }
     }
 
-    /// Whether the connection is over, in whatever way.
+    /// Whether the connection is closed, in whatever way.
     pub(crate) async fn is_over(&mut self) -> bool {
         loop {
             match timeout(LONG, self.0.next()).await.unwrap() {

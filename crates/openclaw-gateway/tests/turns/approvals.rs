@@ -1,4 +1,4 @@
-//! Calls that wait for somebody's word (B9).
+//! Calls that wait for approval (B9).
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn asking(agent: &Value) -> Place {
     Place::new(&config)
 }
 
-/// What the model was told about the call that it wanted.
+/// The latest tool result sent to the model.
 async fn result(someone: &Someone) -> String {
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     let messages = history["messages"].as_array().unwrap();
@@ -56,11 +56,11 @@ async fn who_may_decide_is_asked_and_the_answer_decides() {
         assert_eq!(resolved, json!({ "id": asked["id"], "decision": decision, "reason": "user" }));
         assert_eq!(person.end_of(&run).await["state"], "final");
         assert!(result(&person).await.contains(expected), "{decision}");
-        assert!(person.ask("approvals.respond", answer).await.is_err(), "once is enough");
+        assert!(person.ask("approvals.respond", answer).await.is_err(), "it is already answered");
     }
     let heard = writer.heard_so_far();
     assert!(heard.iter().any(|(name, _)| name == "chat"), "it follows the session");
-    assert!(!heard.iter().any(|(name, _)| name.starts_with("approval")), "and decides nothing");
+    assert!(!heard.iter().any(|(name, _)| name.starts_with("approval")), "and approves nothing");
     gateway.stop(Duration::ZERO).await;
 }
 
@@ -78,7 +78,7 @@ async fn where_nobody_may_decide_the_configured_fallback_holds_at_once() {
 }
 
 #[tokio::test]
-async fn everybody_who_may_decide_is_asked_whatever_they_follow() {
+async fn all_approvers_are_asked_whatever_they_follow() {
     let place = asking(&json!({}));
     let gateway = place.start().await;
     let mut writer = Someone::with(&gateway, &["read", "write"]);
@@ -94,7 +94,7 @@ async fn everybody_who_may_decide_is_asked_whatever_they_follow() {
 }
 
 #[tokio::test]
-async fn when_all_who_could_decide_have_left_the_fallback_decides() {
+async fn when_all_approvers_have_left_the_fallback_applies() {
     let place = asking(&json!({}));
     let gateway = place.start().await;
     let mut writer = Someone::with(&gateway, &["read", "write"]);
@@ -110,7 +110,7 @@ async fn when_all_who_could_decide_have_left_the_fallback_decides() {
 }
 
 #[tokio::test]
-async fn who_loses_the_connection_and_comes_back_can_still_answer() {
+async fn an_approver_that_reconnects_can_still_answer() {
     let place = asking(&json!({}));
     let gateway = place.start().await;
     let mut writer = Someone::with(&gateway, &["read", "write"]);
@@ -129,7 +129,7 @@ async fn who_loses_the_connection_and_comes_back_can_still_answer() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_answers_in_time_expires() {
+async fn a_question_that_is_not_answered_in_time_expires() {
     let place = asking(&json!({ "timeoutMs": 100 }));
     let gateway = place.start().await;
     let mut person = Someone::new(&gateway);
@@ -146,7 +146,7 @@ async fn a_question_that_nobody_answers_in_time_expires() {
 }
 
 #[tokio::test]
-async fn a_question_is_taken_back_when_its_turn_is_aborted() {
+async fn a_question_is_withdrawn_when_its_turn_is_aborted() {
     let place = asking(&json!({}));
     let gateway = place.start().await;
     let mut person = Someone::new(&gateway);
@@ -162,7 +162,7 @@ async fn a_question_is_taken_back_when_its_turn_is_aborted() {
 }
 
 #[tokio::test]
-async fn only_who_may_decide_can_confirm_a_call_of_its_own() {
+async fn only_an_approver_can_confirm_its_own_call() {
     let place = asking(&json!({}));
     let gateway = place.start().await;
     let params = |confirm: Option<bool>| {
@@ -196,7 +196,7 @@ async fn a_tool_that_has_changed_asks_also_where_nobody_is_ever_asked() {
     let gateway = place.start().await;
     let mut person = Someone::new(&gateway);
     person.send(KEY, "r1", "/call mcp_x_look {}").await;
-    // Nobody answers here: had somebody been asked, there would be no end.
+    // No approver answers here: if one had been asked, the turn would not end.
     assert_eq!(person.end_of("r1").await["state"], "final");
     let confirmed = json!({ "name": "mcp_x_look", "args": {}, "confirm": true });
     assert_eq!(person.ask("tools.invoke", confirmed).await.unwrap()["ok"], true);
@@ -214,7 +214,7 @@ async fn a_tool_that_has_changed_asks_also_where_nobody_is_ever_asked() {
     person.ask("approvals.respond", answer).await.unwrap();
     assert_eq!(person.end_of("r2").await["state"], "final");
     assert!(result(&person).await.contains("The user denied this call"));
-    // Not even the fallback helps, where nobody is there who could decide.
+    // The fallback does not apply either when no approver is connected.
     drop(person);
     let mut writer = Someone::with(&gateway, &["read", "write"]);
     writer.send(KEY, "r3", "/call mcp_x_look {}").await;
@@ -224,7 +224,7 @@ async fn a_tool_that_has_changed_asks_also_where_nobody_is_ever_asked() {
 }
 
 #[tokio::test]
-async fn who_allows_a_tool_for_good_is_not_asked_about_the_calls_that_wait_already() {
+async fn allowing_a_tool_permanently_answers_its_pending_calls() {
     let place = asking(&json!({}));
     let gateway = place.start().await;
     let mut person = Someone::new(&gateway);
@@ -237,9 +237,9 @@ async fn who_allows_a_tool_for_good_is_not_asked_about_the_calls_that_wait_alrea
     let third = person.hear_of("approval.requested").await;
     let answer = json!({ "id": first["id"], "decision": "allow-always" });
     person.ask("approvals.respond", answer).await.unwrap();
-    // At once: a front end that looks now must not ask.
+    // Immediately: a front end that lists now must not show it.
     let waiting = person.ask("approvals.list", json!({})).await.unwrap();
-    assert_eq!(waiting["approvals"], json!([third]), "another tool is another matter");
+    assert_eq!(waiting["approvals"], json!([third]), "another tool needs its own approval");
     let late = json!({ "id": second["id"], "decision": "deny" });
     assert!(person.ask("approvals.respond", late).await.is_err());
     assert_eq!(person.end_of("r2").await["state"], "final");

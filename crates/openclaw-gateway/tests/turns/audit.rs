@@ -1,5 +1,5 @@
-//! Every call and every refusal leaves exactly one line in the audit log, whatever the source of the tool, whoever
-//! calls it, and however it ends (N3).
+//! Every call and every rejection leaves exactly one line in the audit log, whatever the source of
+//! the tool, the caller, and the outcome (N3).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::support::{KEY, LONG, Place, Someone, config, entry, entry_with};
 
-/// A gateway, and what its audit log says.
+/// A gateway and its audit log.
 struct Audited {
     gateway: Arc<Gateway>,
     audit: Audit,
@@ -35,7 +35,7 @@ impl Audited {
         Self { gateway, audit, file, read: 0, runs: 0, _place: place }
     }
 
-    /// The one line that was written since the last look.
+    /// The one line written since the last check.
     async fn line(&mut self, of: &str) -> Value {
         assert!(self.audit.flush().await);
         let text = std::fs::read_to_string(&self.file).unwrap();
@@ -53,7 +53,7 @@ impl Audited {
         assert!(line["who"].is_string() && line["argumentsSha256"].is_string(), "{line}");
     }
 
-    /// A call that a model makes, to the end of its turn; a question on the way is answered.
+    /// A call made by a model, to the end of its turn; a question on the way is answered.
     async fn turn(&mut self, person: &mut Someone, call: &str, decision: Option<&str>) {
         self.runs += 1;
         let run = format!("r{}", self.runs);
@@ -66,7 +66,7 @@ impl Audited {
         person.end_of(&run).await;
     }
 
-    /// A call that a model makes, and that is cancelled.
+    /// A call made by a model that is cancelled.
     async fn cancelled_turn(&mut self, person: &mut Someone, call: &str, until: &str) {
         self.runs += 1;
         let run = format!("r{}", self.runs);
@@ -106,14 +106,15 @@ fn servers() -> Value {
 async fn calls_of_a_model_leave_one_line_each() {
     let mut config = config(&servers());
     config["tools"] = json!({ "deny": ["mcp_x_image", "edit"] });
-    // It tells of progress all the time: that helps up to the cap.
+    // It reports progress all the time, which extends the timeout up to the cap.
     config["mcp"]["callTimeoutCapMs"] = json!(1_000);
     let mut audited = Audited::start(&config).await;
     let mut person = Someone::new(&audited.gateway);
     lend(&person).await;
     let denied = |by| ["denied", by];
     let misfit = ["invalid-arguments", "schema"];
-    // What the model calls, what a person answers if asked; the source, the outcome, and the check that refused.
+    // The call, the user's decision if asked; the source, the outcome, and the check that rejected
+    // it.
     for (call, decision, source, ended) in [
         // Native tools.
         ("list {}", None, "native", ["ok", ""]),
@@ -138,7 +139,7 @@ async fn calls_of_a_model_leave_one_line_each() {
         ("mcp_few_echo {\"text\":\"a\"}", None, "mcp", ["ok", ""]),
         ("mcp_few_echo {\"text\":\"b\"}", None, "mcp", ["rate-limited", "limit"]),
         ("mcp_slow_sleep {\"ms\":60000}", None, "mcp", ["timed-out", ""]),
-        // Resources, by their tool.
+        // Resources, through their tool.
         ("mcp_resources {}", None, "mcp", ["ok", ""]),
         ("mcp_resources {\"server\":7}", None, "mcp", misfit),
         (
@@ -156,11 +157,11 @@ async fn calls_of_a_model_leave_one_line_each() {
             "openclaw",
             denied("declined"),
         ),
-        // Tools that a client lends: nobody answers.
+        // Client tools: the client does not respond.
         ("open_file {\"name\":7}", None, "client", misfit),
         ("open_file {}", None, "client", ["timed-out", ""]),
         ("close_file {}", Some("deny"), "client", denied("declined")),
-        // What there is not.
+        // An unknown tool.
         ("mcp_gone_echo {}", None, "", denied("unknown-tool")),
     ] {
         audited.turn(&mut person, &format!("/call {call}"), decision).await;
@@ -181,7 +182,7 @@ async fn calls_of_a_model_leave_one_line_each() {
 }
 
 #[tokio::test]
-async fn calls_that_nobody_can_be_asked_about_leave_one_line_each() {
+async fn calls_without_an_approver_leave_one_line_each() {
     let mut audited = Audited::start(&config(&servers())).await;
     let mut writer = Someone::with(&audited.gateway, &["read", "write"]);
     lend(&writer).await;
@@ -230,7 +231,7 @@ async fn a_search_for_tools_leaves_one_line() {
 }
 
 #[tokio::test]
-async fn calls_by_hand_leave_one_line_each() {
+async fn explicit_calls_leave_one_line_each() {
     let mut config = config(&servers());
     config["tools"] = json!({ "deny": ["mcp_x_image"] });
     let mut audited = Audited::start(&config).await;
@@ -335,7 +336,7 @@ async fn calls_by_hand_leave_one_line_each() {
             ["", "prompts/get", "invalid-arguments", "schema"],
         ),
     ] {
-        // Some are errors, some are outcomes: what is asserted is the log.
+        // Some are errors, some are outcomes: only the log is checked.
         let _ = who.ask(method, params.clone()).await;
         audited.expect(&format!("{method} {params}"), expected).await;
     }

@@ -1,4 +1,4 @@
-//! What callers should not send.
+//! Invalid input from callers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::{KEY, Place, Someone, config, entry};
 
 #[tokio::test]
-async fn a_message_of_five_megabytes_is_refused_with_the_way_out_and_one_of_three_is_taken() {
+async fn a_message_of_five_megabytes_is_rejected_with_a_hint_and_one_of_three_is_accepted() {
     let place = Place::new(&config(&json!({})));
     let gateway = place.start().await;
     let mut someone = Someone::new(&gateway);
@@ -77,7 +77,7 @@ async fn empty_messages_bad_keys_and_bad_attachments_are_refused() {
         assert_eq!(error.code, ErrorCode::InvalidRequest, "{params}: {error}");
     }
     let sessions = someone.ask("sessions.list", json!({})).await.unwrap();
-    assert_eq!(sessions["count"], 0, "nothing of it left a trace");
+    assert_eq!(sessions["count"], 0, "no session was created");
     gateway.stop(Duration::ZERO).await;
 }
 
@@ -131,7 +131,7 @@ async fn an_unknown_method_is_named_and_a_missing_scope_too() {
 }
 
 #[tokio::test]
-async fn only_so_many_messages_wait_in_a_session_and_other_sessions_do_not_mind() {
+async fn queued_messages_are_limited_per_session() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
     let gateway = place.start().await;
     let mut someone = Someone::new(&gateway);

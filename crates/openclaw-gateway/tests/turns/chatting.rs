@@ -1,4 +1,4 @@
-//! Sending, hearing, aborting.
+//! Sending messages, receiving events, aborting turns.
 
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ async fn a_message_becomes_events_in_order_an_answer_and_history() {
         .collect();
     let end = &heard.last().unwrap().1;
     assert_eq!(end["state"], "final");
-    assert_eq!(streamed, text(end), "what was streamed is what is said in the end");
+    assert_eq!(streamed, text(end), "the streamed text is the final text");
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     let roles: Vec<&str> = history["messages"]
         .as_array()
@@ -50,13 +50,13 @@ async fn a_message_becomes_events_in_order_an_answer_and_history() {
         .collect();
     assert_eq!(roles, ["user", "assistant", "toolResult", "assistant"]);
     let sessions = someone.ask("sessions.list", json!({})).await.unwrap();
-    assert_eq!(sessions["sessions"][0]["status"], "done", "who heard its end finds it so");
+    assert_eq!(sessions["sessions"][0]["status"], "done", "it is over once its end was reported");
     someone.ask("sessions.delete", json!({ "key": KEY })).await.unwrap();
     gateway.stop(std::time::Duration::ZERO).await;
 }
 
 #[tokio::test]
-async fn the_progress_of_a_call_is_told_while_it_runs_and_not_too_often() {
+async fn the_progress_of_a_call_is_reported_while_it_runs_and_not_too_often() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
     let gateway = place.start().await;
     let mut someone = Someone::new(&gateway);
@@ -181,7 +181,7 @@ async fn an_abort_ends_the_call_and_those_that_wait_and_the_session_goes_on() {
 }
 
 #[tokio::test]
-async fn a_turn_that_takes_longer_than_its_sender_wants_is_ended() {
+async fn a_turn_that_exceeds_its_timeout_is_aborted() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
     let gateway = place.start().await;
     let mut someone = Someone::new(&gateway);
@@ -209,7 +209,7 @@ async fn main_is_short_for_the_main_conversation_wherever_a_key_is_taken() {
                           "idempotencyKey": "r2" });
     someone.ask("chat.send", of_home).await.unwrap();
     assert_eq!(someone.end_of("r2").await["sessionKey"], "agent:home:main");
-    // Any other key is what it is.
+    // Any other key is used as it is.
     someone.send("holidays", "r3", "hello").await;
     assert_eq!(someone.end_of("r3").await["sessionKey"], "holidays");
     for key in ["main", "agent:work:main"] {
@@ -234,7 +234,7 @@ async fn main_is_short_for_the_main_conversation_wherever_a_key_is_taken() {
 }
 
 #[tokio::test]
-async fn those_who_follow_a_session_hear_the_same_and_nobody_else_hears_anything() {
+async fn followers_of_a_session_receive_the_same_events_and_others_receive_none() {
     let place = Place::new(&config(&json!({})));
     let gateway = place.start().await;
     let [mut sender, mut follower, mut watcher, mut stranger] =
@@ -264,7 +264,7 @@ async fn messages_of_one_session_are_answered_one_after_the_other_in_the_order_t
     while ended.len() < runs.len() {
         let (name, payload) = someone.hear().await;
         let Some(run) = payload["runId"].as_str().map(ToOwned::to_owned) else { continue };
-        assert_eq!(running.get_or_insert_with(|| run.clone()), &run, "turns mix");
+        assert_eq!(running.get_or_insert_with(|| run.clone()), &run, "turns overlap");
         if name == "chat" && crate::support::is_end(&payload) {
             ended.push(run);
             running = None;

@@ -1,4 +1,4 @@
-//! Many conversations at once.
+//! Many concurrent sessions.
 
 use futures_util::future::join_all;
 use openclaw_gateway::serve::serve;
@@ -10,10 +10,10 @@ use tokio::time::timeout;
 
 use crate::support::{LONG, Place, Someone, config, entry, is_end, text};
 
-/// Conversations of one caller.
+/// Sessions per caller.
 const EACH: usize = 20;
 
-/// Talks in many sessions at once, in each with a call; how many got the right answer.
+/// Sends a message with a call in many sessions at once. Returns how many got the right answer.
 async fn talk(mut someone: Someone, nth: usize) -> usize {
     let key = |chat: usize| format!("agent:main:crowd-{nth}-{chat}");
     let number = |chat: usize| 10_000 + nth * 1_000 + chat;

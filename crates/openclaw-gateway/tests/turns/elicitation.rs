@@ -1,4 +1,4 @@
-//! What servers ask in the middle of a call reaches whoever is connected and can answer (T11).
+//! Elicitations of servers during a call reach connected clients that can answer (T11).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,17 +19,17 @@ const REQUESTED: &str = "mcp.elicitation.requested";
 const RESOLVED: &str = "mcp.elicitation.resolved";
 const RESPOND: &str = "mcp.elicitation.respond";
 
-/// A server that asks during every call, and answers with what it was told.
+/// A server that asks during every call, and returns the answer it got.
 fn asking(script: Script, ask: Ask) -> Place {
     Place::new(&config(&json!({ "x": entry(&script.ask(ask)) })))
 }
 
-/// Both ways in which servers ask: by a request of their own, and by a result that asks back.
+/// Both ways in which servers ask: with a request, and with an input-required result.
 fn eras() -> [Script; 2] {
     [Script::new().legacy(), Script::new().modern()]
 }
 
-/// What the server was told in the end.
+/// The answer that the server received.
 async fn told(someone: &mut Someone, run: &str) -> String {
     let end = someone.end_of(run).await;
     assert_eq!(end["state"], "final", "{end}");
@@ -79,7 +79,7 @@ async fn who_can_answer_is_asked_and_the_server_gets_the_answer() {
             let error = person.ask(RESPOND, params).await.unwrap_err();
             assert!(
                 error.message.contains("no pending request with this id"),
-                "once is enough: {error}"
+                "it is already answered: {error}"
             );
         }
         stop(&gateway).await;
@@ -87,7 +87,7 @@ async fn who_can_answer_is_asked_and_the_server_gets_the_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_fit_is_refused_and_the_question_stays() {
+async fn an_invalid_answer_is_rejected_and_the_question_stays_open() {
     let place = asking(Script::new().legacy(), Ask::Elicitation);
     let gateway = place.start().await;
     let mut person = Someone::answering(&gateway);
@@ -116,7 +116,7 @@ async fn an_answer_that_does_not_fit_is_refused_and_the_question_stays() {
 }
 
 #[tokio::test]
-async fn an_address_comes_whole_and_takes_a_yes_without_anything_else() {
+async fn a_url_is_passed_on_unchanged_and_accepted_without_content() {
     for script in eras() {
         let place = asking(script, Ask::ElicitationUrl);
         let gateway = place.start().await;
@@ -142,7 +142,8 @@ async fn where_nobody_can_answer_it_is_declined_at_once() {
     for script in eras() {
         let place = asking(script, Ask::Elicitation);
         let gateway = place.start().await;
-        // May decide, and cannot show it; can show it, and may not decide; is in another conversation.
+        // An approver without the capability; a client with the capability that is not an approver;
+        // a client in another session.
         let mut silent = Someone::new(&gateway);
         let mut writer = Someone::who(&gateway, &["read", "write"], &[caps::ELICITATION]);
         let mut elsewhere = Someone::answering(&gateway);
@@ -164,7 +165,7 @@ async fn where_nobody_can_answer_it_is_declined_at_once() {
 }
 
 #[tokio::test]
-async fn when_all_who_were_asked_have_left_the_call_goes_on() {
+async fn when_all_asked_clients_have_left_the_call_continues() {
     for script in eras() {
         let place = asking(script, Ask::Elicitation);
         let gateway = place.start().await;
@@ -179,7 +180,7 @@ async fn when_all_who_were_asked_have_left_the_call_goes_on() {
         assert_eq!(second.hear_of(REQUESTED).await["id"], asked["id"]);
         drop(first);
         let heard = second.heard_so_far();
-        assert!(!heard.iter().any(|(name, _)| name == RESOLVED), "one is there: {heard:?}");
+        assert!(!heard.iter().any(|(name, _)| name == RESOLVED), "one is left: {heard:?}");
         drop(second);
         let said = told(&mut watcher, "r").await;
         assert!(said.contains(r#""action":"cancel""#), "{said}");
@@ -188,7 +189,7 @@ async fn when_all_who_were_asked_have_left_the_call_goes_on() {
 }
 
 #[tokio::test]
-async fn a_question_is_taken_back_when_its_turn_is_aborted() {
+async fn a_question_is_withdrawn_when_its_turn_is_aborted() {
     for script in eras() {
         let place = asking(script, Ask::Elicitation);
         let gateway = place.start().await;
@@ -203,7 +204,7 @@ async fn a_question_is_taken_back_when_its_turn_is_aborted() {
 }
 
 #[tokio::test]
-async fn who_calls_a_tool_directly_in_a_conversation_is_asked_too() {
+async fn a_client_that_calls_a_tool_directly_in_a_session_is_asked_too() {
     let place = asking(Script::new().legacy(), Ask::Elicitation);
     let gateway = place.start().await;
     let mut person = Someone::answering(&gateway);
@@ -221,7 +222,7 @@ async fn who_calls_a_tool_directly_in_a_conversation_is_asked_too() {
 }
 
 #[tokio::test]
-async fn somebody_at_the_other_end_of_a_socket_answers_and_is_missed_when_gone() {
+async fn a_client_on_a_socket_is_asked_and_its_disconnect_cancels_the_question() {
     let place = asking(Script::new().legacy(), Ask::Elicitation);
     let served = serve(place.setup(), None, Some(0)).await.unwrap();
     timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
@@ -238,7 +239,7 @@ async fn somebody_at_the_other_end_of_a_socket_answers_and_is_missed_when_gone()
     person.ask(RESPOND, answer).await.unwrap();
     assert_eq!(person.hear_of(RESOLVED).await["reason"], "user");
     assert!(told(&mut person, "r1").await.contains("Ada"));
-    // The connection goes in the middle of the next one.
+    // The connection closes during the next question.
     let mut watcher = Someone::new(&served.gateway);
     watcher.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     person.send(KEY, "r2", CALL).await;

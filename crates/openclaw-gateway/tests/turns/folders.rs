@@ -1,4 +1,4 @@
-//! What a gateway leaves on disk is the user's alone.
+//! Directories created by a gateway are private to the user.
 #![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Reading back what was said, however much it is.
+//! Reading the history of a session, whatever its size.
 
 use openclaw_agent::Record;
 use openclaw_gateway::serve::serve;
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::support::{KEY, LONG, Place, Someone, config};
 
-/// A place where this was said already.
+/// A place with a session that contains these messages.
 async fn place(messages: Vec<Message>) -> Place {
     let place = Place::new(&config(&json!({})));
     let state = place.path().join("state");
@@ -31,7 +31,7 @@ fn said(text: String) -> Message {
     Message::User { parts: vec![Part::ours(text)] }
 }
 
-/// Every page, the latest first.
+/// Every page, latest first.
 async fn pages(someone: &Someone, more: &Value) -> Vec<Value> {
     let mut pages = Vec::new();
     let mut offset = json!(0);
@@ -98,7 +98,7 @@ async fn limits_and_offsets_count_messages_from_the_end() {
 }
 
 #[tokio::test]
-async fn pictures_are_described_and_told_in_full_to_who_asks_for_them() {
+async fn images_are_described_and_returned_in_full_on_request() {
     let picture =
         |size: usize| Part::Image { mime_type: "image/png".to_owned(), data: "A".repeat(size) };
     let small = Message::User { parts: vec![Part::ours("look"), picture(4_000)] };

@@ -1,4 +1,4 @@
-//! Tools that a client lends to a session.
+//! Tools that a client provides to a session.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn result(someone: &mut Someone, run: &str) -> Value {
 }
 
 #[tokio::test]
-async fn two_tools_of_one_name_and_those_that_take_no_object_are_refused_by_name() {
+async fn duplicate_tools_and_schemas_that_are_not_objects_are_rejected_by_name() {
     let (_place, gateway) = start().await;
     let lender = Someone::new(&gateway);
     let tool =
@@ -72,7 +72,7 @@ async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_as_from_outside
     lender.ask("node.invoke.result", answer.clone()).await.unwrap();
     let end = person.end_of("r").await;
     assert!(text(&end).contains("what stands in it"), "{end}");
-    assert!(lender.ask("node.invoke.result", answer).await.is_err(), "once is enough");
+    assert!(lender.ask("node.invoke.result", answer).await.is_err(), "it is already answered");
     let history = person.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     let shown = &history["messages"][2]["content"][0]["content"][0];
     let source = json!({ "kind": "other", "name": "open_file" });
@@ -98,7 +98,7 @@ async fn wrong_arguments_never_reach_the_lender_and_other_sessions_have_nothing_
 }
 
 #[tokio::test]
-async fn a_lender_that_goes_in_mid_call_ends_the_call_and_takes_its_tools_along() {
+async fn a_lender_that_disconnects_during_a_call_fails_it_and_its_tools_are_removed() {
     let (_place, gateway) = start().await;
     let [mut lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));
     lend(&lender).await;
@@ -144,7 +144,7 @@ async fn a_lent_tool_takes_no_name_of_another_and_obeys_the_policy() {
 }
 
 #[tokio::test]
-async fn too_much_or_nonsense_is_not_borrowed() {
+async fn too_many_or_invalid_tools_are_rejected() {
     let (_place, gateway) = start().await;
     let lender = Someone::new(&gateway);
     let tool = |name: String| json!({ "name": name, "description": "" });

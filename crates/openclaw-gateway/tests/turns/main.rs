@@ -1,4 +1,4 @@
-//! The gateway as its callers know it: in the same process, and at the other end of a socket.
+//! The gateway as callers see it, in the same process and on a socket.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

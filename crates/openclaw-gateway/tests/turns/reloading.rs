@@ -1,4 +1,4 @@
-//! A configuration that changes while the gateway runs (C9).
+//! Reloading the configuration while the gateway runs (C9).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::{
     KEY, LONG, Place, Someone, assert_nothing_left, config, entry, entry_with, text,
 };
 
-/// The process of a server.
+/// The process id of a server.
 async fn pid(someone: &Someone, server: &str) -> String {
     let params = json!({ "name": format!("mcp_{server}_pids"), "args": {}, "confirm": true });
     let made = someone.ask("tools.invoke", params).await.unwrap();
@@ -61,7 +61,7 @@ async fn a_bad_file_is_refused_with_the_reason_and_the_old_configuration_stays()
 }
 
 #[tokio::test]
-async fn a_file_that_is_gone_or_was_emptied_is_refused_and_its_rules_stay() {
+async fn a_deleted_or_emptied_file_is_rejected_and_its_rules_stay() {
     let mut rules = config(&json!({ "a": entry(&Script::new()) }));
     rules["tools"] = json!({ "deny": ["mcp_a_echo"] });
     rules["$include"] = json!("more.json");
@@ -89,14 +89,14 @@ async fn a_file_that_is_gone_or_was_emptied_is_refused_and_its_rules_stay() {
     place.write(&rules.to_string());
     std::fs::write(&more, "").unwrap();
     refused("more.json is now empty").await;
-    // One that never had anything in it takes nothing away.
+    // A file that was always empty is accepted.
     std::fs::write(&more, r#"{ acp: { maxServers: 3 }, $include: "later.json" }"#).unwrap();
     std::fs::write(place.path().join("later.json"), "// later").unwrap();
     rules["acp"] = json!({ "maxTools": 7 });
     place.write(&rules.to_string());
     let taken = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(taken["ok"], true, "{taken}");
-    // What says so is meant.
+    // An explicit reset is accepted.
     place.write("{}");
     let taken = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(taken["ok"], true, "{taken}");
@@ -105,7 +105,7 @@ async fn a_file_that_is_gone_or_was_emptied_is_refused_and_its_rules_stay() {
 }
 
 #[tokio::test]
-async fn a_file_that_appears_where_none_was_is_put_in_force() {
+async fn a_newly_created_file_is_applied() {
     let place = Place::new(&json!({}));
     std::fs::remove_file(place.config_file()).unwrap();
     let gateway = place.start().await;
@@ -161,7 +161,7 @@ async fn a_saved_file_is_put_in_force_by_itself_also_after_a_bad_one() {
     timeout(LONG, served.stop(Duration::ZERO)).await.unwrap();
 }
 
-/// How the gateway answers somebody who calls it by this name, from this page.
+/// The HTTP status of a request with this host and origin.
 async fn status(served: &Served, host: &str, origin: &str) -> String {
     let mut stream = TcpStream::connect(served.address()).await.unwrap();
     let request = format!(
@@ -174,7 +174,7 @@ async fn status(served: &Served, host: &str, origin: &str) -> String {
 }
 
 #[tokio::test]
-async fn pages_and_names_that_are_allowed_later_are_allowed_from_then_on() {
+async fn origins_and_hosts_allowed_later_are_accepted_from_then_on() {
     let place = Place::new(&config(&json!({})));
     let served = serve(place.setup(), None, Some(0)).await.unwrap();
     let someone = Someone::new(&served.gateway);

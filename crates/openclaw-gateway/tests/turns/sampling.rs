@@ -1,4 +1,4 @@
-//! Servers ask for completions by the agent's model in the middle of a call (B16, T11).
+//! Sampling requests of servers during a call (B16, T11).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const REQUESTED: &str = "approval.requested";
 const RESOLVED: &str = "approval.resolved";
 const RESPOND: &str = "approvals.respond";
 
-/// Both ways in which servers ask: by a request of their own, and by a result that asks back.
+/// Both ways in which servers ask: with a request, and with an input-required result.
 fn eras() -> [Script; 2] {
     [Script::new().legacy(), Script::new().modern()]
 }
@@ -27,7 +27,7 @@ fn place(script: &Script, sampling: &Value) -> Place {
     Place::new(&config(&json!({ "x": entry_with(script, &more) })))
 }
 
-/// A gateway that keeps an audit log, and where that is.
+/// A gateway with an audit log, and the log's path.
 async fn start(place: &Place) -> (Arc<Gateway>, PathBuf) {
     let path = place.path().join("audit.jsonl");
     let mut setup = place.setup();
@@ -41,7 +41,7 @@ async fn stop(gateway: &Arc<Gateway>) {
     timeout(LONG, gateway.stop(Duration::ZERO)).await.unwrap();
 }
 
-/// What the audit log says of requests for completions.
+/// The audit lines of sampling requests.
 fn audited(path: &PathBuf) -> Vec<Value> {
     let lines = std::fs::read_to_string(path).unwrap();
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -52,7 +52,7 @@ fn says(text: &str) -> Value {
     json!({ "role": "user", "content": { "type": "text", "text": text } })
 }
 
-/// The words that make the offline model call the tool that asks for a completion.
+/// A message that makes the offline model call the tool that sends a sampling request.
 fn asking(params: &Value) -> String {
     let arguments = json!({ "method": "sampling/createMessage", "params": params });
     format!("/call mcp_x_ask {arguments}")
@@ -62,7 +62,7 @@ fn hello() -> Value {
     json!({ "messages": [says("Say hello")], "maxTokens": 500, "systemPrompt": "Be kind." })
 }
 
-/// What the server was told in the end.
+/// The result that the server received.
 async fn told(someone: &mut Someone, run: &str) -> String {
     let end = someone.end_of(run).await;
     assert_eq!(end["state"], "final", "{end}");
@@ -70,7 +70,7 @@ async fn told(someone: &mut Someone, run: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_server_that_always_may_gets_the_models_answer_without_asking_anybody() {
+async fn a_server_that_is_always_allowed_gets_the_models_answer_without_a_question() {
     for script in eras() {
         let place = place(&script, &json!("always"));
         let (gateway, audit) = start(&place).await;
@@ -153,7 +153,7 @@ async fn never_is_the_default_and_nobody_to_ask_means_no() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_who_does_not_follow_the_conversation_nor_outside_of_one() {
+async fn only_followers_of_the_session_are_asked_and_no_one_outside_a_session() {
     let place = place(&Script::new().legacy(), &json!("ask"));
     let (gateway, _) = start(&place).await;
     let mut writer = Someone::with(&gateway, &["read", "write"]);
@@ -164,14 +164,14 @@ async fn nobody_is_asked_who_does_not_follow_the_conversation_nor_outside_of_one
     let args = json!({ "method": "sampling/createMessage", "params": hello() });
     let params = json!({ "server": "x", "tool": "ask", "args": args });
     let outcome = elsewhere.ask("mcp.call", params).await.unwrap();
-    assert!(outcome.to_string().contains("no conversation waits"), "{outcome}");
+    assert!(outcome.to_string().contains("no session is using"), "{outcome}");
     let heard = elsewhere.heard_so_far();
     assert!(!heard.iter().any(|(name, _)| name == REQUESTED), "{heard:?}");
     stop(&gateway).await;
 }
 
 #[tokio::test]
-async fn a_request_is_taken_back_when_its_turn_is_aborted() {
+async fn a_request_is_withdrawn_when_its_turn_is_aborted() {
     for script in eras() {
         let place = place(&script, &json!("ask"));
         let (gateway, audit) = start(&place).await;
@@ -205,10 +205,10 @@ async fn limits_hold_and_are_told() {
         (json!({ "messages": [says(&long)], "maxTokens": 1 }), "more than 256 KiB of text"),
         (
             json!({ "messages": [{ "role": "user", "content": mixed }], "maxTokens": 1 }),
-            "nothing else",
+            "the only content",
         ),
         (json!({ "messages": [], "maxTokens": 1 }), "no messages"),
-        (json!({ "messages": [says("x")], "maxTokens": 0 }), "`maxTokens` is 0"),
+        (json!({ "messages": [says("x")], "maxTokens": 0 }), "`maxTokens` must not be 0"),
     ]
     .into_iter()
     .enumerate()

@@ -1,4 +1,4 @@
-//! What a running gateway says, against the published schema of the protocol.
+//! Checks what a running gateway sends against the published schema of the protocol.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Schema {
         assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
     }
 
-    /// An event as it came, with what it carries.
+    /// Checks an event frame and its payload.
     #[track_caller]
     fn check_event(&self, frame: &Value) {
         self.check("EventFrame", frame);
@@ -49,21 +49,21 @@ impl Schema {
             ("tick", _) => self.check("TickEvent", payload),
             ("shutdown", _) => self.check("ShutdownEvent", payload),
             ("node.invoke.request", _) => self.check("NodeInvokeRequestEvent", payload),
-            ("chat", state) => panic!("a chat event in no state: {state:?}"),
-            // Ours alone.
+            ("chat", state) => panic!("unknown state of a chat event: {state:?}"),
+            // Our own events are not in the schema.
             _ => {}
         }
     }
 }
 
-/// A client that looks at every frame.
+/// A client that checks every frame.
 struct Looking {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     schema: Schema,
 }
 
 impl Looking {
-    /// The next frame, checked; none at the end.
+    /// The next frame, checked; `None` at the end.
     async fn frame(&mut self) -> Option<Value> {
         loop {
             match timeout(LONG, self.socket.next()).await.unwrap() {
@@ -81,7 +81,7 @@ impl Looking {
         }
     }
 
-    /// Asks; the answer's payload, or its error.
+    /// Sends a request. Returns the payload of the response, or its error.
     async fn ask(&mut self, method: &str, params: Value) -> Value {
         let request = json!({ "type": "req", "id": "1", "method": method, "params": params });
         self.schema.check("RequestFrame", &request);
@@ -95,7 +95,7 @@ impl Looking {
         }
     }
 
-    /// Says something, and looks at everything up to its end.
+    /// Sends a message, and checks all frames up to its end.
     async fn say(&mut self, run: &str, message: &str) -> Value {
         let params = json!({ "sessionKey": KEY, "message": message, "idempotencyKey": run });
         self.schema.check("ChatSendParams", &params);
@@ -132,7 +132,8 @@ async fn what_a_running_gateway_says_is_what_the_schema_says() {
     let hello = client.ask("connect", params).await;
     client.schema.check("HelloOk", &hello);
 
-    // A turn with a call, one that is aborted, one with a wrong call, one with many words.
+    // A turn with a call, one with an unknown tool, one with an answer only, and one that is
+    // aborted.
     assert_eq!(client.say("r1", "/call mcp_x_mixed {}").await["state"], "final");
     assert_eq!(client.say("r2", "/call mcp_nobody {}").await["state"], "final");
     assert_eq!(client.say("r3", "hello").await["state"], "final");

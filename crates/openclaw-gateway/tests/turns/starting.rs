@@ -1,4 +1,4 @@
-//! The start of a gateway.
+//! Starting a gateway.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::support::{LONG, Place, config};
 
-/// A server that does this in the state folder, and is gone.
+/// A server that runs this script in the state directory and exits.
 fn config_with_server(place: &Place, script: &str) -> serde_json::Value {
     let state = place.path().join("state");
     config(&json!({ "x": {
@@ -30,7 +30,7 @@ async fn it_listens_before_its_servers_are_started() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_found_out_before_a_server_is_started() {
+async fn a_taken_port_is_detected_before_a_server_is_started() {
     let place = Place::new(&json!({}));
     place.write(&config_with_server(&place, "touch started").to_string());
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -40,6 +40,6 @@ async fn a_port_that_is_taken_is_found_out_before_a_server_is_started() {
     let state = place.path().join("state");
     assert!(!state.join("started").exists());
     assert!(state::find(&state).is_none());
-    // The folder is free for the next one.
+    // The directory is free for the next gateway.
     serve(place.setup(), None, Some(0)).await.unwrap().stop(Duration::ZERO).await;
 }

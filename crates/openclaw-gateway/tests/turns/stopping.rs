@@ -1,4 +1,4 @@
-//! The end of a gateway (L5).
+//! Stopping a gateway (L5).
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn a_turn_that_takes_too_long_is_ended_and_no_process_is_left() {
     timeout(LONG, gateway.stop(Duration::from_millis(50))).await.unwrap();
     assert_eq!(someone.end_of("r").await["state"], "aborted");
     assert_nothing_left(TAG).await;
-    // What was said is there for the next gateway, which a provider would understand.
+    // The next gateway finds the history, and a provider accepts it.
     drop((someone, gateway));
     let gateway = place.start().await;
     let mut someone = Someone::new(&gateway);
@@ -54,7 +54,7 @@ async fn a_turn_that_takes_too_long_is_ended_and_no_process_is_left() {
 }
 
 #[tokio::test]
-async fn callers_at_a_socket_hear_the_end_of_their_turn_before_the_gateway_goes() {
+async fn callers_on_a_socket_receive_the_end_of_their_turn_before_the_gateway_stops() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
     let served = serve(place.setup(), None, Some(0)).await.unwrap();
     timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
@@ -72,5 +72,5 @@ async fn callers_at_a_socket_hear_the_end_of_their_turn_before_the_gateway_goes(
     let state = served.state().to_owned();
     let ((), end) = timeout(LONG, async { tokio::join!(served.stop(LONG), heard) }).await.unwrap();
     assert!(end["state"] == "final" && text(&end).contains("slept 500 ms"), "{end}");
-    assert!(state::find(&state).is_none(), "nobody is told to call it any more");
+    assert!(state::find(&state).is_none(), "it is no longer published");
 }

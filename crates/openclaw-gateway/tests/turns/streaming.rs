@@ -1,4 +1,4 @@
-//! A model that speaks slowly, falls silent, or breaks off.
+//! A model that streams slowly, stalls, or breaks off.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use tokio::task::JoinHandle;
 
 use crate::support::{KEY, Place, Someone, config, text};
 
-/// A provider that sends these pieces of every answer at once, and then nothing more; or hangs up.
+/// A provider that sends these pieces of every answer immediately and then stalls, or closes the
+/// connection.
 async fn provider(pieces: &'static [&'static str], hangs_up: bool) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1/", listener.local_addr().unwrap());
@@ -42,7 +43,7 @@ fn talking_to(url: &str) -> Place {
 }
 
 #[tokio::test]
-async fn what_a_model_said_before_it_fell_silent_is_heard_and_kept_when_the_turn_is_aborted() {
+async fn text_before_a_stall_is_streamed_and_stored_when_the_turn_is_aborted() {
     let (url, serving) = provider(&["The ", "sea ", "is "], false).await;
     let place = talking_to(&url);
     let gateway = place.start().await;
@@ -64,7 +65,7 @@ async fn what_a_model_said_before_it_fell_silent_is_heard_and_kept_when_the_turn
 }
 
 #[tokio::test]
-async fn a_model_that_breaks_off_ends_the_turn_with_an_error_and_what_it_said_is_kept() {
+async fn a_stream_that_breaks_off_fails_the_turn_and_its_text_is_stored() {
     let (url, serving) = provider(&["The ", "sea "], true).await;
     let place = talking_to(&url);
     let gateway = place.start().await;

@@ -1,4 +1,4 @@
-//! A gateway with a folder of its own, and callers that remember what they hear.
+//! A gateway with its own directory, and callers that record events.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ use tokio::time::timeout;
 
 /// Generous: the machine may be busy.
 pub(crate) const LONG: Duration = Duration::from_secs(90);
-/// The session that most tests talk in.
+/// The session used by most tests.
 pub(crate) const KEY: &str = "agent:main:main";
 
-/// A folder with a configuration.
+/// A directory with a configuration.
 pub(crate) struct Place {
     folder: TempDir,
 }
@@ -51,7 +51,7 @@ impl Place {
         self.path().join("openclaw.json")
     }
 
-    /// Saves another configuration.
+    /// Writes another configuration.
     pub(crate) fn write(&self, config: &str) {
         std::fs::write(self.config_file(), config).unwrap();
     }
@@ -95,7 +95,7 @@ impl Place {
         }
     }
 
-    /// A gateway whose servers were tried.
+    /// Starts a gateway and waits until all servers were tried.
     pub(crate) async fn start(&self) -> Arc<Gateway> {
         let gateway = Gateway::start(self.setup()).await.unwrap();
         timeout(LONG, gateway.fleet().tried()).await.unwrap();
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// The offline model, and these servers.
+/// A configuration with the offline model and these servers.
 pub(crate) fn config(servers: &Value) -> Value {
     json!({
         "agents": { "defaults": { "model": "offline", "toolSearchThreshold": 0 } },
@@ -111,14 +111,14 @@ pub(crate) fn config(servers: &Value) -> Value {
     })
 }
 
-/// The entry of a server of the testkit, whose tools nobody is asked about.
+/// The entry of a testkit server whose tools need no approval.
 pub(crate) fn entry(script: &Script) -> Value {
     let (program, args) = TestServer::stdio(script);
     json!({ "command": program, "args": args, "timeout": 60_000, "approval": "never",
             "rateLimit": 0 })
 }
 
-/// The same with further keys.
+/// Like [`entry`], with further keys.
 pub(crate) fn entry_with(script: &Script, more: &Value) -> Value {
     let mut entry = entry(script);
     for (key, value) in more.as_object().unwrap() {
@@ -127,7 +127,7 @@ pub(crate) fn entry_with(script: &Script, more: &Value) -> Value {
     entry
 }
 
-/// A client, asked like an end of the gateway in this process.
+/// A client, used like an endpoint in this process.
 #[derive(Debug)]
 struct Remote(Client);
 
@@ -145,7 +145,7 @@ impl Endpoint for Remote {
     }
 }
 
-/// Somebody who is connected.
+/// A connected caller.
 pub(crate) struct Someone {
     pub(crate) surface: Arc<dyn Endpoint>,
     events: EventReceiver,
@@ -157,12 +157,12 @@ impl Someone {
         Self { surface, events }
     }
 
-    /// At the other end of a socket.
+    /// On a socket.
     pub(crate) fn remote(client: Client) -> Self {
         Self::at(Arc::new(Remote(client)))
     }
 
-    /// In this process, and may do everything.
+    /// In this process, with all scopes.
     pub(crate) fn new(gateway: &Arc<Gateway>) -> Self {
         let all = ["admin", "read", "write", "approvals"];
         Self::with(gateway, &all)
@@ -173,12 +173,12 @@ impl Someone {
         Self::who(gateway, scopes, &[])
     }
 
-    /// In this process, and answers questions of servers.
+    /// In this process, with support for elicitations.
     pub(crate) fn answering(gateway: &Arc<Gateway>) -> Self {
         Self::who(gateway, &["read", "write", "approvals"], &[caps::ELICITATION])
     }
 
-    /// In this process, with these scopes, and can show these.
+    /// In this process, with these scopes and capabilities.
     pub(crate) fn who(gateway: &Arc<Gateway>, scopes: &[&str], caps: &[&str]) -> Self {
         let options = Options::new("", None, "1");
         let caller = Caller {
@@ -199,13 +199,13 @@ impl Someone {
         Ok(serde_json::from_str(answer.get()).unwrap())
     }
 
-    /// Says something; its run.
+    /// Sends a message. Returns the response.
     pub(crate) async fn send(&self, key: &str, run: &str, message: &str) -> Value {
         let params = json!({ "sessionKey": key, "message": message, "idempotencyKey": run });
         self.ask("chat.send", params).await.unwrap()
     }
 
-    /// The next event, by its name.
+    /// The next event: name and payload.
     pub(crate) async fn hear(&mut self) -> (String, Value) {
         match timeout(LONG, self.events.next()).await.unwrap().unwrap() {
             Received::Event(event) => {
@@ -215,7 +215,7 @@ impl Someone {
         }
     }
 
-    /// The next event of this name.
+    /// The next event with this name.
     pub(crate) async fn hear_of(&mut self, name: &str) -> Value {
         loop {
             let (event, payload) = self.hear().await;
@@ -241,7 +241,7 @@ impl Someone {
         }
     }
 
-    /// How a run ends.
+    /// The last event of a run.
     pub(crate) async fn end_of(&mut self, run: &str) -> Value {
         self.hear_run(run).await.pop().unwrap().1
     }
@@ -256,7 +256,7 @@ impl Someone {
         }
     }
 
-    /// What is heard already, without waiting.
+    /// The events received so far, without waiting.
     pub(crate) fn heard_so_far(&mut self) -> Vec<(String, Value)> {
         let mut heard = Vec::new();
         while let Some(Some(Received::Event(event))) =
@@ -273,12 +273,12 @@ pub(crate) fn is_end(chat: &Value) -> bool {
     matches!(chat["state"].as_str(), Some("final" | "aborted" | "error"))
 }
 
-/// The text of a final event, or of another with a message.
+/// The text of a final event, or of another event with a message.
 pub(crate) fn text(event: &Value) -> String {
     event["message"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Asserts that nothing of a server is left, which its script names by a tag.
+/// Asserts that no process of a server is left; its script has this tag.
 pub(crate) async fn assert_nothing_left(tag: &'static str) {
     let left = tokio::task::spawn_blocking(move || {
         processes::wait_until_none(Duration::from_secs(60), || processes::mentioning(tag))

@@ -1,11 +1,11 @@
-//! The time of day as RFC 3339 writes it.
+//! Formats the time as RFC 3339.
 
 use std::time::SystemTime;
 
 use jiff::tz::Offset;
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 
-/// The time in whole seconds, seen from a place that is so many minutes ahead of UTC.
+/// Returns the time in whole seconds, at this offset from UTC.
 pub(super) fn rfc3339(time: SystemTime, offset_minutes: i64) -> String {
     let time = Timestamp::try_from(time).unwrap_or(Timestamp::MAX);
     let whole = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Floor);
@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn known_moments_are_written_as_they_are_known() {
+    fn known_times_are_formatted() {
         assert_eq!(at(0, 0), "1970-01-01T00:00:00Z");
         assert_eq!(at(951_782_399, 0), "2000-02-28T23:59:59Z");
         assert_eq!(at(951_782_400, 0), "2000-02-29T00:00:00Z");
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_moves_the_clock_and_is_named() {
+    fn an_offset_is_applied_and_shown() {
         assert_eq!(at(0, 90), "1970-01-01T01:30:00+01:30");
         assert_eq!(at(0, -1), "1969-12-31T23:59:00-00:01");
     }

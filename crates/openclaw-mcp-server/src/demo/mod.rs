@@ -1,7 +1,7 @@
-//! A small MCP server to try clients with: it needs no installation, no account and no network.
+//! A small MCP server for trying out clients: it needs no installation, no account and no network.
 //!
-//! It serves clients of every protocol version: those that begin with `initialize`, and those of
-//! 2026-07-28, which do not.
+//! It supports every protocol version: those that begin with `initialize`, and 2026-07-28, which does
+//! not.
 
 mod clock;
 mod notes;
@@ -18,31 +18,31 @@ use rmcp::transport::stdio_pipes;
 use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Why the server stopped before its client was done.
+/// Why the server stopped before its client disconnected.
 #[derive(Debug, thiserror::Error)]
-#[error("the client does not speak MCP: {0}")]
+#[error("invalid MCP from the client: {0}")]
 pub struct ServeError(String);
 
 /// Serves the client on stdin and stdout until stdin closes.
 ///
 /// # Errors
-/// If what arrives is not MCP from the start.
+/// If the client does not send MCP.
 pub async fn serve_stdio() -> Result<(), ServeError> {
     let (input, output) = stdio_pipes();
     serve(input, output).await
 }
 
-/// Serves the client at the other end of two streams until the first closes.
+/// Serves the client at the other end of two streams until `input` closes.
 ///
 /// # Errors
-/// If what arrives is not MCP from the start.
+/// If the client does not send MCP.
 pub async fn serve(
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), ServeError> {
     let running = match Demo.serve((input, output)).await {
         Ok(running) => running,
-        // A client may look, and leave.
+        // A client may disconnect before the handshake.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(ServeError(error.to_string())),
     };
@@ -63,7 +63,7 @@ impl ServerHandler for Demo {
             .with_title("OpenClaw demo server");
         ServerConfig::new(capabilities)
             .with_server_info(this)
-            .with_instructions("A server to try things with. It changes nothing.")
+            .with_instructions("A demo server. It is read-only.")
     }
 
     async fn list_tools(

@@ -1,4 +1,4 @@
-//! The demo server's resource, and the prompt about it.
+//! The demo server's resource, and a prompt about it.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -13,15 +13,15 @@ const PROMPT: &str = "summarise-notes";
 
 const NOTES: &str = "# Welcome to OpenClaw
 
-These notes are a resource of the demo server: text that a model can be given to read.
+These notes are a resource of the demo server: text that can be passed to a model.
 
 - OpenClaw connects agents to MCP servers and keeps those servers running.
-- Servers are programs on this machine or services elsewhere; `openclaw mcp add` adds one.
-- Those that other programs use already come along with `openclaw mcp import`.
-- Credentials can stay where they are kept: write `secret://…` instead of the value.
-- `openclaw config show` tells what is in force, and where each value comes from.
+- Servers are local programs or remote services; `openclaw mcp add` adds one.
+- `openclaw mcp import` adds the servers that other programs already use.
+- Credentials can stay in a secret store: write `secret://…` instead of the value.
+- `openclaw config show` prints the active settings and where each value comes from.
 
-The demo server is used as long as there is no configuration. It changes nothing.
+The demo server is used when there is no configuration. It is read-only.
 ";
 
 pub(super) fn resource() -> Resource {
@@ -35,7 +35,7 @@ pub(super) fn resource() -> Resource {
 pub(super) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
     if uri != URI {
         let data = json!({ "uri": uri });
-        return Err(ErrorData::resource_not_found("there is no such resource", Some(data)));
+        return Err(ErrorData::resource_not_found("resource not found", Some(data)));
     }
     let contents = ResourceContents::text(NOTES, URI).with_mime_type(MIME_TYPE);
     Ok(ReadResourceResult::new(vec![contents]))
@@ -43,7 +43,7 @@ pub(super) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
 
 pub(super) fn prompt() -> Prompt {
     let language = PromptArgument::new("language")
-        .with_description("The language of the summary; that of the notes if not given")
+        .with_description("The language of the summary; by default that of the notes")
         .with_required(false);
     Prompt::new(PROMPT, Some("Summarise the notes about OpenClaw"), Some(vec![language]))
         .with_title("Summarise the notes")
@@ -51,7 +51,7 @@ pub(super) fn prompt() -> Prompt {
 
 pub(super) fn fill_prompt(request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
     if request.name != PROMPT {
-        let message = format!("there is no prompt `{}`", request.name);
+        let message = format!("unknown prompt `{}`", request.name);
         return Err(ErrorData::invalid_params(message, None));
     }
     let language = request.arguments.as_ref().and_then(|arguments| arguments.get("language"));

@@ -1,4 +1,4 @@
-//! The demo server's tools. All of them only read, and none reaches beyond this process.
+//! The demo server's tools. All are read-only and confined to this process.
 
 use std::time::{Duration, SystemTime};
 
@@ -101,16 +101,16 @@ pub(super) async fn call(
             Err(problem) => Err(problem),
         },
         unknown => {
-            let message = format!("there is no tool `{unknown}`");
+            let message = format!("unknown tool `{unknown}`");
             return Err(ErrorData::invalid_params(message, None));
         }
     };
-    // What the model can put right is an answer to it, not a failure of the protocol.
+    // Errors that the model can correct are results, not protocol errors.
     Ok(outcome.unwrap_or_else(|problem| CallToolResult::error(vec![ContentBlock::text(problem)])))
 }
 
 fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, String> {
-    serde_json::from_value(arguments).map_err(|error| format!("the arguments are wrong: {error}"))
+    serde_json::from_value(arguments).map_err(|error| format!("invalid arguments: {error}"))
 }
 
 fn said(text: impl Into<String>) -> CallToolResult {
@@ -124,7 +124,7 @@ fn add(a: f64, b: f64) -> Result<CallToolResult, String> {
     Ok(result)
 }
 
-/// A whole number is written as one. None: it is infinite.
+/// Converts a whole number to an integer. `None` if the number is not finite.
 fn number(value: f64) -> Option<Number> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT {
@@ -145,7 +145,7 @@ async fn run_count(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, String> {
     if !(1..=1000).contains(&to) || pause_ms > 1000 {
-        return Err("`to` is at least 1, and neither number is above 1000".to_owned());
+        return Err("`to` must be at least 1, and neither number above 1000".to_owned());
     }
     let token = context.meta.get_progress_token();
     for number in 1..=to {
@@ -157,7 +157,7 @@ async fn run_count(
             let progress = ProgressNotificationParam::new(token.clone(), number.into())
                 .with_total(to.into())
                 .with_message(number.to_string());
-            // Whoever does not listen misses nothing: the answer comes all the same.
+            // If sending fails, the result is still returned.
             let _ = context.peer.notify_progress(progress).await;
         }
     }

@@ -1,5 +1,5 @@
-//! A tool call over stdio: the whole pipeline, audit line included, and the fast lane alone, beside a bare `rmcp`
-//! client.
+//! Tool calls over stdio: the whole pipeline including the audit line, and the fast lane alone,
+//! compared with a bare `rmcp` client.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const P50: Budget = Budget::at_most(0.5);
 const CPU: Budget = Budget::at_most(0.35);
 const CPU_OF_LARGE: Budget = Budget::at_most(0.55);
 
-/// A call, and how much of it is measured.
+/// A kind of call, with its number of repetitions and its budgets.
 struct Kind {
     what: &'static str,
     tool: &'static str,
@@ -36,7 +36,7 @@ pub(crate) fn run() {
         "tool calls over stdio, best of {ROUNDS} rounds: p50 one after the other, CPU of this \
          process a call with {IN_FLIGHT} in flight"
     );
-    println!("both speak 2026-07-28; the older `rmcp` speaks 2025-11-25, with less to send");
+    println!("both use 2026-07-28; the older `rmcp` uses 2025-11-25, with less to send");
     heading("rmcp");
     let kinds = [
         Kind {
@@ -105,8 +105,8 @@ async fn compare(kind: &Kind) {
     audited.fleet.stop().await;
 }
 
-/// Says what the CPU time of a call goes to, and to what most of it. Reading the result is measured by itself; what
-/// the lane and that leave over are the checks and the audit line, with all that lies between.
+/// Prints the breakdown of a call's CPU time. Reading the result is measured separately; the
+/// remainder after the lane and that is attributed to the checks and the audit line.
 fn shares(what: &str, reading: f64, lane: f64, pipeline: f64) {
     let rest = (pipeline - lane - reading).max(0.0);
     let shares = [("wire", lane), ("checks and audit", rest), ("reading the result", reading)];
@@ -115,7 +115,7 @@ fn shares(what: &str, reading: f64, lane: f64, pipeline: f64) {
     println!("{what}, CPU goes to (µs): {}; most to: {most}", listed.join(", "));
 }
 
-/// The CPU time to make an outcome of an answer, in microseconds.
+/// Returns the CPU time of converting a response to an outcome, in microseconds.
 fn reading(answer: &Json) -> f64 {
     let repeats = (4 * 1024 * 1024 / answer.get().len()).clamp(50, 2_000);
     let source = Arc::new(Source::mcp_tool("x", "echo"));

@@ -1,5 +1,5 @@
-//! The catalogue of fifty servers of twenty tools each: how long it takes to build, from nothing and
-//! after one list has changed, and to find a tool in it.
+//! The catalogue of fifty servers with twenty tools each: the time to build it, from scratch and
+//! after one list has changed, and to look up a tool.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -22,7 +22,7 @@ use crate::sides::{config, local_entry, setup};
 
 const BUILD_MS: Budget = Budget::at_most(20.0);
 const LOOKUP_NS: Budget = Budget::at_most(200.0);
-/// The tool that one server lists and, once called, does not know.
+/// A tool that one server lists, but rejects as unknown when it is called.
 const GONE: &str = "search_issues_7";
 const GONE_NAMED: &str = "mcp_changing_search_issues_7";
 const ARGUMENTS: &str = r#"{"owner":"a","repo":"b","query":"c"}"#;
@@ -40,7 +40,7 @@ async fn measure() {
     let fleet = Fleet::start(&config, setup(CallServices::none(), Folders::default()));
     fleet.tried().await;
 
-    // The same servers, treated differently: what the agent knows of their tools, it learns anew.
+    // The same servers with another setting, so that the agent rebuilds its tools.
     let mut other = config.clone();
     for server in other.agents[0].mcp.servers.values_mut() {
         server.treatment.max_result_chars += 1;
@@ -58,11 +58,11 @@ async fn measure() {
         }
     }
     let [from_nothing, without, with_again, parsed] = best;
-    println!("{:<52} {parsed:>9.2} ms", "`rmcp` only parses the same lists");
+    println!("{:<52} {parsed:>9.2} ms", "`rmcp` parsing the same lists");
     for (what, ours) in [
-        ("built from nothing", from_nothing),
-        ("built after one server has one tool fewer", without),
-        ("built after one server listed all of its tools anew", with_again),
+        ("built from scratch", from_nothing),
+        ("built after one server lost a tool", without),
+        ("built after one server listed its tools again", with_again),
     ] {
         let (ratio, verdict) = (ours / parsed, BUILD_MS.verdict(ours));
         println!("{what:<52} {ours:>9.2} ms {ratio:>6.2} × that   {verdict}");
@@ -71,14 +71,14 @@ async fn measure() {
     fleet.stop().await;
 }
 
-/// Builds the catalogue if something has changed. Returns how long that took, and how many tools it has.
+/// Builds the catalogue if something has changed. Returns the time taken and the number of tools.
 fn build(tools: &AgentTools) -> (Duration, usize) {
     let start = Instant::now();
     let catalogue = tools.catalogue();
     (start.elapsed(), catalogue.all().len())
 }
 
-/// A server that says that it does not know a tool loses it (B11).
+/// Makes a server reject a tool as unknown, which removes it (B11), and rebuilds the catalogue.
 async fn without_a_tool(tools: &AgentTools) -> Duration {
     let arguments = RawValue::from_string(ARGUMENTS.to_owned()).unwrap();
     let outcome = tools.call(GONE_NAMED, &arguments, &CallContext::by_hand("bench")).await;
@@ -88,7 +88,7 @@ async fn without_a_tool(tools: &AgentTools) -> Duration {
     took
 }
 
-/// The server is asked for its list again a little later, and still lists the tool.
+/// Waits until the list is read again, which still contains the tool.
 async fn until_it_is_back(tools: &AgentTools) -> Duration {
     let wait = async {
         loop {
@@ -102,7 +102,7 @@ async fn until_it_is_back(tools: &AgentTools) -> Duration {
     tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap()
 }
 
-/// What a bare client does with such lists, before anything is made of them.
+/// Measures how long a bare client takes to parse the same lists.
 fn parse(tools: &AgentTools) -> Duration {
     let definitions: Vec<Value> = tools
         .catalogue()
@@ -159,9 +159,8 @@ fn lookups(tools: &Arc<AgentTools>) {
         crate::measure::keep_best(&mut best, round);
     }
     let [held, fetched, plain] = best;
-    println!("{:<52} {plain:>9.0} ns", "a plain hash map finds a name");
-    for (what, ours) in
-        [("a catalogue finds a name", held), ("fetched first, as a call does", fetched)]
+    println!("{:<52} {plain:>9.0} ns", "lookup in a plain hash map");
+    for (what, ours) in [("lookup in a catalogue", held), ("fetched first, as in a call", fetched)]
     {
         let (ratio, verdict) = (ours / plain, LOOKUP_NS.verdict(ours));
         println!("{what:<52} {ours:>9.0} ns {ratio:>6.2} × that   {verdict}");

@@ -1,5 +1,5 @@
-//! Fifty servers of twenty tools each become ready: our fleet, beside bare `rmcp` clients that start
-//! the same processes side by side and list their tools.
+//! Startup of fifty servers with twenty tools each: our fleet, compared with bare `rmcp` clients
+//! that start the same processes concurrently and list their tools.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -23,7 +23,7 @@ pub(crate) const TOOLS: usize = 20;
 const ROUNDS: usize = 25;
 const READY: Budget = Budget::at_most(1.1);
 
-/// A server with tools as people write them: a few described parameters of several types.
+/// A server with realistic tools: a few described parameters of several types.
 pub(crate) fn script() -> Script {
     let tools = (0..TOOLS).map(|number| {
         Tool::new(format!("search_issues_{number}"))
@@ -49,7 +49,7 @@ pub(crate) fn script() -> Script {
     Script::new().tools(tools).tools_only()
 }
 
-/// The entries of all servers.
+/// Returns the configuration entries of all servers.
 pub(crate) fn entries(script: &Script) -> Value {
     let entry = local_entry(&TestServer::stdio(script));
     let all: Map<String, Value> =
@@ -61,7 +61,7 @@ pub(crate) fn run() {
     println!(
         "{SERVERS} servers of {TOOLS} tools, until all can be called; best of {ROUNDS} rounds"
     );
-    println!("CPU is this process's own, its starting of processes included");
+    println!("CPU is that of this process, including spawning");
     pin();
     heading("rmcp");
     runtime().block_on(compare(READY));
@@ -84,16 +84,16 @@ async fn compare(budget: Budget) {
     }
     let best = best.map(|micros| micros / 1e3);
     let [first, first_built, first_cpu, again, again_built, again_cpu, bare, bare_cpu] = best;
-    line("wall, servers not known yet", "ms", first, bare, budget);
-    line("wall, servers known from the last run", "ms", again, bare, budget);
-    line("wall, not known, and catalogue built", "ms", first_built, bare, budget);
-    line("wall, known, and catalogue built", "ms", again_built, bare, budget);
-    line("CPU, servers not known yet", "ms", first_cpu, bare_cpu, Budget::NONE);
-    line("CPU, servers known from the last run", "ms", again_cpu, bare_cpu, Budget::NONE);
+    line("wall, cold cache", "ms", first, bare, budget);
+    line("wall, warm cache", "ms", again, bare, budget);
+    line("wall, cold cache, catalogue built", "ms", first_built, bare, budget);
+    line("wall, warm cache, catalogue built", "ms", again_built, bare, budget);
+    line("CPU, cold cache", "ms", first_cpu, bare_cpu, Budget::NONE);
+    line("CPU, warm cache", "ms", again_cpu, bare_cpu, Budget::NONE);
 }
 
-/// Of our fleet: the time until all servers are ready, the same with the catalogue that an agent sees,
-/// and the CPU time of both.
+/// Measures our fleet: the time until all servers are ready, the time until the catalogue is built
+/// too, and the CPU time of both.
 async fn ours(entries: &Value, folder: &Path) -> [f64; 3] {
     let folders = Folders { catalogue: Some(folder.to_owned()), logs: None };
     let config = config(entries);
@@ -108,7 +108,7 @@ async fn ours(entries: &Value, folder: &Path) -> [f64; 3] {
     spent
 }
 
-/// The same of bare clients.
+/// Measures bare clients: the time until all servers are ready, and the CPU time.
 async fn theirs(script: &Script) -> [f64; 2] {
     let (program, args) = TestServer::stdio(script);
     let (cpu, start) = (cpu_used(), Instant::now());

@@ -1,5 +1,5 @@
-//! A tool call over HTTP, answered as JSON: the whole bridge and the fast lane alone, beside bare
-//! `hyper` that sends the same bytes over one connection and looks at nothing.
+//! Tool calls over HTTP with JSON responses: the whole pipeline and the fast lane alone, compared
+//! with bare `hyper` that sends the same bytes over one connection and parses nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,9 +28,9 @@ const P50: Budget = Budget::at_most(1.5);
 const CALLS: usize = 2_000;
 const META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}"#;
 
-/// Bare `hyper`: one connection that is kept.
+/// Bare `hyper` with one persistent connection.
 struct Hyper {
-    // A future of the benchmark borrows it; there is one call at a time.
+    // Borrowed by the benchmark's futures; there is one call at a time.
     sender: Mutex<SendRequest<Full<Bytes>>>,
     connection: JoinHandle<()>,
     url: Url,
@@ -128,8 +128,8 @@ async fn compare() {
     let [p50, lane_p50, hyper_p50, used, lane_used, hyper_used] = best;
     line("p50, pipeline", "µs", p50, hyper_p50, P50);
     line("p50, fast lane alone", "µs", lane_p50, hyper_p50, P50);
-    line("CPU a call, pipeline", "µs", used, hyper_used, Budget::NONE);
-    line("CPU a call, fast lane alone", "µs", lane_used, hyper_used, Budget::NONE);
+    line("CPU per call, pipeline", "µs", used, hyper_used, Budget::NONE);
+    line("CPU per call, fast lane alone", "µs", lane_used, hyper_used, Budget::NONE);
     bridge.fleet.stop().await;
     let _ = opened.rmcp.cancel().await;
     hyper.connection.abort();

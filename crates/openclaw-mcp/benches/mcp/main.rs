@@ -1,10 +1,10 @@
-//! What the engine costs, beside the bare libraries, on the same kind of server, in one run:
+//! The cost of the engine compared with the bare libraries, on the same servers, in one run:
 //! `cargo xtask bench call | http | catalogue | fleet | memory`.
 //!
-//! Rounds are interleaved and the best of each side counts: the machine is shared. A budget that is missed is
-//! printed as missed; nothing fails by the clock.
+//! Rounds are interleaved and the best of each side counts, because the machine is shared. A missed
+//! budget is printed; it does not fail the run.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark talks to a person")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod call;
 mod catalogue;
@@ -15,7 +15,7 @@ mod memory;
 mod sides;
 mod syscalls;
 
-/// Whatever hangs is given up by the calls' own time-outs; this thread does all the work.
+/// Single-threaded. Calls that hang end by their own timeouts.
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
@@ -25,7 +25,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        // This program, started by itself to be measured from outside.
+        // Subcommands for child processes that are measured from outside.
         ["__calls", side, count] => runtime().block_on(syscalls::make_calls(side, count)),
         ["__one", side, script] => runtime().block_on(memory::one_call(side, script)),
         names => {

@@ -1,4 +1,4 @@
-//! Clocks, CPU time, cores, and how a ratio is told.
+//! Clocks, CPU time, CPU pinning, and the output of ratios.
 
 use std::time::{Duration, Instant};
 
@@ -10,21 +10,21 @@ use nix::sys::time::TimeValLike as _;
 pub(crate) const ROUNDS: usize = 9;
 pub(crate) const IN_FLIGHT: usize = 64;
 
-/// One core for both ends: between two, what is measured is how long it takes to wake the other.
+/// Pins both ends to one core: with two cores, wake-up latency would dominate.
 pub(crate) fn pin() {
-    // On some virtual machines the clock of one core stands still for milliseconds.
+    // On some virtual machines the clock of a core stops for milliseconds.
     let is_pinned = [1, 0].into_iter().any(|one| cores::use_only(|core| core == one) && is_fine());
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("pinned to one core: {is_pinned}; load of the machine: {}", load.trim());
 }
 
-/// Whether the clock tells microseconds apart.
+/// Returns whether the clock has microsecond resolution.
 fn is_fine() -> bool {
     let start = Instant::now();
     (0..1_000).any(|_| start.elapsed() > Duration::ZERO)
 }
 
-/// All cores again.
+/// Allows all cores again.
 pub(crate) fn unpin() {
     cores::use_only(|_| true);
 }
@@ -50,13 +50,13 @@ mod cores {
     }
 }
 
-/// The CPU time of this process so far, in µs.
+/// Returns the CPU time of this process so far, in µs.
 pub(crate) fn cpu_used() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
     (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64
 }
 
-/// The median time of a call in µs, one after the other.
+/// Returns the median time of sequential calls, in µs.
 pub(crate) async fn median<F: Future<Output = usize>>(calls: usize, call: impl Fn() -> F) -> f64 {
     let mut times = Vec::with_capacity(calls);
     for _ in 0..calls {
@@ -68,7 +68,7 @@ pub(crate) async fn median<F: Future<Output = usize>>(calls: usize, call: impl F
     micros(times[calls / 2])
 }
 
-/// The CPU time of this process for a call in µs, with many in flight.
+/// Returns the CPU time of this process per call, in µs, with many in flight.
 pub(crate) async fn cpu<F: Future<Output = usize>>(calls: usize, call: impl Fn() -> F) -> f64 {
     let before = cpu_used();
     let mut flight: FuturesUnordered<_> = (0..IN_FLIGHT).map(|_| call()).collect();
@@ -84,14 +84,14 @@ pub(crate) fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// The best of each column so far.
+/// Keeps the best value of each column.
 pub(crate) fn keep_best<const N: usize>(best: &mut [f64; N], round: [f64; N]) {
     for (best, now) in best.iter_mut().zip(round) {
         *best = best.min(now);
     }
 }
 
-/// What a figure must not exceed; not every figure has a bound.
+/// The upper bound of a measurement, if it has one.
 #[derive(Clone, Copy)]
 pub(crate) struct Budget(pub(crate) Option<f64>);
 
@@ -102,7 +102,7 @@ impl Budget {
         Self(Some(bound))
     }
 
-    /// The budget, and whether it is met.
+    /// Describes the budget and whether it is met.
     pub(crate) fn verdict(self, value: f64) -> String {
         match self.0 {
             None => "no budget".to_owned(),
@@ -112,14 +112,14 @@ impl Budget {
     }
 }
 
-/// A line of a table: ours, the other's, ours as a part of it, and what it should be.
+/// Prints a line of a table: our value, the other one, their ratio, and the verdict.
 pub(crate) fn line(what: &str, unit: &str, ours: f64, other: f64, budget: Budget) {
     let ratio = ours / other;
     let verdict = budget.verdict(ratio);
     println!("{what:<44} {ours:>11.1} {other:>11.1} {unit:<3} {ratio:>6.2} ×   {verdict}");
 }
 
-/// The heads of such a table.
+/// Prints the header of a table.
 pub(crate) fn heading(other: &str) {
     println!("{:<44} {:>11} {other:>11}", "", "ours");
 }

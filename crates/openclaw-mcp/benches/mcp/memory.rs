@@ -1,5 +1,5 @@
-//! A large result: how much memory one call takes at most over what there was before, and how its CPU
-//! time grows with its size. Every figure is that of a process of its own, which makes one call.
+//! Large results: the peak memory of one call over the baseline, and how its CPU time grows with
+//! the size. Every value is measured in a process of its own, which makes one call.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,13 +15,13 @@ const SMALL: usize = 1024 * 1024;
 const ROUNDS: usize = 7;
 const PEAK: Budget = Budget::at_most(3.0);
 const GROWTH: Budget = Budget::at_most(15.0);
-/// Texts as they come: nothing to decode, a line break every so often, and every kind of escape.
+/// Kinds of text: nothing to decode, occasional line breaks, and every kind of escape.
 const TEXTS: [&str; 3] = ["plain", "lines", "escapes"];
 
 pub(crate) fn run() {
     pin();
     if !Path::new("/proc/self/clear_refs").exists() {
-        println!("not measured: the peak is asked for as only Linux tells it");
+        println!("not measured: peak memory is only available on Linux");
         return;
     }
     println!("one call with a text of 10 MB, and of 1 MB; best of {ROUNDS} processes each");
@@ -64,7 +64,8 @@ pub(crate) fn run() {
     }
 }
 
-/// The script of a server with a tool whose result is such a text, and one whose is small.
+/// Returns the script of a server with a tool that returns such a text, and one with a small
+/// result.
 fn script(text: &str, bytes: usize) -> Script {
     let line = match text {
         "plain" => "The quick brown fox jumps over the lazy dog, and nobody is surprised by it.  ",
@@ -78,7 +79,7 @@ fn script(text: &str, bytes: usize) -> Script {
     Script::new().tools([tool("large", &large), tool("small", "small")])
 }
 
-/// Peak bytes over the baseline, and µs of CPU, of one call in a process of its own.
+/// Measures one call in a process of its own: peak bytes over the baseline, and CPU time in µs.
 fn measured(side: &str, script: &Path) -> [f64; 2] {
     let program = std::env::current_exe().unwrap();
     let output = Command::new(program).args(["__one", side]).arg(script).output().unwrap();
@@ -88,8 +89,8 @@ fn measured(side: &str, script: &Path) -> [f64; 2] {
     [figures.next().unwrap(), figures.next().unwrap()]
 }
 
-/// Makes one large call, after a small one, and prints what it took. The script is left to the server:
-/// memory that this process had used and given back would be used again, and not be seen to grow.
+/// Makes one large call, after a small one, and prints its cost. Only the server reads the script:
+/// memory that this process had used and freed would be reused, and hide the growth.
 pub(crate) async fn one_call(side: &str, script: &str) {
     let args = ["stdio", "--script", script].map(str::to_owned).to_vec();
     let server = (TestServer::program(), args);
@@ -109,9 +110,9 @@ pub(crate) async fn one_call(side: &str, script: &str) {
     }
 }
 
-/// Prints by how many bytes the resident memory grew at most during a call, and its CPU time in µs.
+/// Prints the peak growth of resident memory during a call, in bytes, and its CPU time in µs.
 async fn watch(call: impl Future<Output = usize>) {
-    // From now on the peak is that of this call.
+    // Resets the peak.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = resident("VmRSS:");
     let cpu = cpu_used();
@@ -120,7 +121,7 @@ async fn watch(call: impl Future<Output = usize>) {
     println!("{} {cpu}", peak.saturating_sub(before));
 }
 
-/// A figure of this process, in bytes.
+/// Returns a field of `/proc/self/status`, in bytes.
 fn resident(figure: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(figure)).unwrap();

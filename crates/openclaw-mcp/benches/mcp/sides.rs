@@ -1,4 +1,5 @@
-//! The sides of a comparison: our fleet with every check on, the fast lane alone, a bare `rmcp` client.
+//! The sides of a comparison: our fleet with every check enabled, the fast lane alone, and a bare
+//! `rmcp` client.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,10 +46,10 @@ pub(crate) fn client() -> ClientConfig {
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
-/// How a local server is started.
+/// The command line of a local server.
 pub(crate) type CommandLine = (PathBuf, Vec<String>);
 
-/// A server that behaves well, with the usual tools.
+/// A well-behaved server with the default tools.
 pub(crate) fn usual() -> CommandLine {
     TestServer::stdio(&Script::new())
 }
@@ -59,12 +60,12 @@ fn start_process((program, args): &CommandLine) -> (Process, Pipes) {
     Process::spawn(&launch, &Guard::none()).unwrap()
 }
 
-/// The entry of a server that is started as a process, with all checks on and none in the way.
+/// Returns the entry of a local server, with all checks enabled and none of them failing.
 pub(crate) fn local_entry((program, args): &CommandLine) -> Value {
     entry(json!({ "command": program, "args": args }))
 }
 
-/// Adds what every server gets here: bounds that are checked and never reached.
+/// Adds limits that are checked but never reached.
 pub(crate) fn entry(mut entry: Value) -> Value {
     entry["timeout"] = json!(60_000);
     entry["toolTimeout"] = json!(60_000);
@@ -98,7 +99,7 @@ pub(crate) fn setup(services: CallServices, folders: Folders) -> Setup {
     }
 }
 
-/// A program has somebody to ask, so calls are noted for whom a server's question would concern.
+/// A user is present, as in the product, so that the calls in progress are tracked.
 struct Absent;
 
 impl Person for Absent {
@@ -107,8 +108,8 @@ impl Person for Absent {
     }
 }
 
-/// The whole way to one server, named `x`, as the product runs it: policy, pins, schema, limiter, time-out, provenance,
-/// audit line.
+/// The whole pipeline to one server, named `x`, as the product runs it: policy, pins, schema,
+/// limiter, timeout, provenance, audit line.
 pub(crate) struct Bridge {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) tools: Arc<AgentTools>,
@@ -129,7 +130,8 @@ impl Bridge {
         Self { fleet, tools, _folder: folder }
     }
 
-    /// Calls as an agent does: nobody need be asked, because the tool was approved for good.
+    /// Calls a tool as an agent does. No approval is requested, because the tool is approved
+    /// permanently.
     pub(crate) async fn call(&self, name: &str, arguments: &RawValue) -> usize {
         let consent = Consent::Ask { approver: &Nobody, fallback: Fallback::Deny };
         let (agent, session) = (Some("main"), Some("s"));
@@ -139,7 +141,7 @@ impl Bridge {
         outcome.content.len()
     }
 
-    /// The first call: somebody approves what the tool says about itself.
+    /// Makes the first call, which approves the tool's definition.
     pub(crate) async fn approve(&self, name: &str, arguments: &RawValue) {
         let consent = Consent::Ask { approver: &Agreeable, fallback: Fallback::Deny };
         let context = CallContext { consent, ..CallContext::by_hand("bench") };
@@ -148,7 +150,7 @@ impl Bridge {
     }
 }
 
-/// Approves everything for good.
+/// Approves everything permanently.
 #[derive(Debug)]
 struct Agreeable;
 
@@ -179,7 +181,7 @@ impl Lane {
         lane_call(&self.lane, ToolCall { tool, arguments, meta: "", more: "", headers: &[] }).await
     }
 
-    /// What the server answers.
+    /// Returns the server's response.
     pub(crate) async fn answer(&self, tool: &str, arguments: &RawValue) -> Json {
         let call = ToolCall { tool, arguments, meta: "", more: "", headers: &[] };
         self.lane.call_tool(call, LIMITS).await.unwrap()
@@ -197,13 +199,13 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// One that speaks what the pipeline speaks: 2026-07-28.
+    /// Opens a client for 2026-07-28, as the pipeline uses.
     pub(crate) async fn open(server: &CommandLine) -> Self {
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
         Self::open_as(server, ClientLifecycleMode::Discover { preferred_versions }).await
     }
 
-    /// One that speaks 2025-11-25, with less to send for each call.
+    /// Opens a client for 2025-11-25, which sends less per call.
     pub(crate) async fn open_older(server: &CommandLine) -> Self {
         Self::open_as(server, ClientLifecycleMode::Initialize).await
     }
@@ -221,7 +223,7 @@ impl Bare {
     }
 }
 
-/// Arguments as both sides want them.
+/// Arguments in the formats of both sides.
 pub(crate) struct Arguments {
     pub(crate) raw: Box<RawValue>,
     pub(crate) map: Map<String, Value>,

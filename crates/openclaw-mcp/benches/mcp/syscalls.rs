@@ -1,5 +1,5 @@
-//! How often a call asks the kernel for something. Counted by `strace`, where it is installed: this
-//! program starts itself under it, twice with a different number of calls, and takes the difference.
+//! System calls per tool call, counted by `strace` if it is installed: this program runs itself
+//! under it twice, with different numbers of calls, and takes the difference.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -10,11 +10,11 @@ use crate::sides::{Arguments, Bare, Bridge, Lane, local_entry, usual};
 
 const FEW: usize = 500;
 const MANY: usize = 2_500;
-/// What happens less often a call than this is the timer's or the scheduler's.
+/// Fewer per call than this come from the timer or the scheduler.
 const NOISE: f64 = 0.02;
 
-/// Makes calls one after the other and nothing else. Only the main thread is counted, and all of it is
-/// on that one.
+/// Makes sequential calls and nothing else. Only the main thread is traced, and everything runs on
+/// it.
 pub(crate) async fn make_calls(side: &str, count: &str) {
     let count: usize = count.parse().unwrap();
     let arguments = Arguments::new(&json!({ "text": "x".repeat(16) }));
@@ -47,7 +47,7 @@ pub(crate) async fn make_calls(side: &str, count: &str) {
 pub(crate) fn report() {
     for (side, named) in [("bridge", "bridge"), ("lane", "fast lane alone"), ("rmcp", "rmcp")] {
         let Some((few, many)) = count(side, FEW).zip(count(side, MANY)) else {
-            println!("system calls a call: not counted, `strace` is missing or may not trace");
+            println!("system calls per call: not counted, `strace` is missing or not permitted");
             return;
         };
         let a_call = |name: &str| {
@@ -61,11 +61,11 @@ pub(crate) fn report() {
             .filter(|(_, each)| *each > NOISE)
             .map(|(name, each)| format!("{name} {each:.2}"))
             .collect();
-        println!("system calls a call, {named}: {sum:.1} ({})", each.join(", "));
+        println!("system calls per call, {named}: {sum:.1} ({})", each.join(", "));
     }
 }
 
-/// The system calls of this program with so many tool calls, by name.
+/// Returns the system calls of a run with this number of tool calls, by name.
 fn count(side: &str, calls: usize) -> Option<BTreeMap<String, f64>> {
     let folder = tempfile::tempdir().ok()?;
     let file = folder.path().join("strace");
@@ -79,7 +79,7 @@ fn count(side: &str, calls: usize) -> Option<BTreeMap<String, f64>> {
         .status()
         .ok()?;
     let table = std::fs::read_to_string(file).ok().filter(|_| status.success())?;
-    // % time, seconds, µs a call, calls, (errors,) name
+    // % time, seconds, µs per call, calls, (errors,) name
     let rows = table.lines().filter_map(|row| {
         let columns: Vec<&str> = row.split_whitespace().collect();
         let name = *columns.last()?;

@@ -1,6 +1,6 @@
-//! A call that the pipeline has let pass, to its server and back (B5–B7, B10, B11).
+//! Sends a call that the pipeline has approved to its server (B5–B7, B10, B11).
 //!
-//! It crosses no actor and waits for no lock. Whatever goes wrong becomes an outcome in plain words.
+//! It crosses no actor and takes no lock. Every error becomes an outcome with a plain message.
 
 use std::io;
 use std::sync::Arc;
@@ -24,42 +24,42 @@ use crate::store::pins::{Pins, Unsaved};
 use crate::wire::json::Json;
 use crate::wire::{CallError, Limits};
 
-/// How long a server is left alone that wants fewer calls and does not say for how long.
+/// The pause for a server that rate limits calls without a `Retry-After`.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long approvals are waited for at the end.
+/// How long to wait at shutdown until approvals are saved.
 const SAVING: Duration = Duration::from_secs(10);
 
-/// A result of so many bytes is read elsewhere.
+/// Results of at least this many bytes are processed on a blocking thread.
 pub(crate) const LARGE: usize = 256 * 1024;
-/// What a server answers if the headers of a call do not fit its arguments (2026-07-28).
+/// The JSON-RPC error code for headers that do not match the arguments of a call (2026-07-28).
 const HEADER_MISMATCH: i64 = -32020;
 
-/// What watches over calls.
+/// The services used by calls.
 #[derive(Debug, Clone)]
 pub struct CallServices {
-    /// Who did what.
+    /// The audit log.
     pub audit: Audit,
-    /// Where large results are kept.
+    /// The store for large results.
     pub spill: Option<Arc<Spill>>,
-    /// What tools looked like when they were approved.
+    /// The approved tools.
     pub pins: Option<Arc<Pins>>,
 }
 
 impl CallServices {
-    /// Nothing is written down.
+    /// No audit log, no storage, no approvals.
     pub fn none() -> Self {
         Self { audit: Audit::none(), spill: None, pins: None }
     }
 
-    /// Waits for what is being written down, but not for a disk that hangs.
+    /// Waits until approvals and the audit log are written, with a timeout in case the disk hangs.
     pub(crate) async fn close(&self) {
-        // That they cannot be saved was logged.
+        // The error was logged.
         let _ = self.approvals_saved().await;
         self.audit.flush().await;
     }
 
-    /// Waits until approvals are saved, but not for a disk that hangs.
+    /// Waits until approvals are saved, with a timeout in case the disk hangs.
     pub(crate) async fn approvals_saved(&self) -> Result<(), Unsaved> {
         let Some(pins) = &self.pins else { return Ok(()) };
         let saved = timeout(SAVING, pins.saved()).await;
@@ -67,25 +67,24 @@ impl CallServices {
     }
 }
 
-/// How long a call may take.
+/// The timeouts of a call.
 pub(crate) fn limits(options: CallOptions<'_>, member: &Member) -> Limits {
     let Some(deadline) = options.deadline else { return member.limits };
     let left = deadline.saturating_duration_since(tokio::time::Instant::now());
     Limits { timeout: left, cap: left }
 }
 
-/// How much of a result is read.
+/// The size limits of a result.
 pub(crate) fn result_limits(options: CallOptions<'_>, member: &Member) -> ResultLimits {
     let usual = if options.everything { usize::MAX } else { member.treatment.max_result_chars };
     let max_chars = options.max_chars.map_or(usual, |most| most.min(usual));
     ResultLimits { max_chars, everything: options.everything }
 }
 
-/// Calls a tool of a server, which has passed all checks. Dropping the future tells the server that nobody
-/// waits any more.
+/// Calls a tool of a server after all checks have passed. Dropping the future cancels the call at
+/// the server.
 ///
-/// The future is boxed for each call and should be small, for which an allocator is quickest: what happens
-/// rarely is boxed by itself.
+/// The future is boxed for each call, so it should be small: rare paths are boxed separately.
 #[allow(clippy::manual_async_fn, reason = "it would hold its arguments twice")]
 pub(crate) fn call<'a>(
     tool: &'a CatalogueTool,
@@ -100,7 +99,7 @@ pub(crate) fn call<'a>(
                 return Executed::Done(results::failure(kind, words, Some(origin)));
             }
         };
-        // What was checked is the tool of before.
+        // The checks were made against the tool before the reconnect.
         if usable.was_waited_for && !tool.is_current() {
             let words =
                 "The server was reconnected and the tool has changed. The tool was not called.";
@@ -147,7 +146,7 @@ pub(crate) fn call<'a>(
     }
 }
 
-/// A server that can be used now, once it is this call's turn.
+/// Waits for the turn of this call and for a connection to the server.
 pub(crate) async fn usable(member: &Member) -> Result<Usable<'_>, (Failure, String)> {
     let server = &member.server;
     let turn = server.turn(member.limits.cap).await.map_err(|_| {
@@ -163,7 +162,7 @@ pub(crate) async fn usable(member: &Member) -> Result<Usable<'_>, (Failure, Stri
     Ok(Usable { live, was_waited_for: true, has_waited: true, _turn: turn })
 }
 
-/// What follows from a failure for the calls to come.
+/// Applies the consequences of a failure to later calls: a pause, or a required login.
 pub(crate) async fn failed(server: &Server, live: &Arc<LiveConnection>, error: &CallError) {
     match error {
         CallError::RateLimited { .. } | CallError::OutOfService { .. } => {
@@ -176,8 +175,8 @@ pub(crate) async fn failed(server: &Server, live: &Arc<LiveConnection>, error: &
     }
 }
 
-/// The outcome of a result. A large one takes its time, and perhaps a file: that is done elsewhere,
-/// so that other calls need not wait.
+/// Converts a result. A large one is processed on a blocking thread, because it takes long and may
+/// be written to a file.
 async fn read_result(
     services: &CallServices,
     raw: Json,
@@ -193,18 +192,18 @@ async fn read_result(
     elsewhere(reading).await
 }
 
-/// A server that can be used now.
+/// A connection that is ready for a call.
 pub(crate) struct Usable<'s> {
     pub(crate) live: Arc<LiveConnection>,
-    /// It was connected to for this call: what it has may be something else than was looked at.
+    /// Whether it was connected for this call: its tools may differ from those that were checked.
     pub(crate) was_waited_for: bool,
-    /// It may have taken time until it could be used.
+    /// Whether the call had to wait.
     has_waited: bool,
-    /// For a server that takes one call at a time.
+    /// The turn, for a server that takes one call at a time.
     _turn: Option<SemaphorePermit<'s>>,
 }
 
-/// Reads a large answer where nobody waits.
+/// Processes a large response on a blocking thread.
 pub(crate) async fn elsewhere(
     reading: impl FnOnce() -> ToolOutcome + Send + 'static,
 ) -> ToolOutcome {
@@ -218,12 +217,12 @@ pub(crate) async fn elsewhere(
     })
 }
 
-/// Whoever keeps the lists fresh asks for the tools again.
+/// Triggers a refresh of the tool list.
 fn ask_again(live: &LiveConnection) {
     live.connection().client().changed(|changes| changes.tools += 1);
 }
 
-/// Too many calls, in words.
+/// The message for a call that was rate limited.
 pub(crate) fn limited(server: &str, wait: RetryAfter) -> String {
     let seconds = wait.after.as_secs() + u64::from(wait.after.subsec_nanos() > 0);
     let server = match wait.asked_by {
@@ -249,7 +248,8 @@ fn has_code(error: &CallError, code: i64) -> bool {
     rpc(error).is_some_and(|error| error.code == code)
 }
 
-/// Whether a server says that it does not have the tool, in one of the ways in which servers do.
+/// Whether an error means that the server does not know the tool. Servers phrase it in different
+/// ways.
 fn is_unknown_tool(error: &CallError) -> bool {
     let Some(error) = rpc(error) else { return false };
     let message = error.message.to_ascii_lowercase();
@@ -258,7 +258,7 @@ fn is_unknown_tool(error: &CallError) -> bool {
     matches!(error.code, -32601 | -32602) && says_so
 }
 
-/// Whether an answer says so, of servers that make a result of it.
+/// Like `is_unknown_tool`, for servers that report it as a result.
 fn says_unknown_tool(outcome: &ToolOutcome) -> bool {
     let text = outcome.text();
     text.contains("nknown tool") || text.contains("ool not found")

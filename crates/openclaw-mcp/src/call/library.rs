@@ -23,19 +23,19 @@ use crate::fleet::toolset;
 use crate::inventory::Inventory;
 use crate::inventory::listing::{ListedPrompt, ListedResource, ListedTemplate};
 
-/// How prompts are named as commands.
+/// The template for the command names of prompts.
 const COMMANDS: &str = "mcp__{server}__{tool}";
 
-/// Something that a server has.
+/// An entry of a server's inventory.
 #[derive(Debug, Clone)]
 pub struct Of<T> {
-    /// The server.
+    /// The name of the server.
     pub server: String,
-    /// What it has.
+    /// The entry.
     pub entry: T,
 }
 
-/// A prompt, and the name of the slash command that it is reached by.
+/// A prompt with the name of its slash command.
 #[derive(Debug, Clone)]
 pub struct PromptCommand {
     /// The name, without the slash.
@@ -45,17 +45,17 @@ pub struct PromptCommand {
 }
 
 impl AgentTools {
-    /// The resources of all servers.
+    /// Returns the resources of all servers.
     pub fn resources(&self) -> Vec<Of<ListedResource>> {
         entries(self.members(), |inventory| inventory.resources.clone())
     }
 
-    /// The templates of all servers.
+    /// Returns the resource templates of all servers.
     pub fn templates(&self) -> Vec<Of<ListedTemplate>> {
         entries(self.members(), |inventory| inventory.templates.clone())
     }
 
-    /// The prompts of all servers, as slash commands.
+    /// Returns the prompts of all servers as slash commands.
     pub fn prompts(&self) -> Vec<PromptCommand> {
         let prompts = entries(self.members(), |inventory| inventory.prompts.clone());
         let raw = prompts.iter().map(|of| raw_prompt(of)).collect::<Vec<_>>();
@@ -67,17 +67,17 @@ impl AgentTools {
         commands.collect()
     }
 
-    /// A request for a resource of a server, to be called through the pipeline.
+    /// Creates a request for a resource of a server, to be run by the pipeline.
     pub fn reading(&self, server: &str, uri: &str) -> Request {
         self.request(server, Kind::Resource, uri)
     }
 
-    /// A request for a prompt of a server; its arguments are the call's.
+    /// Creates a request for a prompt of a server. The arguments are those of the call.
     pub fn prompting(&self, server: &str, prompt: &str) -> Request {
         self.request(server, Kind::Prompt, prompt)
     }
 
-    /// Reads a resource, by way of the pipeline.
+    /// Reads a resource through the pipeline.
     pub async fn read(&self, server: &str, uri: &str, context: &CallContext<'_>) -> ToolOutcome {
         let request = self.reading(server, uri);
         let given = to_raw_value(&BTreeMap::from([("uri", uri)])).unwrap_or_default();
@@ -85,7 +85,7 @@ impl AgentTools {
         self.pipeline().call(&request, call, &self.context(context)).await
     }
 
-    /// Gets a prompt with its arguments filled in, by way of the pipeline.
+    /// Gets a prompt with its arguments filled in, through the pipeline.
     pub async fn prompt(
         &self,
         server: &str,
@@ -109,7 +109,7 @@ impl AgentTools {
     }
 }
 
-/// What all servers have of a kind.
+/// Collects entries of all servers.
 pub(crate) fn entries<T>(members: &[Arc<Member>], of: impl Fn(&Inventory) -> Vec<T>) -> Vec<Of<T>> {
     let entries = members.iter().flat_map(|member| {
         let server = &member.server;
@@ -120,7 +120,7 @@ pub(crate) fn entries<T>(members: &[Arc<Member>], of: impl Fn(&Inventory) -> Vec
     entries.collect()
 }
 
-/// What a server has besides tools.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Resource,
@@ -136,37 +136,37 @@ impl Kind {
     }
 }
 
-/// A request for a resource or a prompt, which the pipeline calls like a tool.
+/// A request for a resource or a prompt, which the pipeline runs like a tool call.
 #[derive(Debug, Clone)]
 pub struct Request {
     kind: Kind,
-    /// The address of the resource, or the name of the prompt.
+    /// The URI of the resource, or the name of the prompt.
     what: String,
-    /// The server, or the name of one that is not there.
+    /// The server, or the name of an unknown one.
     member: Result<Arc<Member>, String>,
     services: Arc<CallServices>,
 }
 
 impl Request {
-    /// The method: what the call is named in the audit log.
+    /// The method, which is also the name of the call in the audit log.
     pub fn method(&self) -> &'static str {
         self.kind.method()
     }
 
-    /// The server's name.
+    /// The name of the server.
     pub fn server(&self) -> &str {
         self.member.as_ref().map_or_else(String::as_str, |member| member.server.name().as_str())
     }
 
-    /// The address of the resource, or the name of the prompt.
+    /// The URI of the resource, or the name of the prompt.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// The request as a tool.
+    /// Returns the request as a tool.
     ///
     /// # Errors
-    /// If its server is not there.
+    /// If there is no such server.
     pub fn tool(&self) -> Result<Arc<dyn Tool>, Refusal> {
         match &self.member {
             Ok(member) => Ok(Arc::new(RequestTool {
@@ -189,7 +189,7 @@ impl Resolve for Request {
     }
 }
 
-/// A request to a server that is there.
+/// A request to a known server.
 #[derive(Debug)]
 struct RequestTool {
     kind: Kind,
@@ -198,10 +198,10 @@ struct RequestTool {
     services: Arc<CallServices>,
 }
 
-/// Requests are not offered to models: nobody sees this.
+/// A placeholder: requests are not offered to models.
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec {
     #[allow(clippy::expect_used, reason = "a constant that every test of a request checks")]
-    name: ToolName::new("mcp_request").expect("a good name"),
+    name: ToolName::new("mcp_request").expect("valid tool name"),
     label: "MCP request".to_owned(),
     description: String::new(),
     input_schema: ToolSpec::schema(json!({ "type": "object" })),
@@ -253,14 +253,15 @@ impl Tool for RequestTool {
     }
 }
 
-/// A request for something that is no tool.
+/// The parameters of a request.
 struct LibraryRequest<'a> {
     kind: Kind,
     what: &'a str,
     params: BTreeMap<&'static str, Box<RawValue>>,
 }
 
-/// Reads a resource, within the limits of its server: for a tool that learns only from its arguments which.
+/// Reads a resource within the rate limit of its server, for a tool whose arguments name the
+/// server.
 pub(crate) async fn read(
     member: &Member,
     services: &CallServices,

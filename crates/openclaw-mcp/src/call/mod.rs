@@ -1,4 +1,4 @@
-//! One call: to its server and back, and what its result becomes.
+//! A call to a server, and the conversion of its result.
 
 pub mod bridge;
 pub mod library;

@@ -1,4 +1,4 @@
-//! The one tool through which an agent sees the resources of its servers (B14): without an address it
+//! The tool that gives an agent access to the resources of its servers (B14): without a URI it
 //! lists them, with one it reads.
 
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::fleet::agent::AgentTools;
 use crate::fleet::member::Member;
 use crate::fleet::toolset;
 
-/// Its name. No tool of a server is called so: their names hold the server's.
+/// Its name. Tools of servers cannot have it: it is reserved in `fleet::naming`.
 pub const NAME: &str = "mcp_resources";
 
-/// More are not listed at once.
+/// The maximum number of listed resources.
 const MAX_LISTED: usize = 200;
-/// A longer line is not listed.
+/// Longer lines are not listed.
 const MAX_LINE: usize = 500;
-/// How much of a description is listed.
+/// The maximum length of a name or description in the list.
 const MAX_DESCRIPTION: usize = 120;
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ pub struct ResourceTool {
 }
 
 impl AgentTools {
-    /// The tool; none if no server has resources.
+    /// Returns the tool; `None` if no server has resources.
     pub(crate) fn resource_tool(&self) -> Option<ResourceTool> {
         let has_some = |member: &Arc<Member>| {
             let inventory = member.server.cache().inventory();
@@ -100,7 +100,7 @@ impl Tool for ResourceTool {
         &self.decision
     }
 
-    /// It only looks.
+    /// It is read-only.
     fn rule(&self, _: &openclaw_tools::Arguments<'_>) -> ApprovalRule {
         ApprovalRule::Never
     }
@@ -148,7 +148,7 @@ impl ResourceTool {
         let families = families.map(|Of { server, entry }| {
             line(server, &entry.uri_template, &entry.name, entry.description.as_deref())
         });
-        // What is too long to be listed is too long to be asked for.
+        // An entry that is too long to be listed is too long to be requested.
         let fits = |line: &String| line.chars().count() <= MAX_LINE;
         let all: Vec<String> = listed.chain(families).filter(fits).collect();
         if all.is_empty() {

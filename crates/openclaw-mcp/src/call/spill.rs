@@ -1,10 +1,11 @@
-//! Large results, kept whole in files that an agent can read in parts (B6).
+//! Stores large results in files that an agent can read in parts (B6).
 //!
-//! The folder and its files are private to the user. Files go after a while, and the oldest go when
-//! they take too much room. Nothing here follows a symbolic link, and nothing that does not bear a
-//! name of ours is touched.
+//! The folder and its files are private to the user. Files are removed after a while, and the
+//! oldest ones when they exceed the size limit. Symbolic links are not followed, and files with
+//! other names are not touched.
 //!
-//! What the files hold comes from outside, as it came: whoever reads one for a model labels it so again.
+//! The content is untrusted and stored unchanged: a reader that passes it to a model must label it
+//! again.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -14,25 +15,25 @@ use std::time::{Duration, SystemTime};
 
 use openclaw_tools::private;
 
-/// Names of our files end so.
+/// The suffix of our files.
 const ENDING: &str = ".result.txt";
-/// Names of files that are being written begin so.
+/// The prefix of temporary files.
 const UNFINISHED: &str = ".result-";
-/// A file that has not been finished for so long never will be.
+/// An older temporary file was abandoned.
 const MAX_UNFINISHED_AGE: Duration = Duration::from_secs(60 * 60);
-/// More files than this are not looked at in one go; the rest is for the next time.
+/// The maximum number of files per cleanup; the rest is left for the next one.
 const MAX_ENTRIES: usize = 20_000;
-/// Age is looked at again after so many files.
+/// Cleanup runs after this many files.
 const FILES_BETWEEN_CLEANINGS: u32 = 64;
-/// How much of a name of a server or tool stands in a file's name.
+/// The maximum length of a server or tool name in a file name.
 const NAME_CHARS: usize = 40;
 
-/// How long files stay, and how much room they may take together.
+/// How long files are kept, and how large they may be together.
 #[derive(Debug, Clone, Copy)]
 pub struct SpillLimits {
-    /// A file that is older goes.
+    /// Older files are removed.
     pub max_age: Duration,
-    /// When all files take more, the oldest go.
+    /// The maximum total size; beyond it the oldest files are removed.
     pub max_bytes: u64,
 }
 
@@ -50,7 +51,7 @@ pub struct Spill {
     usage: Mutex<Usage>,
 }
 
-/// What is known of the folder without looking.
+/// The usage of the folder, as far as it is known without reading it.
 #[derive(Debug, Default)]
 struct Usage {
     bytes: u64,
@@ -58,10 +59,10 @@ struct Usage {
 }
 
 impl Spill {
-    /// Makes the folder if there is none, and cleans it.
+    /// Creates the folder if it does not exist, and cleans it up.
     ///
     /// # Errors
-    /// If it cannot be made or read, or is a symbolic link.
+    /// If it cannot be created or read, or is a symbolic link.
     pub fn open(folder: impl Into<PathBuf>, limits: SpillLimits) -> io::Result<Self> {
         let folder = folder.into();
         private::make_folder(&folder)?;
@@ -71,7 +72,7 @@ impl Spill {
                 "the folder for large results is a symbolic link",
             ));
         }
-        // It may have been there before, open to others.
+        // An existing folder may be accessible to others.
         #[cfg(unix)]
         fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         let spill = Self { folder, limits, usage: Mutex::default() };
@@ -79,15 +80,16 @@ impl Spill {
         Ok(spill)
     }
 
-    /// The folder.
+    /// The path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Keeps a text, and returns its file. It appears under its name only when it is whole. Writes to the disk: large texts are not for an async thread.
+    /// Stores a text and returns its file, which gets its name only when it is complete. Blocks on
+    /// the disk: do not call it with large texts on an async thread.
     ///
     /// # Errors
-    /// If it cannot be written, or is larger than all files together may be.
+    /// If it cannot be written, or is larger than the size limit.
     pub fn keep(&self, server: &str, tool: &str, text: &str) -> io::Result<PathBuf> {
         self.make_room(text.len() as u64)?;
         let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&self.folder)?;
@@ -97,7 +99,7 @@ impl Spill {
         Ok(path)
     }
 
-    /// Counts a file that is about to be written, and cleans where that is due.
+    /// Reserves space for a file that is about to be written, and cleans up if that is due.
     fn make_room(&self, size: u64) -> io::Result<()> {
         if size > self.limits.max_bytes {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large to be stored"));
@@ -116,7 +118,7 @@ impl Spill {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes what is too old, and the oldest until there is room for `needed` bytes.
+    /// Removes expired files, and the oldest ones until there is space for `needed` bytes.
     fn clean(&self, usage: &mut Usage, needed: u64) -> io::Result<()> {
         let now = SystemTime::now();
         let mut kept = Vec::new();
@@ -143,7 +145,7 @@ impl Spill {
     }
 }
 
-/// A file of ours in the folder.
+/// One of our files in the folder.
 struct Kept {
     path: PathBuf,
     size: u64,
@@ -159,9 +161,9 @@ impl Kept {
         if !is_finished && !name.starts_with(UNFINISHED) {
             return None;
         }
-        // That of the entry itself: links are not followed.
+        // Of the entry itself: links are not followed.
         let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        // A date in the future counts as now.
+        // A modification time in the future counts as now.
         let age = now.duration_since(metadata.modified().ok()?).unwrap_or_default();
         Some(Self { path: entry.path(), size: metadata.len(), age, is_finished })
     }
@@ -173,7 +175,8 @@ impl Kept {
     }
 }
 
-/// Whose it is, for people; random, so that nobody can guess it and no two are the same.
+/// The file name: server and tool for users, and a random part, so that it is unique and cannot be
+/// guessed.
 fn name(server: &str, tool: &str) -> io::Result<String> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_there_is_no_room() {
+    fn the_oldest_files_are_removed_when_the_limit_is_reached() {
         let folder = tempfile::tempdir().unwrap();
         let spill = spill(&folder, 25);
         let oldest = spill.keep("a", "b", "0123456789").unwrap();
@@ -247,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_goes_and_what_is_not_ours_stays() {
+    fn expired_files_are_removed_and_foreign_files_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let week = 7 * 24 * 60 * 60;
         let spilled = spill(&folder, 1_000);

@@ -1,4 +1,4 @@
-//! Servers that ask back before they answer, since 2026-07-28 (T11).
+//! Servers that request input before they return a result, since 2026-07-28 (T11).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use super::Connection;
 use crate::wire::CallError;
 use crate::wire::json::Json;
 
-/// How often a server may ask back before it answers a request.
+/// Maximum number of input rounds per request.
 pub(super) const MAX_ROUNDS: usize = 10;
-/// The type of a result that asks back.
+/// The `resultType` of a result that requests input.
 pub(super) const INPUT_REQUIRED: &str = "input_required";
 
-/// What a server answers when it wants to know something first (2026-07-28).
+/// A result that requests input (2026-07-28).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InputRequired<'a> {
@@ -28,15 +28,15 @@ pub(super) struct InputRequired<'a> {
     request_state: Option<&'a RawValue>,
 }
 
-/// What we answer to a server that asked back.
+/// The input for a repeated request.
 pub(super) struct Answers {
     pub(super) responses: Box<RawValue>,
-    /// What it wants back, exactly as it gave it.
+    /// The server's `requestState`, returned unchanged.
     pub(super) state: Option<Box<RawValue>>,
 }
 
 impl Answers {
-    /// As members of an object.
+    /// Returns the members of a JSON object.
     pub(super) fn members(&self) -> String {
         let mut members = format!(r#""inputResponses":{}"#, self.responses.get());
         if let Some(state) = &self.state {
@@ -48,7 +48,7 @@ impl Answers {
 }
 
 impl Connection {
-    /// What to send along when asking again, if the result says that something is missing.
+    /// Collects the input for a repeated request; `None` if the result is complete.
     pub(super) async fn answers(&self, result: &Json) -> Result<Option<Answers>, CallError> {
         let Some(missing) = self.missing(result) else { return Ok(None) };
         let state = missing.request_state.map(ToOwned::to_owned);
@@ -58,17 +58,17 @@ impl Connection {
         Ok(Some(Answers { responses, state }))
     }
 
-    /// The last result.
+    /// Returns the result, or fails if it still requests input.
     pub(super) fn complete(&self, result: Json) -> Result<Json, CallError> {
         match self.missing(&result) {
             Some(_) => {
-                Err(CallError::AskedFor("more input again and again, without a result".to_owned()))
+                Err(CallError::AskedFor("input repeatedly without returning a result".to_owned()))
             }
             None => Ok(result),
         }
     }
 
-    /// Cheap for what is complete: nothing is parsed then.
+    /// Parses a result that requests input. Cheap for complete results, which are not parsed.
     pub(super) fn missing<'a>(&self, result: &'a Json) -> Option<InputRequired<'a>> {
         self.meta.as_ref()?.asks_back.find(result.get().as_bytes())?;
         let parsed: InputRequired<'a> = serde_json::from_str(result.get()).ok()?;

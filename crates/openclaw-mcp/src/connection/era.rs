@@ -1,8 +1,8 @@
-//! Which era of the protocol a server speaks: with a handshake (up to 2025-11-25) or without
+//! Detection of the protocol era of a server: with a handshake (up to 2025-11-25) or without
 //! (2026-07-28).
 //!
-//! Nothing but asking tells. A modern server answers `server/discover`; an older one answers with an
-//! error, or not at all. What was found out is worth remembering.
+//! The era can only be detected by a request. A modern server supports `server/discover`; an older
+//! one responds with an error, or not at all. The result is worth caching.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use serde_json::{Map, Value};
 use crate::wire::json::Json;
 use crate::wire::{CallError, FastLane, Greeting, Limits};
 
-/// How long a server may be silent before it is asked the old way, too.
+/// How long to wait for `server/discover` before `initialize` is sent too.
 pub const PROBE_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// Whoever greets has a time-out for all of it.
+/// Effectively unlimited: the caller enforces the timeout.
 const PATIENT: Limits = Limits { timeout: Duration::from_secs(600), cap: Duration::from_secs(600) };
 
 /// An era of the protocol.
@@ -26,15 +26,15 @@ const PATIENT: Limits = Limits { timeout: Duration::from_secs(600), cap: Duratio
 pub enum Era {
     /// With a handshake.
     Legacy,
-    /// Without.
+    /// Without a handshake.
     Modern,
 }
 
-/// Errors that only a modern server answers with: unsupported version, missing capability, header
+/// Error codes that only modern servers use: unsupported version, missing capability, header
 /// mismatch.
 pub(crate) const MODERN_ERRORS: [i64; 3] = [-32022, -32021, -32020];
 
-/// What a modern server says of itself, as far as it tells the era.
+/// The part of the `server/discover` result that identifies the era.
 #[derive(Deserialize)]
 pub(crate) struct Discovered {
     #[serde(rename = "supportedVersions")]
@@ -46,23 +46,23 @@ struct RpcError {
     code: i64,
 }
 
-/// A server that was greeted.
+/// The result of [`greet`].
 #[derive(Debug)]
 pub(crate) struct Greeted {
-    /// The era that it speaks.
+    /// The detected era.
     pub(crate) era: Era,
-    /// What it said, for `rmcp`; none if `rmcp` is to ask by itself.
+    /// The response to replay to `rmcp`; `None` if `rmcp` must send the request itself.
     pub(crate) greeting: Option<Greeting>,
 }
 
-/// Greets a server over a pipe.
+/// Detects the era of a server over a pipe.
 ///
-/// Where it is not known which era it speaks, it is asked the new way, and if it stays silent the old
-/// way, too; whatever it answers first decides. So a server that ignores what it does not know is not
-/// waited for, and one that is only slow to start is not misunderstood.
+/// Unless the era is known to be legacy, `server/discover` is sent, followed by `initialize` if
+/// there is no response in time; the first response decides. A server that ignores unknown requests
+/// is thus not waited for, and one that starts slowly is not misdetected.
 ///
 /// # Errors
-/// If it refuses, or the connection closes. The time-out is the caller's.
+/// If the server rejects the request, or the connection closes. The caller enforces the timeout.
 pub(crate) async fn greet(
     lane: &FastLane,
     client: &ClientConfig,
@@ -78,7 +78,7 @@ pub(crate) async fn greet(
     };
     match known {
         Some(Era::Legacy) => match initialize.await {
-            // It has changed since.
+            // The server has changed since.
             Err(CallError::Rpc(error)) if is_modern_error(&error) => {
                 discover.await?.ok_or(CallError::Rpc(error))
             }
@@ -88,7 +88,7 @@ pub(crate) async fn greet(
     }
 }
 
-/// Asks the new way, and after a while the old way, too.
+/// Sends `server/discover` and, after a delay, `initialize` too.
 async fn both(
     discover: impl Future<Output = Result<Option<Greeted>, CallError>>,
     initialize: impl Future<Output = Result<Greeted, CallError>>,
@@ -101,14 +101,14 @@ async fn both(
         Err(_) => {}
     }
     tokio::select! {
-        // Both answers may have come before this runs again: then the one that was asked for first decides.
+        // If both responses have arrived, the one that was requested first decides.
         biased;
         found = &mut discover => match found? {
             Some(greeted) => Ok(greeted),
             None => initialize.await,
         },
         greeted = &mut initialize => match greeted {
-            // It speaks only the new way, and is about to say so.
+            // The server is modern, and its `server/discover` response is pending.
             Err(CallError::Rpc(error)) if is_modern_error(&error) => {
                 discover.await?.ok_or(CallError::Rpc(error))
             }
@@ -117,16 +117,16 @@ async fn both(
     }
 }
 
-/// What an answer to `server/discover` means: none for an old server.
+/// Interprets the response to `server/discover`; `None` for an old server.
 fn discovered(answer: Result<Json, CallError>) -> Result<Option<Greeted>, CallError> {
     match answer {
-        // Some old servers answer anything with an empty result.
+        // Some old servers respond to any request with an empty result.
         Ok(result) => {
             let is_modern = serde_json::from_str::<Discovered>(result.get()).is_ok();
             let greeting = Some(Greeting { method: "server/discover", result });
             Ok(is_modern.then_some(Greeted { era: Era::Modern, greeting }))
         }
-        // `rmcp` knows what to do with these.
+        // `rmcp` handles these errors.
         Err(CallError::Rpc(error)) if is_modern_error(&error) => {
             Ok(Some(Greeted { era: Era::Modern, greeting: None }))
         }
@@ -139,12 +139,12 @@ fn is_modern_error(error: &RawValue) -> bool {
     code(error).is_some_and(|code| MODERN_ERRORS.contains(&code))
 }
 
-/// The code of an error.
+/// Returns the code of a JSON-RPC error.
 pub(crate) fn code(error: &RawValue) -> Option<i64> {
     serde_json::from_str::<RpcError>(error.get()).ok().map(|error| error.code)
 }
 
-/// What 2026-07-28 wants to know of a client in the `_meta` of every request.
+/// Returns the client information that 2026-07-28 requires in the `_meta` of every request.
 pub(crate) fn request_meta(client: &ClientConfig) -> Map<String, Value> {
     let meta = RequestMetaObject::with_client_context(
         ProtocolVersion::V_2026_07_28,
@@ -153,20 +153,20 @@ pub(crate) fn request_meta(client: &ClientConfig) -> Map<String, Value> {
     );
     match serde_json::to_value(meta) {
         Ok(Value::Object(meta)) => meta,
-        // Serializing plain data cannot fail; without it the server would only be taken for an old one.
+        // Serializing plain data cannot fail; without it the server would be treated as an old one.
         _ => Map::new(),
     }
 }
 
-/// The parameters of `server/discover`.
+/// Returns the parameters of `server/discover`.
 pub(crate) fn question(client: &ClientConfig) -> Box<RawValue> {
     let params = serde_json::json!({ "_meta": request_meta(client) });
     to_raw_value(&params).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// The parameters of `initialize`.
+/// Returns the parameters of `initialize`.
 pub(crate) fn introduction(client: &ClientConfig, version: ProtocolVersion) -> Box<RawValue> {
     let client = client.clone().with_protocol_version(version);
-    // Serializing plain data cannot fail; without it the server would refuse us, and say so.
+    // Serializing plain data cannot fail; without it the server would return an error.
     to_raw_value(&client).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -1,9 +1,10 @@
-//! The process of a local server, watched beside its connection: its end is noticed at once (L3), even
-//! where a descendant holds its output open.
+//! Watches the process of a local server, so that its exit is noticed immediately (L3), even if a
+//! descendant holds its output open.
 //!
-//! When the process that was started ends, so does its server. A launcher that leaves its server behind on
-//! the same pipes would look like a crash, but none is known: `npx`, `uvx`, `docker run` and the like wait
-//! for what they start or become it, and what a shell leaves behind (`server &`) has no input to read.
+//! The exit of the spawned process counts as the exit of the server. A launcher that leaves its
+//! server behind on the same pipes would look like a crash, but none is known: `npx`, `uvx`,
+//! `docker run` and similar wait for their child or replace themselves with it, and a process that
+//! a shell leaves behind (`server &`) has no input.
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -19,13 +20,13 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
-    /// Begins to wait. Whoever waits for an answer on this lane learns of the end.
+    /// Starts to watch. When the process exits, the connection of `lane` is closed.
     pub(crate) fn watch(process: Process, lane: FastLane) -> Self {
         let (orders, ordered) = oneshot::channel();
         Self { orders: Some(orders), task: tokio::spawn(watch(process, lane, ordered)) }
     }
 
-    /// Ends the process and its descendants. When this returns, they are gone.
+    /// Terminates the process and its descendants. When this returns, they are gone.
     pub(crate) async fn shut_down(mut self, patience: Patience) {
         if let Some(orders) = self.orders.take() {
             let _ = orders.send(patience);
@@ -43,7 +44,7 @@ impl Drop for Leader {
 async fn watch(mut process: Process, lane: FastLane, mut ordered: oneshot::Receiver<Patience>) {
     let orders = tokio::select! {
         orders = &mut ordered => orders,
-        // Who shuts down asks once more, and gets the same status.
+        // `shut_down` waits for the process again, and gets the same status.
         Ok(status) = process.ended() => {
             lane.server_ended(status);
             ordered.await

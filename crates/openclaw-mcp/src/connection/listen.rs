@@ -1,4 +1,5 @@
-//! Hearing that a list or a resource has changed (T10, B14). Of lists, older servers tell by themselves.
+//! Subscriptions to changes of lists and resources (T10, B14). Older servers report changed lists
+//! without a subscription.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,41 +15,41 @@ use super::Connection;
 use crate::connection::era::Era;
 use crate::wire::Limits;
 
-/// How long a server may take to take note that it shall tell of changes, before it is listed.
+/// How long to wait for the acknowledgement of a subscription before the lists are read.
 const TAKES_NOTE: Duration = Duration::from_secs(1);
-/// How long an older server may take to promise that it tells of a resource.
+/// Timeout of `resources/subscribe` on older servers.
 const SUBSCRIBES: Duration = Duration::from_secs(5);
-/// How long to wait before a stream of changes that broke is asked for again, at first and at last.
+/// First and longest delay before a broken stream of changes is requested again.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 const LISTEN_AGAIN_AT_LAST: Duration = Duration::from_secs(60);
 
-/// What came of a stream of changes.
+/// How a stream of changes ended.
 enum StreamEnd {
-    /// The server wants no more of it.
+    /// The server closed it gracefully, or it was cancelled.
     Enough,
-    /// It broke after something was told.
+    /// It broke after at least one notification.
     Something,
-    /// It broke before.
+    /// It broke before any notification.
     Nothing,
 }
 
-/// Whether a server has been asked to tell of changes.
+/// The state of the subscription to changes.
 #[derive(Debug, Default)]
 pub(super) enum Subscribed {
-    /// Not in time.
+    /// Not acknowledged in time.
     #[default]
     NotYet,
-    /// It tells of them here.
+    /// Notifications arrive here.
     Open(Box<Subscription>),
-    /// It does not offer that, or nobody wants it.
+    /// The server does not support it, or it is not wanted.
     Refused,
 }
 
 impl Connection {
-    /// Since 2026-07-28 a server must be asked to tell of changes. Whoever does so before the lists are
-    /// read misses none; a server that takes its time is listed all the same, and once more later.
+    /// Subscribes to changes of lists, which servers require since 2026-07-28, and of `resources`.
     ///
-    /// Of these resources every server that can is asked to tell.
+    /// Called before the lists are read, so that no change is missed. If the server acknowledges
+    /// too late, the lists are read anyway, and again later.
     pub(crate) async fn subscribe(&self, resources: BTreeSet<String>) {
         self.followed.send_replace(resources.clone());
         if self.era != Era::Modern {
@@ -65,21 +66,21 @@ impl Connection {
         *self.subscribed.lock().await = subscribed;
     }
 
-    /// Other resources are wanted from now on: a server that can is asked to tell of them.
+    /// Replaces the set of watched resources, and subscribes to the new ones.
     pub(crate) async fn follow_these(&self, resources: BTreeSet<String>) {
         let before = self.followed.borrow().clone();
         if before == resources {
             return;
         }
         let new = resources.difference(&before).cloned().collect();
-        // On a stream of changes they are asked for anew.
+        // A stream of changes is reopened with the new set.
         self.followed.send_replace(resources);
         if self.era != Era::Modern {
             self.subscribe_to_each(new).await;
         }
     }
 
-    /// Nobody stays to hear of changes.
+    /// Disables the subscription: the caller does not wait for changes.
     pub(crate) async fn subscribe_to_nothing(&self) {
         *self.subscribed.lock().await = Subscribed::Refused;
     }
@@ -98,7 +99,8 @@ impl Connection {
         join_all(asked).await;
     }
 
-    /// How often a resource has changed since the connection was made; none if the server does not tell.
+    /// Returns how often a resource has changed since the connection was opened; `None` if the
+    /// server does not report it.
     pub fn changes_of(&self, uri: &str) -> Option<u64> {
         self.client.changes_of(uri)
     }
@@ -112,13 +114,13 @@ impl Connection {
         filter.resource_subscriptions(resources.iter().cloned()).build()
     }
 
-    /// A server takes on what it can.
+    /// Records the resources that the server acknowledged.
     fn follow(&self, subscription: &Subscription) {
         let resources = subscription.acknowledged().resource_subscriptions.clone();
         self.client.follow(resources.unwrap_or_default());
     }
 
-    /// Waits for changes, until the server wants no more of it. A stream that breaks is asked for again.
+    /// Processes changes until the server ends the stream. A broken stream is requested again.
     pub(crate) async fn listen(&self) {
         if self.era != Era::Modern {
             return;
@@ -128,7 +130,7 @@ impl Connection {
             Subscribed::NotYet => None,
             Subscribed::Refused => return,
         };
-        // Nobody told what has changed meanwhile, and nothing is sent twice.
+        // Changes while there was no stream are not reported, and not repeated.
         let mut has_missed = subscribed.is_none();
         let mut backoff = Exponential::new(LISTEN_AGAIN, LISTEN_AGAIN_AT_LAST, Jitter::random());
         let mut followed = self.followed.subscribe();
@@ -152,7 +154,7 @@ impl Connection {
                     is_offered = true;
                     let heard = tokio::select! {
                         heard = self.hear_out(subscription) => Some(heard),
-                        // Other resources: it is asked for anew at once.
+                        // The set of resources changed: the stream is reopened immediately.
                         Ok(()) = followed.changed() => None,
                     };
                     self.client.follow_nothing();
@@ -164,7 +166,7 @@ impl Connection {
                         None => continue,
                     }
                 }
-                // It does not offer that.
+                // The server does not support subscriptions.
                 Err(_) if !is_offered => return,
                 Err(_) => {}
             }
@@ -173,7 +175,7 @@ impl Connection {
         }
     }
 
-    /// Notes what a server tells, until its stream ends.
+    /// Records the notifications of a stream until it ends.
     async fn hear_out(&self, mut subscription: Subscription) -> StreamEnd {
         let mut heard = StreamEnd::Nothing;
         while let Ok(Some(notification)) = subscription.next().await {

@@ -1,4 +1,4 @@
-//! What a server lists, over a connection (T9).
+//! The lists of a server (T9).
 
 use serde_json::{Map, Value};
 
@@ -13,10 +13,10 @@ impl Connection {
     /// Lists the server's tools.
     ///
     /// # Errors
-    /// If the server does not answer.
+    /// If the request fails.
     pub async fn list_tools(&self, limits: Limits) -> Result<Listing<ListedTool>, CallError> {
         let mut listing = match listing::tools(&self.lane, self.meta_object(), limits).await {
-            // It never said that it has any.
+            // The server does not declare tools.
             Err(CallError::Rpc(_) | CallError::Unreadable { .. }) if !self.about.offers.tools => {
                 return Ok(Listing::default());
             }
@@ -35,7 +35,7 @@ impl Connection {
     /// Lists the server's resources.
     ///
     /// # Errors
-    /// If the server does not answer.
+    /// If the request fails.
     pub async fn list_resources(
         &self,
         limits: Limits,
@@ -43,10 +43,10 @@ impl Connection {
         listing::resources(&self.lane, self.meta_object(), limits).await
     }
 
-    /// Lists the templates of the server's resources; many servers know none of that.
+    /// Lists the server's resource templates. Empty for the many servers that do not support them.
     ///
     /// # Errors
-    /// If the server does not answer.
+    /// If the request fails.
     pub async fn list_templates(
         &self,
         limits: Limits,
@@ -60,7 +60,7 @@ impl Connection {
     /// Lists the server's prompts.
     ///
     /// # Errors
-    /// If the server does not answer.
+    /// If the request fails.
     pub async fn list_prompts(&self, limits: Limits) -> Result<Listing<ListedPrompt>, CallError> {
         listing::prompts(&self.lane, self.meta_object(), limits).await
     }

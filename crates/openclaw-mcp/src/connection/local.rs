@@ -1,4 +1,4 @@
-//! To a connection with a local server: its process, its wire, its handshake.
+//! Connecting to a local server: process, wire and handshake.
 
 use std::time::Duration;
 
@@ -18,71 +18,71 @@ use crate::server::log::ServerLog;
 use crate::wire::http::agreed_version;
 use crate::wire::{self, CallError, Closed, Greeting};
 
-/// How long a server that has closed its output may take to end: on a busy machine the one is seen long
-/// before the other.
+/// How long to wait for a server to exit after it closed its output: on a busy machine the exit is
+/// seen long after.
 const ENDING: Duration = Duration::from_secs(5);
-/// How long one that has refused us may take to end over it.
+/// How long to wait for a server to exit after it rejected the handshake.
 const MAY_END: Duration = Duration::from_millis(500);
 
-/// What a connection is made from.
+/// Options for [`open`].
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The server's name, for logs.
     pub server: String,
-    /// How to start it.
+    /// How to start the server.
     pub launch: Launch,
     /// Our side of the protocol.
     pub client: Client,
-    /// The era that it speaks, if that is known.
+    /// The protocol era of the server, if known.
     pub known_era: Option<Era>,
-    /// The version to offer in a handshake.
+    /// The protocol version to offer in the handshake.
     pub offer: ProtocolVersion,
-    /// Where its standard error is kept.
+    /// The log of the server's standard error.
     pub log: ServerLog,
-    /// How long all of it may take.
+    /// Timeout for spawning and the handshake together.
     pub timeout: Duration,
 }
 
-/// Why there is no connection.
+/// Why connecting failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The process could not be started.
+    /// The process could not be spawned.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// The process ended.
+    /// The process exited.
     #[error("{status} during {step}{words}")]
     Ended {
-        /// How: "exited with status 1".
+        /// How it exited: "exited with status 1".
         status: String,
-        /// What it was doing.
+        /// The step that failed.
         step: Step,
-        /// What else it said.
+        /// Other output of the server.
         words: Words,
     },
-    /// It did not answer in time.
+    /// The server did not respond in time.
     #[error("timed out after {} ms during {step}{words}", .after.as_millis())]
     TimedOut {
-        /// What it was doing.
+        /// The step that failed.
         step: Step,
-        /// After how long.
+        /// The timeout.
         after: Duration,
-        /// What else it said.
+        /// Other output of the server.
         words: Words,
     },
-    /// It answered, but not as a server should.
+    /// The server rejected the handshake, or responded with something invalid.
     #[error("{step} failed: {cause}{words}")]
     Refused {
-        /// What it was doing.
+        /// The step that failed.
         step: Step,
-        /// What was wrong.
+        /// The cause.
         cause: String,
-        /// What else it said.
+        /// Other output of the server.
         words: Words,
     },
 }
 
 impl ConnectError {
-    /// What the server said that is no answer; nothing if it never ran.
+    /// Returns the other output of the server; `None` if it never ran.
     pub(crate) fn words(&self) -> Option<&Words> {
         match self {
             Self::Spawn(_) => None,
@@ -93,13 +93,13 @@ impl ConnectError {
     }
 }
 
-/// What a server said beside its answers, which mostly tells why there is no connection. From outside:
+/// Output of a server besides its responses, which usually explains a failed connection. Untrusted:
 /// not for a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words {
-    /// The last lines that it wrote to stderr.
+    /// The last lines of stderr.
     pub last_lines: Vec<String>,
-    /// The first line that it printed on stdout and that is no message: one clean line.
+    /// The first line of stdout that is not a message, sanitized.
     pub printed: Option<String>,
 }
 
@@ -117,7 +117,7 @@ impl std::fmt::Display for Words {
 /// The steps of connecting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Finding out which protocol the server speaks, and introducing ourselves.
+    /// Detecting the protocol era and sending the first request.
     Greeting,
     /// The handshake.
     Initializing,
@@ -132,10 +132,10 @@ impl std::fmt::Display for Step {
     }
 }
 
-/// Starts the server and shakes hands. If it fails, nothing of the server is left.
+/// Spawns the server and performs the handshake. If that fails, nothing is left running.
 ///
 /// # Errors
-/// Which step failed, and why.
+/// If spawning or the handshake fails, or the timeout elapses.
 pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError> {
     let deadline = Instant::now() + plan.timeout;
     let (mut process, pipes) = Process::spawn(&plan.launch, guard)?;
@@ -145,7 +145,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
 
     let mut step = Step::Greeting;
-    // Boxed: it is large, and done with soon.
+    // Boxed: the future is large and short-lived.
     let mut shaken = Box::pin(async {
         let Plan { client, offer, known_era, .. } = &plan;
         let greeted = era::greet(&lane, client.config(), offer.clone(), *known_era);
@@ -170,7 +170,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         last_lines: stderr.last_lines(),
         printed: lane.first_skipped().map(str::to_owned),
     };
-    // A descendant may hold the pipes of a server that has ended.
+    // A descendant may hold the pipes of a server that has exited.
     let shaken = async {
         tokio::select! {
             shaken = &mut shaken => return shaken,
@@ -189,7 +189,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
             let words = words(&stderr);
             Err(ConnectError::TimedOut { step, after: plan.timeout, words })
         }
-        // It may have ended because it was not listened to any more.
+        // The exit may be a consequence of the closed connection.
         Ok(Err(NotShaken { cause, .. })) if lane.closed() == Some(&Closed::LineTooLong) => {
             Err(ConnectError::Refused { step, cause, words: words(&stderr) })
         }
@@ -198,8 +198,8 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
             let ended = timeout(patience, process.ended()).await;
             if let Ok(Ok(status)) = ended {
                 stderr.settled().await;
-                // Mostly the cause is that the server has ended: then that is what to say. One that said
-                // no before it left has told a better reason.
+                // Usually the exit of the server is the cause, and is reported. If the server
+                // rejected the handshake before it exited, that error is more specific.
                 if !is_answer {
                     let words = words(&stderr);
                     return Err(ConnectError::Ended { status: exit_words(status), step, words });
@@ -210,23 +210,23 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
     }
 }
 
-/// The version that a server insists on, if nobody knows it. Of those without a handshake one is chosen that
-/// is known.
+/// Returns the version that a server selected, if it is unknown. Without a handshake, only a known
+/// version is selected.
 fn unknown_version(greeting: &Greeting) -> Option<String> {
     let version = agreed_version(&greeting.result).filter(|_| greeting.method == "initialize")?;
     let is_known = ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version);
     (!is_known).then_some(version)
 }
 
-/// Why there was no handshake, in words for people.
+/// Why the handshake failed, as a user-readable message.
 struct NotShaken {
     cause: String,
-    /// Whether the server itself says so.
+    /// Whether the cause is a response of the server.
     is_answer: bool,
 }
 
 impl NotShaken {
-    /// What a server said to a greeting.
+    /// A failure of the first request.
     fn greeted(error: &CallError, log: &ServerLog) -> Self {
         match error {
             CallError::Rpc(error) => Self { cause: rpc_refusal(error, log), is_answer: true },
@@ -234,7 +234,7 @@ impl NotShaken {
         }
     }
 
-    /// A version that nobody knows would be misunderstood.
+    /// An unknown version, which could be misinterpreted.
     fn speaks(version: &str, log: &ServerLog) -> Self {
         let known: Vec<_> = ProtocolVersion::KNOWN_VERSIONS.iter().map(|it| it.as_str()).collect();
         let (version, known) = (log.clean(version, 40), known.join(", "));
@@ -250,7 +250,7 @@ impl NotShaken {
     }
 }
 
-/// The error that a server answered with, in words for people.
+/// Describes a JSON-RPC error of the server.
 pub(crate) fn rpc_refusal(error: &RawValue, log: &ServerLog) -> String {
     match serde_json::from_str::<ErrorData>(error.get()) {
         Ok(error) => answered(&error, log),
@@ -263,8 +263,7 @@ fn answered(error: &ErrorData, log: &ServerLog) -> String {
     format!("the server returned error {}: {message}", error.code.0)
 }
 
-/// What `rmcp` says about a failed handshake, in words for people. What the server said comes from
-/// outside: one clean line of it.
+/// Describes a failed handshake. Text from the server is untrusted, and sanitized to one line.
 pub(crate) fn plain(error: &ClientInitializeError, log: &ServerLog) -> String {
     match error {
         ClientInitializeError::JsonRpcError(error) => answered(error, log),

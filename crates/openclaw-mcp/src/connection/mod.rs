@@ -33,7 +33,7 @@ use asks_back::{INPUT_REQUIRED, MAX_ROUNDS};
 pub(crate) use leader::Leader;
 use listen::Subscribed;
 
-/// How long a remote server may take to say goodbye.
+/// Timeout for closing the connection.
 const GOODBYE: Duration = Duration::from_secs(3);
 
 /// A connection to a server. Dropping it kills a local server's process group.
@@ -44,58 +44,58 @@ pub struct Connection {
     peer: Peer<RoleClient>,
     about: About,
     era: Era,
-    /// What stands in the `_meta` of every request: since 2026-07-28 there is no handshake to say it.
+    /// The `_meta` of every request: since 2026-07-28 it replaces the handshake.
     meta: Option<Meta>,
     far_end: FarEnd,
-    /// Of a server that must be asked to tell of changes.
+    /// The subscription to changes, for servers that require one.
     subscribed: Mutex<Subscribed>,
-    /// The resources that somebody wants to hear of.
+    /// The resources to watch for changes.
     followed: watch::Sender<BTreeSet<String>>,
-    /// Until it is closed.
+    /// `None` once the connection is closed.
     rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
 }
 
-/// What a server said about itself.
+/// What a server reported about itself.
 #[derive(Debug, Clone, Default)]
 pub struct About {
-    /// The version of the protocol that was agreed upon.
+    /// The negotiated protocol version.
     pub version: Option<String>,
-    /// The program's name and version.
+    /// The server program's name and version.
     pub program: Option<String>,
-    /// How to use it. From outside: not for a model as it is.
+    /// How to use the server. Untrusted: must be wrapped before a model sees it.
     pub instructions: Option<String>,
-    /// What it offers.
+    /// The server's capabilities.
     pub offers: Offers,
 }
 
-/// What a server says that it offers.
+/// The capabilities that a server declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offers {
     /// Tools.
     pub tools: bool,
     /// Resources.
     pub resources: bool,
-    /// To tell when a resource changes that somebody is interested in.
+    /// Notifications about changes of a subscribed resource.
     pub resource_updates: bool,
     /// Prompts.
     pub prompts: bool,
 }
 
-/// What is at the other end.
+/// The other end of a connection.
 #[derive(Debug)]
 pub(crate) enum FarEnd {
-    /// A process of ours.
+    /// A local process.
     Process {
-        /// What watches it, until it is ended.
+        /// The task that watches the process; `None` once it was shut down.
         leader: Mutex<Option<Leader>>,
-        /// Its id.
+        /// The process id.
         pid: u32,
-        /// What reads its standard error.
+        /// The reader of the process's standard error.
         stderr: Stderr,
     },
-    /// A service.
+    /// A remote service.
     Remote {
-        /// Over which transport.
+        /// The transport.
         flavour: Flavour,
     },
 }
@@ -111,9 +111,9 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 struct Meta {
     object: Map<String, Value>,
-    /// The same as text, without braces: what the fast lane puts into a call.
+    /// The members of `object` as text, without braces, which the fast lane puts into a call.
     members: String,
-    /// Finds what may be a server that asks back. Made once: making it costs more than a search.
+    /// Finds results that may request input. Created once: creation costs more than a search.
     asks_back: Finder<'static>,
 }
 
@@ -138,10 +138,11 @@ impl Connection {
         Self { lane, client, peer, about, era, meta, far_end, subscribed, followed, rmcp }
     }
 
-    /// Calls a tool, on the fast lane. A server that asks back is answered (T11), and asked again.
+    /// Calls a tool on the fast lane. If the server requests input (T11), the call is repeated with
+    /// it.
     ///
     /// # Errors
-    /// If the server answers with one, too late or not at all.
+    /// If the server responds with an error, the call times out, or the connection fails.
     pub async fn call_tool(
         &self,
         tool: &str,
@@ -152,10 +153,10 @@ impl Connection {
         self.call_tool_watched(tool, arguments, headers, limits, None).await
     }
 
-    /// The same for somebody who wants to know how far it has got.
+    /// Like [`call_tool`](Self::call_tool), but reports progress to `watcher`.
     ///
     /// # Errors
-    /// If the server answers with one, too late or not at all.
+    /// If the server responds with an error, the call times out, or the connection fails.
     pub fn call_tool_watched<'a>(
         &'a self,
         tool: &'a str,
@@ -176,7 +177,7 @@ impl Connection {
         }
     }
 
-    /// Answers a server that asks back before it answers a call.
+    /// Repeats a call with the input that the server requests, until it returns a result.
     async fn asked_back(
         &self,
         call: ToolCall<'_>,
@@ -193,10 +194,10 @@ impl Connection {
         self.complete(result)
     }
 
-    /// Sends any other request. A server that asks back is answered, and asked again.
+    /// Sends another request. If the server requests input, the request is repeated with it.
     ///
     /// # Errors
-    /// If the server answers with one, too late or not at all.
+    /// If the server responds with an error, the call times out, or the connection fails.
     pub async fn request(
         &self,
         method: &str,
@@ -223,49 +224,49 @@ impl Connection {
         to_raw_value(&params).unwrap_or_default()
     }
 
-    /// Asks for a sign of life. Since 2026-07-28 there is no ping: there a server is asked what it can,
-    /// which every server must answer, which costs it nothing and changes nothing.
+    /// Checks that the server responds. Since 2026-07-28 there is no ping; `server/discover` is
+    /// sent instead, which every server must support and which has no side effects.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the server does not respond.
     pub async fn ping(&self, limits: Limits) -> Result<(), CallError> {
         let (method, params) = match self.era {
             Era::Modern => ("server/discover", era::question(self.client.config())),
             Era::Legacy => ("ping", to_raw_value(&Map::new()).unwrap_or_default()),
         };
         match self.lane.request(method, &params, limits).await {
-            // A server that does not know the question lives, too, and so does one that answers nonsense.
+            // An error or an invalid response is still a response.
             Ok(_) | Err(CallError::Rpc(_) | CallError::Unreadable { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// What the server said about itself.
+    /// Returns what the server reported about itself.
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// Our side of the protocol.
+    /// Returns our side of the protocol.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The era that the server speaks.
+    /// Returns the protocol era of the server.
     pub fn era(&self) -> Era {
         self.era
     }
 
-    /// How many calls wait for an answer.
+    /// Returns the number of pending calls.
     pub fn in_flight(&self) -> usize {
         self.lane.in_flight()
     }
 
-    /// How long ago the server last said anything: an answer, a question, a notification.
+    /// Returns the time since the server last sent a message of any kind.
     pub fn last_heard(&self) -> Duration {
         self.lane.last_heard()
     }
 
-    /// The id of the process, of a local server.
+    /// Returns the process id of a local server.
     pub fn pid(&self) -> Option<u32> {
         match &self.far_end {
             FarEnd::Process { pid, .. } => Some(*pid),
@@ -273,12 +274,12 @@ impl Connection {
         }
     }
 
-    /// The id of the session, of a remote server that has one.
+    /// Returns the session id of a remote server, if it has one.
     pub fn session_id(&self) -> Option<String> {
         self.lane.session_id()
     }
 
-    /// The transport, of a remote server.
+    /// Returns the transport of a remote server.
     pub fn flavour(&self) -> Option<Flavour> {
         match &self.far_end {
             FarEnd::Process { .. } => None,
@@ -286,7 +287,7 @@ impl Connection {
         }
     }
 
-    /// What the server wrote to stderr last, once it is closed. Safe to cancel.
+    /// Waits until a local server's stderr is closed and returns its last lines. Safe to cancel.
     pub async fn last_words(&self) -> Vec<String> {
         match &self.far_end {
             FarEnd::Process { stderr, .. } => {
@@ -297,15 +298,16 @@ impl Connection {
         }
     }
 
-    /// Waits until the connection is closed; says why. Safe to cancel.
+    /// Waits until the connection is closed and returns the reason. Safe to cancel.
     pub async fn until_closed(&self) -> String {
         self.lane.until_closed().await.to_string()
     }
 
-    /// Ends the connection, and a local server with it (L5). When this returns, nothing of it is left.
+    /// Closes the connection and terminates a local server (L5). When this returns, nothing is left
+    /// running.
     pub async fn close(&self, patience: Patience) {
         let Some(mut rmcp) = self.rmcp.lock().await.take() else { return };
-        // Closing `rmcp` drops its transport, and with it a local server's input.
+        // Closing `rmcp` drops its transport, which closes a local server's input.
         let _ = tokio::time::timeout(GOODBYE, rmcp.close()).await;
         match &self.far_end {
             FarEnd::Process { leader, .. } => {

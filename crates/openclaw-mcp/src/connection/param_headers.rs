@@ -1,9 +1,9 @@
-//! Arguments that are told in headers, too, so that whoever forwards a call need not read its body
+//! Arguments that are also sent as headers, so that intermediaries need not parse the body
 //! (2026-07-28, `x-mcp-header`).
 //!
-//! A tool's schema says which: a property marked `"x-mcp-header": "Region"` travels as
-//! `Mcp-Param-Region` besides its place in the body. A tool whose marks break the rules must not be
-//! offered over HTTP at all.
+//! A property that the tool's schema marks with `"x-mcp-header": "Region"` is sent as
+//! `Mcp-Param-Region` in addition to the body. A tool with invalid marks must not be offered over
+//! HTTP.
 
 use std::collections::BTreeSet;
 
@@ -15,22 +15,22 @@ use serde_json::{Map, Value};
 const MARK: &str = "x-mcp-header";
 const ENCODED: (&str, &str) = ("=?base64?", "?=");
 
-/// An argument that is told in a header, too.
+/// An argument that is also sent as a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParamHeader {
     /// `mcp-param-…`
     name: HeaderName,
-    /// The properties that lead to the argument.
+    /// The path of properties to the argument.
     path: Vec<String>,
 }
 
 impl ParamHeader {
-    /// The name of the header.
+    /// Returns the name of the header.
     pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
-    /// The header of a call with these arguments. An argument that is absent or null has none.
+    /// Returns the header for these arguments; `None` if the argument is absent or null.
     pub(crate) fn of(&self, arguments: &Value) -> Option<(HeaderName, HeaderValue)> {
         let argument = self.path.iter().try_fold(arguments, |value, key| value.get(key))?;
         let text = match argument {
@@ -42,7 +42,7 @@ impl ParamHeader {
     }
 }
 
-/// Text as the value of a header: as it is, or encoded if it would not arrive so.
+/// Converts text to a header value, encoded as Base64 if it could not be sent unchanged.
 pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
     let (prefix, suffix) = ENCODED;
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
@@ -54,10 +54,10 @@ pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("{prefix}{}{suffix}", BASE64_STANDARD.encode(text))).ok()
 }
 
-/// The arguments that a tool wants to be told in headers.
+/// Returns the arguments that a tool's schema marks.
 ///
 /// # Errors
-/// Which rule the schema breaks. The tool must not be offered over HTTP then.
+/// If the schema breaks a rule. The tool must not be offered over HTTP then.
 pub fn of_schema(schema: &Map<String, Value>) -> Result<Vec<ParamHeader>, String> {
     if schema.contains_key(MARK) {
         return Err(format!("`{MARK}` marks the whole schema instead of a property"));
@@ -74,7 +74,7 @@ struct Found {
 }
 
 impl Found {
-    /// Goes through a schema that properties alone lead to.
+    /// Visits a schema that is reachable through `properties` alone.
     fn object(
         &mut self,
         schema: &Map<String, Value>,
@@ -120,7 +120,7 @@ impl Found {
         let is_token = mark.bytes().all(is_token_byte);
         let name = HeaderName::from_bytes(format!("mcp-param-{mark}").as_bytes());
         let (true, Ok(name)) = (is_token, name) else {
-            return Err(format!("`{MARK}` of `{at}` is not the name of a header"));
+            return Err(format!("`{MARK}` of `{at}` is not a valid header name"));
         };
         if !self.names.insert(mark.to_ascii_lowercase()) {
             return Err(format!("`{MARK}` of `{at}` is used twice"));
@@ -135,7 +135,7 @@ impl Found {
     }
 }
 
-/// Whether there is a mark anywhere in a part of a schema that properties alone do not lead to.
+/// Returns whether a part of a schema that is not reachable through `properties` alone has a mark.
 fn is_marked(value: &Value) -> bool {
     match value {
         Value::Object(object) => object.contains_key(MARK) || object.values().any(is_marked),
@@ -144,7 +144,7 @@ fn is_marked(value: &Value) -> bool {
     }
 }
 
-/// A type whose values fit into a header: one of three, or that or null.
+/// Returns whether values of this type fit into a header: one of three types, optionally with null.
 fn is_primitive(kind: Option<&Value>) -> bool {
     let fits = |kind: &Value| matches!(kind.as_str(), Some("string" | "integer" | "boolean"));
     match kind {
@@ -172,7 +172,7 @@ mod tests {
         of_schema(schema.as_object().unwrap())
     }
 
-    /// The headers of a call, as text.
+    /// Returns the headers of a call as text.
     fn told(properties: &Value, arguments: &Value) -> Vec<(String, String)> {
         let headers = of(properties).unwrap();
         let told = headers.iter().filter_map(|header| header.of(arguments));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_integers_and_booleans_are_told_also_nested_ones() {
+    fn strings_integers_and_booleans_are_sent_including_nested_ones() {
         let properties = json!({
             "region": { "type": "string", "x-mcp-header": "Region" },
             "priority": { "type": "integer", "x-mcp-header": "Priority" },
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_null_or_no_primitive_is_not_told() {
+    fn absent_null_and_compound_arguments_are_not_sent() {
         let properties = json!({
             "a": { "type": "string", "x-mcp-header": "A" },
             "b": { "type": "object", "properties": {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_arrive_as_it_is_is_encoded() {
+    fn text_that_a_header_cannot_carry_is_encoded() {
         let properties = json!({ "a": { "type": "string", "x-mcp-header": "A" } });
         for text in [
             "Hello, 世界",
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_break_the_rules_are_refused() {
+    fn invalid_marks_are_rejected() {
         let refused = [
             json!({ "a": { "type": "string", "x-mcp-header": "" } }),
             json!({ "a": { "type": "string", "x-mcp-header": 5 } }),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_without_marks_wants_nothing_and_values_are_not_schemas() {
+    fn a_schema_without_marks_has_no_headers_and_values_are_not_schemas() {
         let properties = json!({
             "a": { "type": "object", "default": { "x-mcp-header": 1 }, "enum": [{ "x-mcp-header": 2 }] },
             "b": true,

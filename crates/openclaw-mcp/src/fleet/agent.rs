@@ -1,4 +1,4 @@
-//! The servers of one agent, as a catalogue of tools, and the resources and prompts beside them.
+//! The servers of one agent: a catalogue of tools, plus resources and prompts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,20 +33,19 @@ pub struct AgentTools {
     template: String,
     policy: Policy,
     members: Vec<Arc<Member>>,
-    /// The servers of the members.
     servers: Vec<Arc<Server>>,
-    /// Servers that do not run.
+    /// Servers that are disabled or cannot start.
     resting: BTreeMap<ServerName, Resting>,
     revision: Revision,
     catalogue: ArcSwap<Catalogue>,
-    /// One builds, the others wait.
+    /// Held while building the catalogue, so that concurrent callers build it once.
     building: Mutex<()>,
     pub(crate) services: Arc<CallServices>,
     pipeline: Pipeline,
     told: LastNotices,
 }
 
-/// Why a server does not run.
+/// Why a server is not running.
 #[derive(Debug)]
 enum Resting {
     Disabled(Box<ServerConfig>),
@@ -75,7 +74,7 @@ impl AgentTools {
             members,
             resting: resting(agent),
             servers,
-            // The first look builds.
+            // Built on the first call of `catalogue`.
             catalogue: ArcSwap::from_pointee(Catalogue::not_built()),
             revision,
             building: Mutex::new(()),
@@ -85,14 +84,14 @@ impl AgentTools {
         }
     }
 
-    /// What the agent was told of its servers, for whoever takes its place.
+    /// The notices already delivered to this agent, for the `AgentTools` that replaces it.
     pub(crate) fn told(&self) -> &LastNotices {
         &self.told
     }
 
-    /// What the agent should be told about its servers since somebody asked last: that one has failed
-    /// three times in a row, is given up, needs a login, or is back (L4). In our words, nothing of a
-    /// server's among them; at most one for each server.
+    /// Returns the notices about servers since the last call, at most one per server: it has failed
+    /// three times in a row, was given up, needs a login, or is available again (L4). The text
+    /// contains nothing that a server sent.
     pub fn take_notices(&self) -> Vec<String> {
         let news = |server: &Arc<Server>| {
             let snapshot = server.snapshots().borrow().clone();
@@ -101,7 +100,7 @@ impl AgentTools {
         self.servers.iter().filter_map(news).collect()
     }
 
-    /// The agent.
+    /// The id of the agent.
     pub fn id(&self) -> &AgentId {
         &self.id
     }
@@ -110,12 +109,12 @@ impl AgentTools {
         &self.policy
     }
 
-    /// The servers that run.
+    /// The servers that are running.
     pub fn servers(&self) -> &[Arc<Server>] {
         &self.servers
     }
 
-    /// The servers that the program must not start without, and that cannot be started as things are.
+    /// Required servers that cannot start because their entry is incomplete.
     pub(crate) fn required_and_held_back(&self) -> impl Iterator<Item = &ServerName> {
         self.resting.iter().filter(|(_, resting)| resting.is_required()).map(|(name, _)| name)
     }
@@ -126,29 +125,28 @@ impl AgentTools {
         Start::of(&self.servers, held_back).tried().await
     }
 
-    /// The server of a name.
+    /// Returns the server with this name.
     pub fn server(&self, name: &str) -> Option<&Arc<Server>> {
         self.servers.iter().find(|server| server.name().as_str() == name)
     }
 
-    /// The servers, as this agent uses them.
+    /// The servers with this agent's treatment of them.
     pub(crate) fn members(&self) -> &[Arc<Member>] {
         &self.members
     }
 
-    /// The server of a name, as this agent uses it.
+    /// Like [`server`](Self::server), but with this agent's treatment of it.
     pub(crate) fn member(&self, name: &str) -> Option<&Arc<Member>> {
         self.members.iter().find(|member| member.server.name().as_str() == name)
     }
 
-    /// What a server may use of the agent's model, and how the server is reached.
+    /// Returns how far a server may use the agent's model, and the server's transport.
     pub fn sampling(&self, server: &str) -> Option<(Sampling, Transport)> {
         let member = self.member(server)?;
         Some((member.treatment.sampling, member.server.connection().transport.clone()))
     }
 
-    /// All tools, as of now. It is built when a list has changed since the last look; otherwise this
-    /// costs next to nothing.
+    /// Returns all tools. The catalogue is rebuilt only if a list has changed since the last call.
     pub fn catalogue(&self) -> Arc<Catalogue> {
         let revision = self.revision.get();
         let catalogue = self.catalogue.load();
@@ -169,8 +167,8 @@ impl AgentTools {
         built
     }
 
-    /// Which server lists a tool that cannot be used, and why: by what the server calls it, or by the
-    /// name that it would have here.
+    /// Finds a tool that was left out of the catalogue, by the server's name for it or by the name
+    /// it would have here. Returns the server and the reason.
     pub fn left_out(&self, name: &str) -> Option<(String, LeftOut)> {
         self.members.iter().find_map(|member| {
             let (key, prefix) = (member.server.name().as_str(), member.prefix());
@@ -185,12 +183,12 @@ impl AgentTools {
         })
     }
 
-    /// How tools are called: every call is in the audit log.
+    /// The pipeline that runs the calls and writes the audit log.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
 
-    /// Calls a tool, by way of the pipeline.
+    /// Calls a tool through the pipeline.
     pub async fn call(
         &self,
         name: &str,
@@ -200,20 +198,21 @@ impl AgentTools {
         self.pipeline().call(self, Call::new(name, arguments), &self.context(context)).await
     }
 
-    /// The context of a call for this agent.
+    /// Adds this agent to a call context that names no agent.
     pub(crate) fn context<'a>(&'a self, context: &CallContext<'a>) -> CallContext<'a> {
         CallContext { agent: context.agent.or(Some(self.id.as_str())), ..*context }
     }
 
-    /// Waits until all that somebody has approved is saved, but not for a disk that hangs.
+    /// Waits until all approvals are saved, with a timeout in case the disk hangs.
     ///
     /// # Errors
-    /// Why something was not saved, since somebody asked last.
+    /// Why an approval was not saved since the last call.
     pub async fn approvals_saved(&self) -> Result<(), Unsaved> {
         self.services.approvals_saved().await
     }
 
-    /// All servers, those that do not run among them, in the order of their names (L9).
+    /// Returns the status of all servers, sorted by name, including those that are not running
+    /// (L9).
     pub fn statuses(&self) -> Vec<ServerStatus> {
         let running = self.members.iter().map(|member| member.status());
         let resting = self.resting.iter().map(|(name, resting)| resting.status(name));
@@ -265,8 +264,8 @@ fn resting(agent: &AgentConfig) -> BTreeMap<ServerName, Resting> {
     disabled.chain(held_back).collect()
 }
 
-/// The servers of an agent as they are while nothing was started: those that would be are idle. What they
-/// have is what they had when they were last seen.
+/// Returns the status of an agent's servers without starting any: enabled servers are idle, and
+/// their counts come from the cached inventory.
 pub fn at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStatus> {
     let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
     let idle = enabled.map(|(name, config)| {

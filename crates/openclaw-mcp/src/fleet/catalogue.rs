@@ -1,7 +1,7 @@
-//! All tools of an agent: by final name, to the server and its own name for the tool, with everything
-//! that a call needs already decided (B1–B3, B8).
+//! All tools of an agent, by final name. Each entry holds the server, the server's own name for the
+//! tool, and everything that a call needs (B1–B3, B8).
 //!
-//! A catalogue never changes: when a server's list does, another is built and takes its place.
+//! A catalogue is immutable: when a server's list changes, a new one is built and replaces it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -24,25 +24,25 @@ use openclaw_tools::schema::{Dialect, LazyValidator, Unusable, provider_schema};
 /// All tools of an agent.
 #[derive(Debug, Default)]
 pub struct Catalogue {
-    /// The count of changes that it was built from.
+    /// The revision of the inventories that it was built from.
     pub(crate) revision: u64,
     tools: HashMap<ToolName, Arc<CatalogueTool>>,
-    /// In the order of their names.
+    /// Sorted by name.
     sorted: Vec<Arc<CatalogueTool>>,
 }
 
 /// A tool in a catalogue.
 #[derive(Debug)]
 pub struct CatalogueTool {
-    /// What an agent is told about it.
+    /// The description that an agent sees.
     pub spec: ToolSpec,
-    /// Whether the policy lets it be used.
+    /// Whether the policy allows it.
     pub decision: Decision,
-    /// Why nobody can use it.
+    /// Why it cannot be used.
     flaw: Option<Flaw>,
-    /// Its server, as the agent uses it.
+    /// Its server, with the agent's treatment of it.
     pub(crate) member: Arc<Member>,
-    /// What watches over its calls.
+    /// Approvals, audit log and other services used by its calls.
     pub(crate) services: Arc<CallServices>,
     /// The tool as its server describes it.
     pub(crate) listed: Arc<ListedTool>,
@@ -53,35 +53,36 @@ pub struct CatalogueTool {
     schemas: [OnceLock<Result<Arc<Value>, Unusable>>; Dialect::ALL.len()],
 }
 
-/// Why a tool is not offered to an agent. People see it all the same, and whoever calls it is told.
+/// Why a tool is not offered to an agent. Users still see it in listings, and a call of it fails
+/// with this reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// Its schema cannot be used.
+    /// Its schema is unusable.
     #[error(transparent)]
     Schema(#[from] Unusable),
-    /// Its schema holds what people would not see and a model would.
+    /// Its schema has characters that a model would read and a user would not see.
     #[error("its schema has hidden characters in a name or a value")]
     HiddenCharacters,
 }
 
 impl CatalogueTool {
-    /// Why nobody can use it, as far as that shows at first sight. That a schema makes no sense shows
-    /// when it is used: in [`Self::schema_for`], and in a call.
+    /// Returns why it cannot be used, from cheap checks only. An invalid schema is detected on
+    /// first use: in [`Self::schema_for`], and in a call.
     pub fn flaw(&self) -> Option<&Flaw> {
         self.flaw.as_ref()
     }
 
-    /// The server that it belongs to.
+    /// Its server.
     pub fn server(&self) -> &Server {
         &self.member.server
     }
 
-    /// How the agent treats that server.
+    /// The agent's settings for that server.
     pub fn treatment(&self) -> &Treatment {
         &self.member.treatment
     }
 
-    /// Where its results come from.
+    /// The source that its results are labelled with.
     pub(crate) fn source(&self) -> &Arc<Source> {
         let source = || Source::mcp_tool(self.server().name().as_str(), self.listed.name.as_str());
         self.source.get_or_init(|| Arc::new(source()))
@@ -92,19 +93,21 @@ impl CatalogueTool {
         &self.listed
     }
 
-    /// Which arguments are told in headers, too; one whose marks are broken was left out of the list.
+    /// The arguments that are also sent as headers. Tools with invalid header annotations were left
+    /// out of the list.
     pub(crate) fn headers(&self) -> &[ParamHeader] {
         let read = || param_headers::of_schema(&self.listed.input_schema).unwrap_or_default();
         self.headers.get_or_init(read)
     }
 
-    /// The schema of its arguments as a provider of models takes it. Made when first asked for.
+    /// Returns the input schema in the dialect of a model provider. Computed on first use.
     ///
     /// # Errors
-    /// Why the tool cannot be offered to such a model; others are not touched by it (B3).
+    /// Why the tool cannot be offered to such a model; other dialects are not affected (B3).
     pub fn schema_for(&self, dialect: Dialect) -> Result<&Arc<Value>, &Unusable> {
         let make = || {
-            // What cannot be called is not offered.
+            // A tool whose arguments cannot be validated cannot be called, so it is not offered
+            // either.
             self.validator.get().map_err(Clone::clone)?;
             provider_schema(&self.spec.input_schema, dialect).map(Arc::new)
         };
@@ -112,14 +115,14 @@ impl CatalogueTool {
             let made = make();
             if let Err(reason) = &made {
                 let (server, name) = (self.server().name(), &self.spec.name);
-                tracing::warn!(%server, tool = %name, %reason, "a tool cannot be offered");
+                tracing::warn!(%server, tool = %name, %reason, "tool cannot be offered");
             }
             made
         };
         self.schemas[dialect as usize].get_or_init(make_and_tell).as_ref()
     }
 
-    /// What it says about itself, in short.
+    /// The hash of its description and schema.
     pub fn fingerprint(&self) -> &Fingerprint {
         self.fingerprint.get_or_init(|| pins::fingerprint(&self.listed))
     }
@@ -131,12 +134,12 @@ impl CatalogueTool {
 }
 
 impl Catalogue {
-    /// What is there before the first is built.
+    /// The catalogue before the first build.
     pub(crate) fn not_built() -> Self {
         Self { revision: u64::MAX, ..Self::default() }
     }
 
-    /// Builds a catalogue. What has not changed is taken over from the one before.
+    /// Builds a catalogue, reusing the entries of the previous one that have not changed.
     pub(crate) fn build(
         revision: u64,
         template: &str,
@@ -178,24 +181,24 @@ impl Catalogue {
         Self { revision, tools, sorted }
     }
 
-    /// The tool of a name.
+    /// Returns the tool with this name.
     pub fn get(&self, name: &str) -> Option<&Arc<CatalogueTool>> {
         self.tools.get(name)
     }
 
-    /// The tool that a server calls so.
+    /// Returns the tool with this name on this server.
     pub fn find(&self, server: &str, tool: &str) -> Option<&Arc<CatalogueTool>> {
         self.sorted
             .iter()
             .find(|entry| entry.server().name().as_str() == server && entry.listed.name == tool)
     }
 
-    /// All tools in the order of their names, those that are denied or have a flaw among them.
+    /// All tools sorted by name, including those that are denied or unusable.
     pub fn all(&self) -> &[Arc<CatalogueTool>] {
         &self.sorted
     }
 
-    /// The tools that may be used, in the order of their names.
+    /// The tools that may be used, sorted by name.
     pub fn allowed(&self) -> impl Iterator<Item = &Arc<CatalogueTool>> {
         self.sorted.iter().filter(|tool| tool.is_allowed())
     }
@@ -210,10 +213,10 @@ fn entry(
     services: &Arc<CallServices>,
 ) -> CatalogueTool {
     let server = member.server.name().as_str();
-    // A server decides by the names of its tools which of them get a hash: what is denied by its plain
-    // name stays denied.
+    // A server can force a hash into a name by choosing colliding names, so a tool that is denied
+    // by its plain name stays denied.
     let decision = match policy.decide_any(&[name.as_str()], &[known_as]) {
-        // A server's own list may name its tools as the server does.
+        // The allow and deny lists of a server may use the server's own names.
         Decision::Allowed => member.policy.decide_any(&[name.as_str(), &listed.name], &[known_as]),
         denied @ Decision::Denied { .. } => denied,
     };
@@ -221,7 +224,7 @@ fn entry(
     let validator = LazyValidator::new(Arc::clone(&listed.input_schema));
     let flaw = flaw(&validator, &schema);
     if let Some(reason) = &flaw {
-        tracing::warn!(%server, tool = %name, %reason, "a tool cannot be used, and is not offered");
+        tracing::warn!(%server, tool = %name, %reason, "tool cannot be used and is not offered");
     }
     let spec = ToolSpec {
         name,
@@ -245,7 +248,7 @@ fn entry(
     }
 }
 
-/// What can be found out about a schema at little cost: a catalogue has thousands of them.
+/// Runs the cheap checks only: a catalogue can have thousands of schemas.
 fn flaw(listed: &LazyValidator, cleaned: &Map<String, Value>) -> Option<Flaw> {
     match listed.look_at() {
         Err(unusable) => Some(unusable.into()),

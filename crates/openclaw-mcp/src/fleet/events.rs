@@ -1,4 +1,4 @@
-//! What happens to the servers of a fleet, for whoever wants to know (L6).
+//! Events about state changes of the servers in a fleet (L6).
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,29 +10,29 @@ use tokio::sync::broadcast;
 use crate::server::status::ServerState;
 use crate::server::supervisor::Change;
 
-/// How many events are kept for somebody who is slow to take them; who is slower misses the oldest,
-/// and is told how many.
+/// How many events are buffered for a slow receiver. A slower one loses the oldest and is told how
+/// many it lost.
 const KEPT: usize = 256;
 
-/// A server has another state than before.
+/// A state change of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FleetEvent {
-    /// The server.
+    /// The name of the server.
     pub server: String,
-    /// The agents whose server it is, in the order of their names.
+    /// The agents that use it, sorted by name.
     pub agents: Vec<String>,
-    /// Its state from now on.
+    /// The new state.
     pub state: ServerState,
-    /// How often it was started again in a row.
+    /// The number of restarts in a row.
     pub restarts: u32,
-    /// What went wrong, where something did: one clean line, without secrets. It may quote the server:
-    /// for people, not for a model.
+    /// The last error, if any, as one sanitized line without secrets. It may quote the server, so
+    /// it must not be passed to a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Where events are told, and heard. A clone is the same.
+/// The broadcast channel for events. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Events(broadcast::Sender<FleetEvent>);
 
@@ -47,7 +47,8 @@ impl Events {
         self.0.subscribe()
     }
 
-    /// Tells of the changes of one server, whoever uses it by then.
+    /// Returns an observer that sends the state changes of one server, with the agents that use it
+    /// at that time.
     pub(crate) fn teller(&self, server: &str, users: &Users) -> impl Fn(Change<'_>) + Send + use<> {
         let (events, server, users) = (self.clone(), server.to_owned(), users.clone());
         move |change: Change<'_>| {
@@ -58,13 +59,13 @@ impl Events {
                 restarts: change.restarts,
                 reason: change.trouble.map(|trouble| trouble.message.clone()),
             };
-            // Mostly nobody listens.
+            // Fails if there is no receiver.
             let _ = events.0.send(event);
         }
     }
 }
 
-/// The agents that use a server. A clone is the same.
+/// The agents that use a server. Clones share the set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Users(Arc<Mutex<BTreeSet<AgentId>>>);
 
@@ -77,7 +78,7 @@ impl Users {
         self.lock().clear();
     }
 
-    /// Their names.
+    /// The names of the agents, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         self.lock().iter().map(ToString::to_string).collect()
     }

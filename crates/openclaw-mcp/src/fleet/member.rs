@@ -1,4 +1,5 @@
-//! A server as one agent uses it: the connection may be shared, the treatment is the agent's own (L7, L10).
+//! A server with one agent's treatment of it: the connection may be shared, the treatment is not
+//! (L7, L10).
 
 use std::sync::Arc;
 
@@ -9,15 +10,15 @@ use crate::server::Server;
 use crate::server::status::ServerStatus;
 use crate::wire::Limits;
 
-/// A server as one agent uses it. It never changes: another treatment is another member, and a call that
-/// has begun keeps the one it began with.
+/// A server with one agent's treatment of it. Immutable: a changed treatment makes a new member,
+/// and a call in flight keeps the one that it started with.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) server: Arc<Server>,
     pub(crate) treatment: Treatment,
-    /// A server's tools may be ruled out by the agent's policy, and by its own.
+    /// The server's own tool policy. The agent's policy applies as well.
     pub(crate) policy: Policy,
-    /// How long a call may take.
+    /// The timeouts of a call.
     pub(crate) limits: Limits,
 }
 
@@ -34,22 +35,23 @@ impl Member {
         }
     }
 
-    /// What stands for the server in the names of its tools.
+    /// The prefix that stands for the server in tool names.
     pub(crate) fn prefix(&self) -> &str {
         self.treatment.tool_prefix.as_deref().unwrap_or(self.server.name().as_str())
     }
 
-    /// The server's status, with the agent's own settings of it.
+    /// The server's status, with this agent's settings.
     pub(crate) fn status(&self) -> ServerStatus {
         let Treatment { lazy, required, .. } = self.treatment;
         ServerStatus { lazy, required, ..self.server.status() }
     }
 }
 
-/// Patterns were checked when the configuration was read; should one be none, nothing is allowed.
+/// Patterns are validated when the configuration is read. If one is invalid anyway, nothing is
+/// allowed.
 pub(crate) fn compile<'a>(rules: impl IntoIterator<Item = Rules<'a>>) -> Policy {
     Policy::new(rules).unwrap_or_else(|error| {
-        tracing::error!(%error, "no tool is allowed");
+        tracing::error!(%error, "invalid tool policy; no tool is allowed");
         Policy::nothing()
     })
 }

@@ -1,5 +1,6 @@
-//! All servers of all agents. Agents that connect to a server in the same way share the connection, however
-//! each of them treats it (L7); one server that fails harms no other (L1).
+//! All servers of all agents. Agents with the same connection settings for a server share the
+//! connection, even if they treat the server differently (L7). A server that fails affects no other
+//! (L1).
 
 pub mod agent;
 pub mod catalogue;
@@ -32,78 +33,79 @@ use crate::server::status::ServerState;
 use crate::server::supervisor::Snapshot;
 use crate::server::{Common, Ended, Folders, Server};
 
-/// All servers of all agents. When it is dropped, they are ended; [`Fleet::stop`] waits for that.
+/// All servers of all agents. Dropping it stops them; [`Fleet::stop`] also waits until they have
+/// stopped.
 #[derive(Debug)]
 pub struct Fleet {
     common: Common,
     services: Arc<CallServices>,
-    /// Only this agent's servers are there.
+    /// If set, only this agent's servers are started.
     only: Option<String>,
     agents: ArcSwap<BTreeMap<AgentId, Arc<AgentTools>>>,
-    /// One change at a time.
+    /// Serializes configuration changes.
     applied: Mutex<Applied>,
-    /// Servers that are being ended, beside those that serve.
+    /// Tasks that stop servers which are no longer used.
     ending: TaskTracker,
 }
 
-/// What was applied last.
+/// The configuration in force.
 #[derive(Debug)]
 struct Applied {
     config: Config,
-    /// Servers that were told to end, and may not have ended yet.
+    /// Servers that were told to stop and may still be running.
     leaving: Vec<EndingServer>,
-    /// Nothing is applied any more.
+    /// Set by `stop`: no configuration is applied any more.
     is_closed: bool,
 }
 
-/// What another configuration changed.
+/// The result of applying a configuration.
 #[derive(Debug)]
 pub struct Reloaded {
-    /// What was applied: for each server whether it was started, ended, started anew, or kept.
+    /// The changes that were applied: which servers were started, stopped, restarted or kept.
     pub changes: Changes,
     leaving: Vec<Ended>,
 }
 
 impl Reloaded {
-    /// Waits until the servers have ended that were replaced or removed. The new rules are in force
-    /// already; whoever does not wait loses nothing.
+    /// Waits until the servers that were replaced or removed have stopped. The new configuration is
+    /// in force already, so waiting is optional.
     pub async fn settled(self) {
         join_all(self.leaving.into_iter().map(Ended::wait)).await;
     }
 }
 
-/// What a fleet is started with, besides the configuration.
+/// What a fleet needs besides the configuration.
 #[derive(Debug)]
 pub struct Setup {
-    /// What all servers are connected to with.
+    /// The context for connecting to servers.
     pub surroundings: Surroundings,
-    /// Where things are kept from one run to the next.
+    /// Where caches and logs are stored.
     pub folders: Folders,
-    /// What watches over calls.
+    /// Approvals, audit log and other services used by calls.
     pub services: CallServices,
-    /// Whether servers that fail or are lost are tried again. Not so for a single command.
+    /// Whether servers that fail or are lost are retried; false for a single command.
     pub tries_again: bool,
-    /// Which servers start at once.
+    /// Which servers start immediately.
     pub start: StartMode,
-    /// Only the servers of this agent; of all agents, if none is named.
+    /// If set, only the servers of this agent are started.
     pub agent: Option<String>,
 }
 
-/// Which servers of a fleet start at once. The others start when they are used, and until then show the tools
-/// that they had when they last ran.
+/// Which servers of a fleet start immediately. The others start on first use, and until then offer
+/// the tools of their cached inventory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum StartMode {
-    /// All but those that are configured as lazy.
+    /// All except those that are configured as lazy.
     #[default]
     Eager,
     /// None.
     OnUse,
-    /// The server of this name.
+    /// Only the server with this name.
     Only(String),
 }
 
 impl StartMode {
-    /// Whether a server of this name, which may be configured as lazy, waits for its first use.
+    /// Whether a server starts on first use.
     pub(crate) fn waits(&self, name: &str, is_lazy: bool) -> bool {
         match self {
             Self::Eager => is_lazy,
@@ -113,19 +115,19 @@ impl StartMode {
     }
 }
 
-/// How a start went.
+/// The result of a start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tried {
-    /// How many servers are ready, or wait for their first use.
+    /// The number of servers that are ready, or idle until their first use.
     pub ready: usize,
-    /// Of how many.
+    /// The total number of servers.
     pub of: usize,
-    /// The servers that the program must not start without, and that are not ready.
+    /// The required servers that are not ready.
     pub missing: Vec<String>,
 }
 
 impl Fleet {
-    /// Starts the servers of all agents, side by side, and waits for none of them.
+    /// Starts the servers of all agents in parallel, without waiting for them.
     pub fn start(config: &Config, setup: Setup) -> Arc<Self> {
         let at_once = config.agents.iter().map(|agent| agent.mcp.settings.max_concurrent_servers);
         let at_once = at_once.max().unwrap_or(1).clamp(1, Semaphore::MAX_PERMITS);
@@ -153,12 +155,12 @@ impl Fleet {
         fleet
     }
 
-    /// Puts another configuration in force (C9, L10). What is applied is the difference to the one before:
-    /// a server that is only treated differently keeps its connection and its calls; one that is
-    /// connected to differently is started anew, after the old one has ended.
+    /// Applies another configuration (C9, L10). Only the difference is applied: a server whose
+    /// treatment changes keeps its connection and its calls; one whose connection settings change
+    /// is restarted, after the old one has stopped.
     ///
-    /// When this returns, no call begins under the old rules any more. It waits for no server: those that
-    /// go are ended beside, and [`Reloaded::settled`] waits for them.
+    /// When this returns, no call begins under the old configuration any more. Servers that were
+    /// removed or replaced are stopped in the background; [`Reloaded::settled`] waits for them.
     pub fn apply(&self, config: &Config) -> Reloaded {
         let mut applied = self.applied();
         if applied.is_closed {
@@ -192,35 +194,35 @@ impl Fleet {
         self.applied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools of an agent.
+    /// Returns the tools of an agent.
     pub fn agent(&self, id: &str) -> Option<Arc<AgentTools>> {
         let agents = self.agents.load();
         agents.iter().find(|(agent, _)| agent.as_str() == id).map(|(_, tools)| Arc::clone(tools))
     }
 
-    /// How tools are called: every call is in the audit log.
+    /// The pipeline that runs the calls and writes the audit log.
     pub fn pipeline(&self) -> Pipeline {
         Pipeline::new(self.services.audit.clone())
     }
 
-    /// Whether servers start when they are used, as for a single command.
+    /// Whether servers start on first use, as for a single command.
     pub fn starts_on_use(&self) -> bool {
         self.common.start == StartMode::OnUse
     }
 
-    /// The changes of state of all servers, from now on (L6). Who does not take them for long misses the
-    /// oldest, and learns how many.
+    /// Subscribes to the state changes of all servers (L6). A receiver that lags loses the oldest
+    /// events and is told how many it lost.
     pub fn events(&self) -> broadcast::Receiver<FleetEvent> {
         self.common.events.hear()
     }
 
-    /// All servers that run, each once.
+    /// Returns all running servers, each once.
     pub fn servers(&self) -> Vec<Arc<Server>> {
         reload::servers(&self.agents.load())
     }
 
-    /// Connects once to lazy servers about which nothing is known: otherwise nobody would ever see their
-    /// tools, and use them (L2).
+    /// Connects to lazy servers that have no cached inventory: otherwise an agent would never see
+    /// their tools, and never use them (L2).
     pub fn learn(&self) {
         self.servers().iter().filter(|server| server.is_unknown()).for_each(|server| server.wake());
     }
@@ -230,8 +232,8 @@ impl Fleet {
         self.begun().tried().await
     }
 
-    /// Waits until every server was tried that must be there, and names those that are not (C3). Where none
-    /// must, there is nothing to wait for.
+    /// Waits until every required server was tried once and returns the names of those that are not
+    /// ready (C3). Returns immediately if none is required.
     pub async fn missing(&self) -> Vec<String> {
         let mut start = self.begun();
         start.servers.retain(|server| server.required);
@@ -244,7 +246,7 @@ impl Fleet {
         Start::of(&self.servers(), held_back.map(ToString::to_string).collect())
     }
 
-    /// Ends all servers, side by side, and waits until they are gone.
+    /// Stops all servers in parallel and waits until they are gone.
     pub async fn stop(&self) {
         self.applied().is_closed = true;
         let servers = self.servers();
@@ -255,7 +257,7 @@ impl Fleet {
     }
 }
 
-/// A configuration with one agent only, or as it is.
+/// Returns the configuration, restricted to one agent if `only` is set.
 fn of_agent(config: &Config, only: Option<&str>) -> Config {
     let mut config = config.clone();
     if let Some(only) = only {
@@ -264,10 +266,10 @@ fn of_agent(config: &Config, only: Option<&str>) -> Config {
     config
 }
 
-/// A start that is being waited for. It holds no server: a fleet that is dropped meanwhile ends.
+/// A start in progress. It holds no server, so it does not keep a dropped fleet alive.
 pub(crate) struct Start {
     servers: Vec<Starting>,
-    /// Those that are required, and cannot even be tried.
+    /// Required servers that cannot start because their entry is incomplete.
     held_back: BTreeSet<String>,
 }
 
@@ -309,7 +311,7 @@ impl Start {
     }
 }
 
-/// Says once how the start went (L1).
+/// Logs the result of the start once (L1).
 async fn report(start: Start) {
     let tried = start.tried().await;
     if tried.of > 0 {

@@ -1,7 +1,7 @@
-//! The names under which a model sees tools (B1).
+//! The tool names that a model sees (B1).
 //!
-//! Names lead to tools by a table, never by taking a name apart. A name depends on nothing but the
-//! tool's own identity and on whether another claims the same: the order of servers does not matter.
+//! Names are mapped to tools by a table, never parsed. A name depends only on the tool's identity
+//! and on whether another tool claims the same name, not on the order of the servers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,27 +13,27 @@ const MAX_LENGTH: usize = 64;
 /// Hexadecimal digits of a hash in a name, and the separator before it.
 const HASH_DIGITS: usize = 8;
 
-/// How often another hash is tried if one leads to a name that is taken.
+/// How many salts are tried if a hashed name is taken.
 const MAX_TRIES: u8 = 100;
-/// Names of tools that are no server's.
+/// Names of tools that do not belong to a server.
 const RESERVED: [&str; 1] = [crate::call::resource_tool::NAME];
 
-/// A tool by its true identity.
+/// The identity of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RawTool<'a> {
     /// The server's name in the configuration.
     pub server: &'a str,
-    /// What stands for the server in names: its name, or its `toolPrefix`.
+    /// The prefix for the server in names: its name, or its `toolPrefix`.
     pub prefix: &'a str,
-    /// What the server calls the tool.
+    /// The server's name for the tool.
     pub tool: &'a str,
 }
 
-/// Gives each tool its name. The template holds `{tool}` and mostly `{server}`.
+/// Assigns a name to each tool. The template contains `{tool}` and usually `{server}`.
 ///
-/// Characters that a name cannot have become `_`. A name that is too long, or that several tools
-/// would share, gets a short hash of the tool's identity, every one of them: were one of them left
-/// without, another server could take its name over by coming first.
+/// Invalid characters become `_`. A name that is too long, or claimed by several tools, gets a
+/// short hash of the tool's identity. All claimants get one: if the first kept the plain name,
+/// another server could take that name over by coming first.
 ///
 /// ```
 /// use openclaw_mcp::fleet::naming::{RawTool, names};
@@ -71,12 +71,12 @@ pub fn names<'a>(
     if contested.is_empty() {
         return names;
     }
-    // Whatever the order: the same tools get the same names.
+    // Sorted, so that the result does not depend on the order of the input.
     contested.sort();
     let mut taken: HashSet<ToolName> = names.values().cloned().collect();
     for (plain, claimants) in contested {
         for tool in claimants {
-            // Another tool may be called as the hash would have it, by chance or by intent.
+            // Another tool may already have the hashed name, by chance or on purpose.
             let tries = (0..MAX_TRIES).map(|salt| hashed(&plain, tool, salt));
             let free = tries.filter_map(|name| ToolName::new(&name).ok());
             if let Some(name) = free.into_iter().find(|name| !taken.contains(name)) {
@@ -88,7 +88,7 @@ pub fn names<'a>(
     names
 }
 
-/// The name without regard to its length and to others.
+/// The name from the template, ignoring its length and collisions.
 pub(crate) fn plain(template: &str, tool: RawTool<'_>) -> String {
     let name = template.replacen("{server}", &clean(tool.prefix), 1);
     name.replacen("{tool}", &clean(tool.tool), 1)
@@ -98,10 +98,10 @@ fn clean(text: &str) -> String {
     text.chars().map(|c| if ToolName::allows(c) { c } else { '_' }).collect()
 }
 
-/// As much of the name as fits, and a hash of the identity.
+/// The name, truncated if necessary, with a hash of the identity.
 fn hashed(plain: &str, tool: RawTool<'_>, salt: u8) -> String {
     let mut hash = Sha256::new();
-    // A zero byte cannot stand in the name of a server: the two are never mistaken for others.
+    // A server name cannot contain a NUL byte, so the pair is encoded unambiguously.
     hash.update(tool.server.as_bytes());
     hash.update([0]);
     hash.update(tool.tool.as_bytes());
@@ -110,7 +110,7 @@ fn hashed(plain: &str, tool: RawTool<'_>, salt: u8) -> String {
     }
     let digest = hash.finalize();
     let digits: String = digest.iter().take(HASH_DIGITS / 2).map(|b| format!("{b:02x}")).collect();
-    // A cleaned name is ASCII: any place is a boundary of characters.
+    // A cleaned name is ASCII, so any index is a character boundary.
     let room = MAX_LENGTH - HASH_DIGITS - 1;
     format!("{}_{digits}", plain.get(..room).unwrap_or(plain))
 }
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(forth, back);
         assert_ne!(forth[&one], forth[&two]);
         assert!(forth[&one].as_str().starts_with("mcp_a_b_c_"));
-        assert_eq!(names(TEMPLATE, [one])[&one].as_str(), "mcp_a_b_c", "alone it needs none");
+        assert_eq!(names(TEMPLATE, [one])[&one].as_str(), "mcp_a_b_c", "no collision, no hash");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! What an agent is told about its servers (L4): that one is out of reach, and that it is back.
+//! Notices for an agent about its servers (L4): one is unreachable, or available again.
 //!
-//! What a server is now is compared with what the agent was told of it last. So nothing piles up while
-//! nobody asks, nothing is told twice, and what is over before anybody asked is not told at all.
+//! The current state of a server is compared with the last notice about it. So notices do not pile
+//! up, are not repeated, and a failure that is over before the next check is not reported.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,14 +11,14 @@ use openclaw_config::ServerName;
 use crate::server::status::ServerState;
 use crate::server::supervisor::{Snapshot, Trouble};
 
-/// After so many failures in a row an agent is told.
+/// The number of failures in a row after which an agent is notified.
 const TOLD_AFTER: u32 = 3;
 
-/// What an agent was told of its servers. A clone is the same.
+/// The last notice about each server. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastNotices(Arc<Mutex<BTreeMap<ServerName, Reachability>>>);
 
-/// What a server is to an agent.
+/// The reachability of a server, from an agent's point of view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Reachability {
     #[default]
@@ -29,7 +29,8 @@ enum Reachability {
 }
 
 impl LastNotices {
-    /// What to tell of a server, if it is something else than before. In our words: they go to a model.
+    /// Returns the notice about a server if its reachability has changed. It goes to a model, so it
+    /// contains nothing that the server sent.
     pub(crate) fn news<C>(&self, server: &ServerName, snapshot: &Snapshot<C>) -> Option<String> {
         let now = Reachability::of(snapshot.state, snapshot.restarts)?;
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +61,7 @@ impl LastNotices {
 }
 
 impl Reachability {
-    /// Nothing as long as it is not decided.
+    /// Returns `None` while the outcome is open.
     fn of(state: ServerState, restarts: u32) -> Option<Self> {
         match state {
             ServerState::Ready | ServerState::Idle => Some(Self::Well),
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_told_once_after_the_third_failure_and_once_when_all_is_well() {
+    fn the_third_failure_and_the_recovery_are_reported_once_each() {
         let told = LastNotices::default();
         for restarts in 0..3 {
             assert_eq!(news(&told, ServerState::Restarting, restarts), None);
@@ -97,7 +98,7 @@ mod tests {
         }
         let words = news(&told, ServerState::Restarting, 3).unwrap();
         assert!(words.starts_with("MCP server 'files' has failed 3 times in a row (unreachable)"));
-        assert!(!words.contains("obey"), "nothing of what the server says: {words}");
+        assert!(!words.contains("obey"), "must not quote the server: {words}");
         assert_eq!(news(&told, ServerState::Connecting, 3), None);
         assert_eq!(news(&told, ServerState::Restarting, 4), None);
         let words = news(&told, ServerState::Ready, 4).unwrap();
@@ -106,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_over_before_anybody_asked_is_not_told() {
+    fn a_failure_that_is_over_before_the_next_check_is_not_reported() {
         let told = LastNotices::default();
         assert_eq!(news(&told, ServerState::Ready, 7), None);
         assert_eq!(news(&told, ServerState::Closed, 7), None);
     }
 
     #[test]
-    fn a_login_and_the_end_of_all_tries_are_told_at_once() {
+    fn a_required_login_and_the_last_failure_are_reported_immediately() {
         let told = LastNotices::default();
         assert!(news(&told, ServerState::NeedsAuth, 0).unwrap().contains("requires a login"));
         assert!(news(&told, ServerState::Failed, 1).unwrap().contains("is not retried"));

@@ -1,4 +1,4 @@
-//! Which servers serve which agents, from one configuration to the next (C9, L7, L10).
+//! Assigns servers to agents when a configuration is loaded or changed (C9, L7, L10).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::fleet::member::Member;
 use crate::fleet::shared_treatment::Upkeep;
 use crate::server::{Common, Ended, Predecessors, Server};
 
-/// The agents with their servers, and the servers that serve nobody any more.
+/// The agents with their servers, and the servers that no agent uses any more.
 pub(crate) struct ReloadPlan {
     pub(crate) agents: BTreeMap<AgentId, Arc<AgentTools>>,
     pub(crate) go: Vec<Arc<Server>>,
 }
 
-/// A server that was told to end.
+/// A server that was told to stop.
 #[derive(Debug)]
 pub(crate) struct EndingServer {
     pub(crate) name: ServerName,
@@ -32,7 +32,7 @@ impl EndingServer {
     }
 }
 
-/// All servers of some agents, each once.
+/// Returns all servers of the agents, each once.
 pub(crate) fn servers(agents: &BTreeMap<AgentId, Arc<AgentTools>>) -> Vec<Arc<Server>> {
     let mut servers: Vec<Arc<Server>> = Vec::new();
     for server in agents.values().flat_map(|tools| tools.servers()) {
@@ -43,25 +43,25 @@ pub(crate) fn servers(agents: &BTreeMap<AgentId, Arc<AgentTools>>) -> Vec<Arc<Se
     servers
 }
 
-/// What a crew is put together from.
+/// The input of a plan.
 struct Base<'a> {
     config: &'a Config,
-    /// The difference to the configuration before, and the agents of that; none at the start.
+    /// The changes since the previous configuration, and its agents; `None` at the start.
     before: Option<(&'a Changes, &'a BTreeMap<AgentId, Arc<AgentTools>>)>,
     common: &'a Common,
     services: &'a Arc<CallServices>,
 }
 
-/// A server that is wanted: what makes it one, and all that agents want of it.
+/// A server of the new configuration, with the merged requirements of its agents.
 struct PlannedServer<'a> {
     name: &'a ServerName,
     connection: &'a Connection,
     upkeep: Upkeep,
-    /// The server that runs already and is taken over.
+    /// The running server that is reused.
     kept: Option<Arc<Server>>,
-    /// Whether an agent treats it differently from now on.
+    /// Whether an agent's treatment of it has changed.
     is_updated: bool,
-    /// The server whose place it takes.
+    /// The running server that it replaces.
     replaces: Option<Arc<Server>>,
 }
 
@@ -71,9 +71,9 @@ impl ReloadPlan {
         Base { config, before: None, common, services }.crew(&[])
     }
 
-    /// Takes over what the changes leave alone, and starts the rest. A server that takes the place of
-    /// one of the same name, or of one that is still ending, begins after it: both may want the same
-    /// port, or the same file.
+    /// Reuses the servers that did not change and starts the rest. A server that replaces one of
+    /// the same name, or one that is still stopping, starts after that one has stopped: both may
+    /// need the same port or file.
     pub(crate) fn next(
         config: &Config,
         changes: &Changes,
@@ -127,7 +127,7 @@ impl<'a> Base<'a> {
                         (None, None)
                     }
                 };
-                // Another agent may have it.
+                // Another agent may be connected to it.
                 let is_it = |it: &&Arc<Server>| it.name() == name && it.connection() == connection;
                 let kept = kept.or_else(|| old.iter().find(is_it).map(Arc::clone));
                 all.push(PlannedServer { name, connection, upkeep, kept, is_updated, replaces });
@@ -142,13 +142,13 @@ impl<'a> Base<'a> {
         change.copied().unwrap_or(ServerChange::Added)
     }
 
-    /// The server of that name that the agent has had so far.
+    /// Returns the running server of this name that the agent has used so far.
     fn own(&self, agent: &AgentConfig, name: &ServerName) -> Option<Arc<Server>> {
         let (_, agents) = self.before?;
         agents.get(&agent.id)?.server(name.as_str()).map(Arc::clone)
     }
 
-    /// The server, taken over or started.
+    /// Reuses or starts the server.
     fn run(
         &self,
         wanted: &PlannedServer<'_>,
@@ -204,7 +204,7 @@ impl<'a> Base<'a> {
         Arc::new(AgentTools::new(agent, self.config, members, revision, self.services, told))
     }
 
-    /// Whether nothing changed that an agent sees.
+    /// Whether nothing changed that the agent can see.
     fn is_untouched(&self, agent: &AgentConfig) -> bool {
         let Some((changes, _)) = self.before else { return false };
         let Some(of_agent) = changes.agents.get(&agent.id) else { return false };

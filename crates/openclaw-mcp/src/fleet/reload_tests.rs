@@ -17,7 +17,7 @@ use crate::process::guard::Guard;
 use crate::server::dial::Surroundings;
 use crate::server::{Folders, Server};
 
-/// An entry: switched on, how it is connected to, how it is treated.
+/// An entry: enabled, connection, treatment.
 type Entry = (bool, u8, u8);
 /// The servers of each agent.
 type Agents = BTreeMap<String, BTreeMap<String, Entry>>;
@@ -66,7 +66,7 @@ fn server(fleet: &Fleet, agent: &str, name: &str) -> Option<Arc<Server>> {
     fleet.agent(agent)?.server(name).map(Arc::clone)
 }
 
-/// Whether what was reported is what became of the servers, and what the configuration wants.
+/// Checks that the reported changes match the servers and the configuration.
 fn check(fleet: &Fleet, steps: &[Agents]) {
     for pair in steps.windows(2) {
         let [old, new] = pair else { continue };
@@ -106,8 +106,8 @@ fn check(fleet: &Fleet, steps: &[Agents]) {
     }
 }
 
-/// Whether agents have the servers that they want, treat them as they want, and share those that they
-/// connect to in the same way.
+/// Checks that each agent has its enabled servers with its own treatment, and shares those with the
+/// same connection.
 fn in_force(fleet: &Fleet, agents: &Agents) {
     let mut running = BTreeMap::new();
     for (id, servers) in agents {
@@ -130,7 +130,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_reported_is_what_happened(steps in proptest::collection::vec(agents(), 2..6)) {
+    fn reported_changes_match_the_servers(steps in proptest::collection::vec(agents(), 2..6)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let fleet = Fleet::start(&config(&steps[0]), setup());

@@ -1,8 +1,8 @@
-//! How a server is kept, where agents that treat it differently share it (L7, L10).
+//! Merges the settings of agents that share a server (L7, L10).
 //!
-//! What an agent may do with a server is a matter of that agent alone ([`crate::fleet::member`]). What concerns
-//! the server as a whole is brought together here: what protects it follows the strictest agent, what
-//! keeps it available follows the most demanding one.
+//! What an agent may do with a server depends only on that agent ([`crate::fleet::member`]).
+//! Settings of the server as a whole are merged here: for limits the strictest agent wins, for
+//! availability the most demanding one.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -10,31 +10,32 @@ use std::time::Duration;
 
 use openclaw_config::{McpSettings, Treatment};
 
-/// How a server is kept.
+/// The settings of a server, merged from all agents that use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Upkeep {
-    /// How long connecting may take: the longest that an agent allows.
+    /// The connect timeout: the longest of all agents.
     pub(crate) timeout: Duration,
-    /// How often in a row a crashed process is started again: the most that an agent wants.
+    /// The maximum number of restarts in a row after a crash: the highest of all agents.
     pub(crate) restarts: u32,
-    /// Connected to when first used, if that is enough for all agents.
+    /// Whether it is connected on first use: only if all agents say so.
     pub(crate) lazy: bool,
-    /// Whether an agent says that the program must not start without it.
+    /// Whether an agent requires it.
     pub(crate) required: bool,
-    /// How often to list, whatever the server says: the shortest interval.
+    /// How often to list again, regardless of notifications: the shortest interval.
     pub(crate) list_every: Option<Duration>,
-    /// Calls a minute, of all agents together: the strictest limit.
+    /// Calls per minute for all agents together: the lowest limit.
     pub(crate) rate_limit: Option<NonZeroU32>,
-    /// Whether an agent says that it takes one call at a time.
+    /// Whether an agent limits it to one call at a time.
     pub(crate) one_at_a_time: bool,
-    /// The resources of which it is asked to tell changes: those of all agents.
+    /// The resources to subscribe to: those of all agents.
     pub(crate) resources: BTreeSet<String>,
 }
 
 impl Upkeep {
-    /// What one agent wants of a server.
+    /// The settings of one agent.
     pub(crate) fn of(treatment: &Treatment, settings: &McpSettings) -> Self {
-        // A new setting is sorted here, or it does not compile.
+        // Destructured exhaustively, so that a new setting does not compile until it is handled
+        // here.
         let Treatment {
             timeout,
             restart_on_crash,
@@ -44,7 +45,7 @@ impl Upkeep {
             rate_limit,
             supports_parallel_tool_calls,
             resources,
-            // Of the agent's view only.
+            // Per agent.
             tool_timeout: _,
             tool_prefix: _,
             tools: _,
@@ -54,10 +55,10 @@ impl Upkeep {
         } = treatment;
         let McpSettings {
             tool_discovery_interval,
-            // Of the agent's view only.
+            // Per agent.
             tool_naming: _,
             call_timeout_cap: _,
-            // Of the program.
+            // Per program.
             max_concurrent_servers: _,
             debug: _,
         } = settings;
@@ -73,7 +74,7 @@ impl Upkeep {
         }
     }
 
-    /// What two agents want that share a server.
+    /// Merges the settings of two agents.
     pub(crate) fn and(self, other: Self) -> Self {
         let Self {
             timeout,
@@ -99,7 +100,7 @@ impl Upkeep {
     }
 }
 
-/// The smaller of two bounds, where none means that there is no bound.
+/// Returns the lower of two limits, where `None` means no limit.
 fn smaller<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -126,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn what_protects_a_server_follows_the_strictest_and_the_rest_the_most_demanding() {
+    fn limits_follow_the_strictest_agent_and_availability_the_most_demanding() {
         let both = upkeep(true).and(upkeep(false));
-        assert_eq!(both, upkeep(false).and(upkeep(true)), "in whatever order");
+        assert_eq!(both, upkeep(false).and(upkeep(true)), "the order does not matter");
         let expected = Upkeep {
             timeout: Duration::from_secs(9),
             restarts: 9,

@@ -1,4 +1,4 @@
-//! The tools of an agent's servers, as a source for the pipeline: nobody learns there that they are MCP's.
+//! The tools of an agent's servers as a [`ToolSource`]: the pipeline does not know about MCP.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::fleet::agent::AgentTools;
 use crate::fleet::catalogue::CatalogueTool;
 use crate::store::pins;
 
-/// What the audit log calls tools, resources and prompts of servers.
+/// The source name of MCP tools, resources and prompts in the audit log.
 pub(crate) const SOURCE: &str = "mcp";
 
-/// The tools of one agent's servers. They follow the configuration: after a change, the next look sees
-/// the servers of then.
+/// The tools of one agent's servers. After a configuration change, the next lookup uses the new
+/// servers.
 #[derive(Debug, Clone)]
 pub struct ServerTools {
     fleet: Arc<Fleet>,
@@ -31,7 +31,7 @@ pub struct ServerTools {
 }
 
 impl ServerTools {
-    /// The tools of an agent; none if there is no such agent.
+    /// The tools of an agent; empty if there is no such agent.
     pub fn new(fleet: Arc<Fleet>, agent: impl Into<String>) -> Self {
         Self { fleet, agent: agent.into() }
     }
@@ -71,7 +71,7 @@ impl ToolSource for AgentTools {
 }
 
 impl CatalogueTool {
-    /// Whether it says something else about itself than when it was approved (B13).
+    /// Whether its description or schema has changed since it was approved (B13).
     pub fn is_changed(&self) -> bool {
         self.pin(Instant::now()) == Pin::Changed
     }
@@ -121,7 +121,8 @@ impl Tool for CatalogueTool {
         rule(self)
     }
 
-    /// Nobody waits for it but the end: a disk takes longer than many a server.
+    /// Returns without waiting for the write, which may take longer than the call; shutdown waits
+    /// for it.
     fn keep(&self, approval: Approval, pin: Pin) {
         let Some(pins) = &self.services.pins else { return };
         if approval == Approval::Always || !matches!(pin, Pin::Same { .. }) {

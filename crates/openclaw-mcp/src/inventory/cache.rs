@@ -1,5 +1,5 @@
-//! Where a server's inventory lies: it outlives connections, and whoever builds a catalogue learns
-//! when it has changed.
+//! The cached inventory of a server. It outlives connections and counts its changes, so that
+//! catalogues know when to rebuild.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,12 +9,12 @@ use arc_swap::ArcSwap;
 use crate::inventory::{Inventory, Update};
 use crate::store::memory::{KnownProtocol, Memory};
 
-/// Counts the changes of all shelves that share it.
+/// Counts the changes of all caches that share it.
 #[derive(Debug, Clone, Default)]
 pub struct Revision(Arc<AtomicU64>);
 
 impl Revision {
-    /// The count.
+    /// The current count.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
@@ -24,12 +24,12 @@ impl Revision {
     }
 }
 
-/// A server's inventory.
+/// The cached inventory of a server.
 #[derive(Debug)]
 pub struct InventoryCache {
     server: String,
     inventory: ArcSwap<Inventory>,
-    /// Whoever makes a new inventory of the old one has its turn: no change is lost.
+    /// Serializes read-modify-write, so that no change is lost.
     turn: Mutex<()>,
     revision: Revision,
     memory: Arc<Memory>,
@@ -47,32 +47,32 @@ impl InventoryCache {
         Self { server: server.to_owned(), inventory, turn, revision, memory }
     }
 
-    /// The server's name.
+    /// The name of the server.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// What lies there.
+    /// The current inventory.
     pub fn inventory(&self) -> Arc<Inventory> {
         self.inventory.load_full()
     }
 
-    /// Puts the inventory of a new connection there.
+    /// Stores the inventory of a new connection.
     pub(crate) fn put(&self, inventory: Inventory) {
         self.replace(|_| inventory);
     }
 
-    /// Puts lists there that were read anew. Whether that makes a difference.
+    /// Replaces the lists that were read again. Returns whether anything changed.
     pub(crate) fn update(&self, update: Update) -> bool {
         self.replace(|old| old.with(update))
     }
 
-    /// Takes a tool away that the server says it does not have (B11).
+    /// Removes a tool that the server does not know any more (B11).
     pub(crate) fn remove_tool(&self, tool: &str) {
         self.replace(|old| old.without_tool(tool));
     }
 
-    /// Whether what lies there now is something else than before.
+    /// Returns whether the inventory changed.
     fn replace(&self, make: impl FnOnce(&Inventory) -> Inventory) -> bool {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.inventory.load_full();
@@ -85,17 +85,16 @@ impl InventoryCache {
         differs
     }
 
-    /// Remembers what lies there for the next run. A large inventory takes a while: not on a thread that
-    /// others wait for.
+    /// Writes the inventory to disk for the next run, a large one on a blocking thread.
     pub(crate) async fn remember(&self, manner: KnownProtocol) {
         let (memory, inventory) = (Arc::clone(&self.memory), self.inventory());
-        // A small one takes less than to start a thread.
+        // A small one is written faster than a thread is started.
         if inventory.is_small() {
             return memory.keep(manner, &inventory);
         }
         let kept = tokio::task::spawn_blocking(move || memory.keep(manner, &inventory)).await;
         if let Err(error) = kept {
-            tracing::debug!(server = %self.server, %error, "what was learnt cannot be remembered");
+            tracing::debug!(server = %self.server, %error, "cannot write the inventory");
         }
     }
 }

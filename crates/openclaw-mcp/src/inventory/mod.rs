@@ -1,4 +1,4 @@
-//! What a server has: its tools, resources and prompts, as it listed them last.
+//! The inventory of a server: its tools, resources and prompts, as last listed.
 
 pub mod cache;
 pub mod describe;
@@ -20,44 +20,44 @@ pub(crate) use update::Update;
 /// All lists, as if each had changed.
 pub(crate) const EVERYTHING: Changes = Changes { tools: 1, resources: 1, prompts: 1 };
 
-/// So many entries are few.
+/// The maximum number of entries of a small inventory.
 const SMALL: usize = 64;
 
-/// What a server has.
+/// The tools, resources and prompts of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {
     /// Its tools.
     pub tools: Vec<Arc<ListedTool>>,
     /// Its resources.
     pub resources: Vec<ListedResource>,
-    /// Families of more resources.
+    /// Its resource templates.
     pub templates: Vec<ListedTemplate>,
     /// Its prompts.
     pub prompts: Vec<ListedPrompt>,
-    /// What was left out, and why. For people.
+    /// Entries that were left out and why, for users.
     #[serde(skip)]
     pub left_out: Vec<LeftOut>,
 }
 
-/// Something that a server lists and that cannot be used.
+/// An entry that a server lists and that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Its name, as far as it has one.
+    /// Its name, or a placeholder.
     pub name: String,
     /// Why it cannot be used.
     pub reason: String,
 }
 
-/// What a server can list.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A tool.
     Tool,
     /// A resource.
     Resource,
-    /// A family of resources.
+    /// A resource template.
     Template,
     /// A prompt.
     Prompt,
@@ -75,11 +75,11 @@ impl fmt::Display for Kind {
 }
 
 impl Inventory {
-    /// Asks the server for all of it. A page may take the limits' time-out, all lists together their
+    /// Lists everything. Each page may take the timeout of the limits, all lists together their
     /// cap.
     ///
     /// # Errors
-    /// If the server does not list its tools. Of the rest, what it does not list it does not have.
+    /// If the server does not list its tools. Other lists that fail stay empty.
     pub async fn list(
         server: &str,
         connection: &Connection,
@@ -89,20 +89,20 @@ impl Inventory {
         Ok(Self::default().with(update))
     }
 
-    /// Whether it can be looked through without keeping others waiting.
+    /// Whether it can be processed without blocking other tasks.
     pub(crate) fn is_small(&self) -> bool {
         let more = self.resources.len() + self.templates.len() + self.prompts.len();
         self.tools.len() + more <= SMALL
     }
 
-    /// The same with lists that were read anew.
+    /// Returns the inventory with the lists of an update.
     pub(crate) fn with(&self, update: Update) -> Self {
         let mut inventory = self.clone();
         update.put_into(&mut inventory);
         inventory
     }
 
-    /// Forgets a tool that the server says it does not have (B11).
+    /// Returns the inventory without a tool that the server does not know any more (B11).
     pub(crate) fn without_tool(&self, name: &str) -> Self {
         let mut inventory = self.clone();
         inventory.tools.retain(|tool| tool.name != name);

@@ -1,4 +1,4 @@
-//! Lists of a server that were read anew, before they take the place of the old ones.
+//! The lists of a server that were read again, before they replace the old ones.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::inventory::listing::{
 };
 use crate::wire::{CallError, Limits};
 
-/// So many entries that are left out have a line in the log, for each list.
+/// How many left-out entries of each list are logged.
 const MAX_LINES: usize = 20;
 
-/// Lists that were read anew; those that were not stay as they are.
+/// Lists that were read again; the others are `None`.
 #[derive(Debug, Default)]
 pub(crate) struct Update {
     tools: Option<Fresh<Arc<ListedTool>>>,
@@ -25,7 +25,7 @@ pub(crate) struct Update {
     prompts: Option<Fresh<ListedPrompt>>,
 }
 
-/// A list that was read anew.
+/// A list that was read again.
 #[derive(Debug)]
 struct Fresh<T> {
     entries: Vec<T>,
@@ -33,10 +33,11 @@ struct Fresh<T> {
 }
 
 impl Update {
-    /// Reads what has changed, of what the server says that it offers.
+    /// Reads the lists that have changed and that the server supports.
     ///
     /// # Errors
-    /// If the server does not list its tools. Another list that cannot be read is left as it is.
+    /// If the server does not list its tools. Another list that cannot be read keeps its old
+    /// content.
     pub(crate) async fn list(
         server: &str,
         connection: &Connection,
@@ -47,7 +48,7 @@ impl Update {
         let offers = connection.about().offers;
         let has_resources = changed.resources > 0 && offers.resources;
         let has_prompts = changed.prompts > 0 && offers.prompts;
-        // All at once: a server far away is waited for once.
+        // In parallel, so that the latency of a remote server counts once.
         let (tools, resources, templates, prompts) = tokio::try_join!(
             async {
                 let listing = deadline.keep(changed.tools > 0, connection.list_tools(limits));
@@ -66,7 +67,7 @@ impl Update {
         })
     }
 
-    /// Replaces the lists that were read anew.
+    /// Replaces the lists that were read again.
     pub(super) fn put_into(self, inventory: &mut Inventory) {
         let Self { tools, resources, templates, prompts } = self;
         let left_out = &mut inventory.left_out;
@@ -74,7 +75,7 @@ impl Update {
         replace(Kind::Resource, resources, &mut inventory.resources, left_out);
         replace(Kind::Template, templates, &mut inventory.templates, left_out);
         replace(Kind::Prompt, prompts, &mut inventory.prompts, left_out);
-        // In the same order as ever: an inventory that has not changed is equal to the old one.
+        // Sorted, so that an unchanged inventory is equal to the old one.
         left_out.sort_by_key(|entry| entry.kind);
     }
 }
@@ -86,7 +87,7 @@ fn replace<T>(kind: Kind, fresh: Option<Fresh<T>>, old: &mut Vec<T>, left_out: &
     left_out.extend(fresh.left_out);
 }
 
-/// When all lists must have been read.
+/// The deadline for all lists together.
 #[derive(Clone, Copy)]
 struct Deadline {
     at: Instant,
@@ -121,7 +122,7 @@ impl<T> Fresh<T> {
         match listed? {
             Ok(listing) => Some(Self::new(server, kind, listing)),
             Err(error) => {
-                tracing::warn!(%server, %error, "its {kind}s cannot be listed");
+                tracing::warn!(%server, %error, "cannot list {kind}s");
                 None
             }
         }

@@ -1,9 +1,9 @@
-//! All processes that come from a server's process, wherever they have gone (L5).
+//! Finds all descendants of a server's process, also outside its process group (L5).
 //!
-//! A process leaves its group by `setsid`, and its parent by outliving it. So descendants are found in
-//! two ways: by their parents, and by a variable that they inherit and that names the run of the server
-//! they come from. Somebody who takes pains to lose both gets away. All of it is read from `/proc`:
-//! where there is none, a group is all that is known of a server.
+//! A process leaves its group by `setsid`, and its parent by outliving it. So descendants are found
+//! in two ways: by their parents, and by an environment variable that they inherit and that
+//! identifies the run of the server. A process that deliberately escapes both is not found. All of
+//! this is read from `/proc`; without it, only the process group is known.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,24 +14,24 @@ use std::time::{Duration, Instant};
 
 use crate::process::snapshot::{Found, Processes, Running, last_number};
 
-/// So long, the numbers of processes do not run out, however many are started.
+/// Within this time pids do not wrap around, however many are assigned.
 const BRIEF: Duration = Duration::from_secs(2);
 
-/// So many numbers are few.
+/// Up to this many candidates are read one by one.
 const FEW: u32 = 32;
 
-/// Where a server's processes come from: its first process, and the mark that they inherit.
+/// The origin of a server's processes: its first process, and the mark that they inherit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lineage {
     leader: u32,
-    /// When the leader began, so that another process of the same number is not taken for it.
+    /// The start time of the leader, to tell it from a later process with the same pid.
     born: u64,
-    /// The same by our clock, if we have started it.
+    /// The start time by our clock, if we started it.
     started: Option<Instant>,
     mark: Mark,
 }
 
-/// What the variable holds: nothing if there was no randomness to make it of.
+/// The value of the variable; empty if no random bytes were available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark(String);
 
@@ -42,7 +42,7 @@ impl Mark {
         Self(filled.map_or_else(|_| String::new(), |()| hex(&random)))
     }
 
-    /// Of a process that was started without one.
+    /// The mark of a process that was started without one.
     pub(crate) fn none() -> Self {
         Self(String::new())
     }
@@ -58,53 +58,53 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 impl Lineage {
-    /// Of a process that has just been started with this mark.
+    /// The lineage of a process that was just started with this mark.
     pub(crate) fn of(leader: u32, mark: Mark) -> Self {
         let born = Found::of(leader).map_or(0, |found| found.born);
         Self { leader, born, started: Some(Instant::now()), mark }
     }
 
-    /// The number of the first process, and of its group.
+    /// The pid of the first process, which is also the id of its group.
     pub(crate) fn leader(&self) -> u32 {
         self.leader
     }
 
-    /// Whether the leader has just begun.
+    /// Whether the leader was started within `BRIEF`.
     fn is_recent(&self) -> bool {
         self.started.is_some_and(|started| started.elapsed() < BRIEF)
     }
 
-    /// The number that was given to a process or thread last, if the numbers tell anything of this
-    /// lineage: as long as it stays the same, nothing has been started.
+    /// Returns the last pid or thread id that was assigned, if it is meaningful for this lineage:
+    /// as long as it stays the same, nothing was started.
     pub(crate) fn last_number(&self) -> Option<u32> {
         last_number().filter(|last| self.is_recent() && *last >= self.leader)
     }
 
-    /// How many processes may be descendants, given the last number.
+    /// Estimates how many processes may be descendants, given the last pid.
     pub(crate) fn possible(&self, last: Option<u32>) -> Possible {
         let is_ours = |thread| Path::new(&format!("/proc/self/task/{thread}")).exists();
         match last {
             Some(last) if last - self.leader > FEW => Possible::Many,
-            // All that was started since is threads of this very process.
+            // Everything started since is a thread of this process.
             Some(last) if (self.leader..=last).skip(1).all(is_ours) => Possible::None,
             Some(_) => Possible::Few,
             None => Possible::Many,
         }
     }
 
-    /// All descendants that run now, but for the leader itself.
+    /// Returns all running descendants, without the leader.
     pub(crate) fn descendants(&self) -> BTreeSet<Found> {
         self.descendants_among(&Processes::read(|| self.numbers_since()))
     }
 
-    /// The same of those that were found running.
+    /// Like [`descendants`](Self::descendants), from a snapshot.
     pub(crate) fn descendants_among(&self, processes: &Processes) -> BTreeSet<Found> {
         let running = || processes.iter().filter(|it| !it.found.is_older_than(self.born));
         let mut members: BTreeSet<u32> = running()
             .filter(|it| self.is_leader(it) || self.is_marked(it))
             .map(|it| it.found.pid)
             .collect();
-        // Each round finds the children of those found before, until there are none.
+        // Each round adds the children of the members found so far.
         loop {
             let is_child = |it: &&Running| {
                 let parent = processes.get(it.parent).filter(|_| members.contains(&it.parent));
@@ -122,9 +122,8 @@ impl Lineage {
         others.filter_map(|pid| processes.get(*pid)).map(|it| it.found).collect()
     }
 
-    /// The numbers that were given out since the leader got its own. They are given out in order and
-    /// begin anew when they have run out: of a leader that has just begun, few are left to look at, of
-    /// hundreds; any later one may have any number.
+    /// The pids assigned since the leader's. They are assigned in order and wrap around: for a
+    /// leader that was just started few candidates remain, for an older one any pid is possible.
     fn numbers_since(&self) -> RangeInclusive<u32> {
         match self.last_number() {
             Some(last) => self.leader..=last,
@@ -144,15 +143,15 @@ impl Lineage {
 /// How many processes may be descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Possible {
-    /// None is.
+    /// None.
     None,
-    /// So few that they are soon looked at.
+    /// Few enough to read one by one.
     Few,
-    /// Any that runs.
+    /// Any running process.
     Many,
 }
 
-/// As a guard is told of it.
+/// The format in which it is sent to the guard.
 impl fmt::Display for Lineage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { leader, born, started: _, mark } = self;
@@ -163,7 +162,7 @@ impl fmt::Display for Lineage {
 impl FromStr for Lineage {
     type Err = std::num::ParseIntError;
 
-    /// The number alone will do.
+    /// The pid alone is enough.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut words = text.split_ascii_whitespace();
         let leader = words.next().unwrap_or_default().parse()?;
@@ -178,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lineage_is_told_and_understood() {
+    fn a_lineage_round_trips_as_text() {
         let lineage = Lineage { leader: 12, born: 345, started: None, mark: Mark("ab".to_owned()) };
         assert_eq!(lineage.to_string().parse(), Ok(lineage));
         let plain: Lineage = "12".parse().unwrap();

@@ -1,17 +1,17 @@
-//! Kills the servers of a program that was itself killed, and whatever else it has started (L5).
+//! Kills the child processes of a program that was itself killed (L5).
 //!
-//! A program that dies by SIGKILL cannot clean up. So it keeps a tiny process beside itself, in a
-//! group of its own, whose input is a pipe that only the program holds. While it lives, it writes
-//! down there which process groups are its own; when it is gone, however it went, the pipe closes,
-//! and the guard ends what is left, also of descendants that have left their group. A guard that is
-//! itself killed gets a successor, which is told of all groups, when the next is told of. Unlike
-//! `PR_SET_PDEATHSIG` this reaches whole groups, works on every Unix, needs no `unsafe`, and does not
-//! depend on which thread started a process. On Windows a job object does the same.
+//! A program that dies by SIGKILL cannot clean up. So it runs a small guard process, in its own
+//! process group, whose stdin is a pipe that only the program holds. The program writes the ids of
+//! its process groups to that pipe. When the program is gone, for whatever reason, the pipe closes,
+//! and the guard kills what is left, including descendants that have left their group. If the guard
+//! itself is killed, the next change starts a new one, which is sent all groups. Unlike
+//! `PR_SET_PDEATHSIG`, this covers whole groups, works on every Unix, needs no `unsafe`, and does
+//! not depend on the thread that started a process. On Windows a job object does the same.
 //!
-//! Starting it takes as long as starting a server, which is long for a program that makes one call and
-//! ends. So it starts beside the server, a moment later, and only if there is still something to watch; it
-//! is told of what there is by then. Until it runs, a server whose program is killed sees its input close,
-//! and no more.
+//! Starting the guard takes as long as starting a server, which is long for a program that makes
+//! one call and exits. So it starts in the background, a moment later, and only if there is still
+//! something to watch; it is then sent all groups. Until it runs, a server of a killed program only
+//! sees its stdin close.
 
 use std::sync::{Arc, Mutex};
 #[cfg(unix)]
@@ -22,11 +22,11 @@ use crate::process::descendants::{Lineage, Mark};
 #[cfg(unix)]
 use crate::process::snapshot::{self, Processes, SharedSnapshot};
 
-/// What is over sooner needs no guard.
+/// Programs that finish sooner do not start a guard.
 #[cfg(unix)]
 const START_AFTER: Duration = Duration::from_millis(30);
 
-/// How to start the guard: this very program, with an argument that leads to [`serve`].
+/// How to start the guard: this executable, with arguments that run [`serve`].
 #[derive(Debug, Clone)]
 pub struct GuardCommand {
     /// The program.
@@ -35,12 +35,12 @@ pub struct GuardCommand {
     pub args: Vec<String>,
 }
 
-/// The way to a guard, which is started when first needed. A clone leads to the same one.
+/// A handle to the guard process, which is started when first needed. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
     #[cfg_attr(not(unix), allow(dead_code, reason = "a job object needs no guard"))]
     shared: Option<Arc<Mutex<State>>>,
-    /// Who looks for what has left its group, as long as this program lives.
+    /// Finds descendants that have left their group, while this program is alive.
     #[cfg(unix)]
     census: Arc<SharedSnapshot>,
 }
@@ -51,25 +51,25 @@ struct State {
     command: GuardCommand,
     #[cfg(unix)]
     line: Line,
-    /// What it is to watch.
+    /// The groups to watch.
     #[cfg(unix)]
     watched: std::collections::BTreeMap<u32, Lineage>,
 }
 
-/// The way to tell the guard something.
+/// The connection to the guard process.
 #[cfg(unix)]
 #[derive(Debug, Default)]
 enum Line {
-    /// It does not run.
+    /// It is not running.
     #[default]
     Closed,
-    /// It is being started, and will be told of all that is watched by then.
+    /// It is being started, and will be sent all groups that are watched by then.
     Opening,
-    /// It runs.
+    /// It is running.
     Open(Running),
 }
 
-/// One group that is watched, until this is dropped.
+/// A watched group. Dropping it stops the watch.
 #[cfg(unix)]
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -78,7 +78,7 @@ pub(crate) struct Entry {
 }
 
 impl Guard {
-    /// A guard that is started with this command.
+    /// Creates a handle to a guard that is started with this command.
     pub fn new(command: GuardCommand) -> Self {
         let state = State {
             command,
@@ -95,12 +95,12 @@ impl Guard {
         Arc::clone(&self.census)
     }
 
-    /// No guard: for tests, and for programs that cannot start themselves.
+    /// A handle without a guard: for tests, and for programs that cannot start themselves.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Starts the guard unless it runs, beside whatever its caller does next.
+    /// Starts the guard in the background, unless it is running.
     pub fn prepare(&self) {
         #[cfg(unix)]
         if let Some(shared) = &self.shared {
@@ -108,7 +108,7 @@ impl Guard {
         }
     }
 
-    /// Has the group of a process that was just started watched, until what is returned is dropped.
+    /// Watches the group of a process that was just started, until the returned value is dropped.
     pub fn watch_group(&self, leader: u32) -> impl Send + Sync + use<> {
         #[cfg(unix)]
         return self.watch(&Lineage::of(leader, Mark::none()));
@@ -116,7 +116,7 @@ impl Guard {
         let _ = leader;
     }
 
-    /// Has a process group watched.
+    /// Watches a process group.
     #[cfg(unix)]
     pub(crate) fn watch(&self, lineage: &Lineage) -> Entry {
         let group = lineage.leader();
@@ -126,8 +126,8 @@ impl Guard {
         Entry { guard: self.clone(), group }
     }
 
-    /// Changes what is watched, and tells the guard. Should it be gone, or not be there yet, a new one is
-    /// told of all that is watched by then.
+    /// Changes the set of watched groups and sends the change to the guard. If the guard is gone,
+    /// or not running yet, a new one is sent the complete set.
     #[cfg(unix)]
     fn change(
         &self,
@@ -140,7 +140,7 @@ impl Guard {
         if let Line::Open(running) = &mut state.line {
             match running.tell(line) {
                 Ok(()) => return,
-                Err(error) => tracing::warn!(%error, "the guard for server processes is gone"),
+                Err(error) => tracing::warn!(%error, "lost the guard for server processes"),
             }
             state.line = Line::Closed;
         }
@@ -167,11 +167,11 @@ fn prepare(shared: &Arc<Mutex<State>>) {
     let command = state.command.clone();
     drop(state);
     let opening = Opening { shared: Arc::clone(shared) };
-    // Without a runtime there is nobody to wait for the moment.
+    // Without a runtime it is started synchronously.
     let Ok(runtime) = tokio::runtime::Handle::try_current() else {
         return open(shared, &command);
     };
-    // It ends by itself, as soon as the guard runs.
+    // The task ends as soon as the guard runs.
     runtime.spawn(async move {
         tokio::time::sleep(START_AFTER).await;
         let started = tokio::task::spawn_blocking(move || open(&opening.shared, &command));
@@ -179,7 +179,8 @@ fn prepare(shared: &Arc<Mutex<State>>) {
     });
 }
 
-/// A guard that is being started, until this is dropped: a runtime that ends first starts none.
+/// Resets the state on drop if the guard was not started, for example because the runtime shut
+/// down.
 #[cfg(unix)]
 struct Opening {
     shared: Arc<Mutex<State>>,
@@ -195,7 +196,7 @@ impl Drop for Opening {
     }
 }
 
-/// Starts the guard, and tells it of all that is watched. If nothing is, it is not needed.
+/// Starts the guard and sends it all watched groups. Does nothing if there are none.
 #[cfg(unix)]
 fn open(shared: &Mutex<State>, command: &GuardCommand) {
     let mut state = lock(shared);
@@ -216,7 +217,7 @@ fn open(shared: &Mutex<State>, command: &GuardCommand) {
         Ok(running) => state.line = Line::Open(running),
         Err(error) => {
             state.line = Line::Closed;
-            tracing::warn!(%error, "no guard for server processes");
+            tracing::warn!(%error, "cannot start the guard for server processes");
         }
     }
 }
@@ -230,7 +231,7 @@ impl Drop for Entry {
     }
 }
 
-/// A guard that runs.
+/// A running guard process.
 #[cfg(unix)]
 #[derive(Debug)]
 struct Running {
@@ -249,17 +250,18 @@ impl Running {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C in a terminal goes to the whole foreground group: the guard must outlive that.
+            // Ctrl-C in a terminal is sent to the whole foreground group, which the guard must
+            // survive.
             .process_group(0)
             .spawn()?;
         let pipe = process.stdin.take();
-        let pipe = pipe.ok_or_else(|| std::io::Error::other("the guard has no input"))?;
+        let pipe = pipe.ok_or_else(|| std::io::Error::other("the guard has no stdin"))?;
         Ok(Self { process, pipe })
     }
 
     fn tell(&mut self, line: &str) -> std::io::Result<()> {
         use std::io::Write as _;
-        // In one piece: a line that is cut would be misunderstood.
+        // In one write: a partial line would be misread.
         self.pipe.write_all(format!("{line}\n").as_bytes())
     }
 }
@@ -267,12 +269,12 @@ impl Running {
 #[cfg(unix)]
 impl Drop for Running {
     fn drop(&mut self) {
-        // Reaps one that is gone; one that still ends what is left is not waited for.
+        // Reaps a guard that has exited; one that is still cleaning up is not waited for.
         let _ = self.process.try_wait();
     }
 }
 
-/// The guard itself: reads which groups to watch until the input closes, then ends what is left.
+/// Runs the guard: reads the groups to watch until the input closes, then kills what is left.
 #[cfg(unix)]
 pub fn serve(input: impl std::io::BufRead) {
     use std::collections::{BTreeMap, BTreeSet};
@@ -312,7 +314,7 @@ pub fn serve(input: impl std::io::BufRead) {
     found.iter().for_each(|stray| stray.signal(Signal::SIGKILL));
 }
 
-/// A job object needs no guard.
+/// On Windows a job object replaces the guard.
 #[cfg(not(unix))]
 pub fn serve(_: impl std::io::BufRead) {}
 
@@ -323,8 +325,8 @@ fn signal(group: u32, signal: nix::sys::signal::Signal) {
     }
 }
 
-/// Whether a process group has a member left that runs. Those that have ended, and that nobody has waited
-/// for, count for the system, which may take its time.
+/// Whether a process group has a running member. The operating system also counts zombies, which
+/// may not be reaped for a while.
 #[cfg(unix)]
 pub(crate) fn group_lives(group: u32) -> bool {
     let Some(id) = group_id(group) else { return false };
@@ -332,7 +334,7 @@ pub(crate) fn group_lives(group: u32) -> bool {
     is_known && snapshot::group_runs(group).unwrap_or(true)
 }
 
-/// Never 0 or 1: those would be our own group, and everybody.
+/// Never 0 or 1: those would signal our own group, or every process.
 #[cfg(unix)]
 fn group_id(group: u32) -> Option<nix::unistd::Pid> {
     i32::try_from(group).ok().filter(|group| *group > 1).map(nix::unistd::Pid::from_raw)
@@ -345,10 +347,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guard_hears_of_every_group_also_of_those_that_came_while_it_started() {
+    fn a_guard_is_sent_every_group_also_those_added_while_it_starts() {
         let folder = tempfile::tempdir().unwrap();
         let heard = folder.path().join("heard");
-        // It only writes down what it hears.
+        // It only records what it receives.
         let script = format!("cat > '{}'", heard.display());
         let args = vec!["-c".to_owned(), script];
         let guard = Guard::new(GuardCommand { program: "/bin/sh".into(), args });

@@ -1,4 +1,4 @@
-//! Why a program is not found that is there: what runs it is missing.
+//! Finds out why an existing program is "not found": its interpreter is missing.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::Launch;
 
-/// The system reads no more of a script's first line.
+/// The kernel reads no more of the first line of a script.
 const FIRST_LINE: u64 = 256;
 
-/// The interpreter that a script names in its first line and that is not there. Where lines end as they do
-/// on Windows, a part of that end belongs to its name.
+/// Returns the interpreter in the first line of a script if it does not exist. With CRLF line
+/// endings, the CR is part of its name.
 pub fn missing_interpreter(program: &Path, cwd: Option<&Path>) -> Option<String> {
     let mut beginning = Vec::new();
     File::open(program).ok()?.take(FIRST_LINE).read_to_end(&mut beginning).ok()?;
@@ -21,9 +21,9 @@ pub fn missing_interpreter(program: &Path, cwd: Option<&Path>) -> Option<String>
     (!is_there).then(|| interpreter.into_owned())
 }
 
-/// Where the system found the program, if it did.
+/// Returns the path that the program was found at.
 pub(super) fn found(launch: &Launch) -> Option<PathBuf> {
-    // Elsewhere names have endings that are not written, and scripts name no interpreter.
+    // On Windows, extensions are implied and scripts name no interpreter.
     if !cfg!(unix) {
         return None;
     }

@@ -1,5 +1,5 @@
-//! From a server's configuration to what its process is started with: secrets are resolved here, and
-//! nowhere earlier (K2).
+//! Builds the launch of a server's process from its configuration. Secrets are resolved here and
+//! not earlier (K2).
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use openclaw_secrets::{Environment, ResolveError, Resolver, SecretString};
 
 use crate::process::Launch;
 
-/// Resolves the secrets of a server, side by side, and puts its environment together: the baseline,
-/// what it inherits by name, and its own variables on top (K5).
+/// Resolves the secrets of a server in parallel and builds its environment: the baseline, the
+/// variables in `inheritEnv`, and its own `env` on top (K5).
 ///
 /// # Errors
-/// The first secret that cannot be had. The server must not be started then.
+/// The first secret that cannot be resolved. The server must not be started then.
 pub async fn launch(
     server: &StdioServer,
     resolver: &Resolver,
@@ -34,7 +34,8 @@ pub async fn launch(
         env.insert(name, value);
     }
     let own = server.env.iter().map(|(name, template)| async move {
-        // As a credential: what stands in `env` must not show up in a log, wherever it came from.
+        // Treated as a credential: a value in `env` must not appear in a log, wherever it came
+        // from.
         Ok((name.clone(), resolver.resolve_credential(template).await?))
     });
     env.extend(try_join_all(own).await?);
@@ -90,7 +91,7 @@ mod tests {
             launch.env.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
         let expected =
             [("A", "sesame-open"), ("B", "Bearer sesame-open"), ("EDITOR", "vi"), ("PATH", "/own")];
-        assert_eq!(env, expected, "and never the program's own keys");
+        assert_eq!(env, expected, "never the program's own keys");
         assert_eq!(
             (launch.program.as_str(), launch.args.as_slice()),
             ("x", &["-y".to_owned()][..])
@@ -99,14 +100,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_secret_that_cannot_be_had_is_named_and_the_server_not_started() {
+    async fn a_secret_that_cannot_be_resolved_is_named_and_the_server_not_started() {
         let entry = "{ command: 'x', env: { A: 'secret://env/TOKEN', B: 'secret://env/NOPE' } }";
         let error = launched(entry, &Redactor::new()).await.unwrap_err();
         assert_eq!(error.reference().to_string(), "secret://env/NOPE");
     }
 
     #[tokio::test]
-    async fn what_is_inherited_and_looks_like_a_credential_is_known_to_the_log_filter() {
+    async fn inherited_credentials_are_redacted() {
         let redactor = Redactor::new();
         let entry = "{ command: 'x', inheritEnv: ['TOKEN', 'EDITOR', 'TERMINAL'] }";
         launched(entry, &redactor).await.unwrap();
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn plain_credentials_are_known_to_the_log_filter_too() {
+    async fn plain_credentials_in_env_are_redacted() {
         let redactor = Redactor::new();
         launched("{ command: 'x', env: { API_KEY: 'plain-and-secret' } }", &redactor)
             .await

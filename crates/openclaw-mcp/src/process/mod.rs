@@ -1,4 +1,5 @@
-//! The process of a local server: in a group of its own, owned by one value, gone when that value is.
+//! The process of a local server: in its own process group, owned by one value, and killed when
+//! that value is dropped.
 
 #[cfg(unix)]
 mod descendants;
@@ -35,8 +36,8 @@ use crate::process::guard::Guard;
 #[cfg(unix)]
 use crate::process::snapshot::{Found, SharedSnapshot, VARIABLE};
 
-/// How much of a server's output waits in its pipe. A user may have some hundreds of such pipes; who has more
-/// gets smaller ones.
+/// The size of the stdout pipe. The kernel limits a user to some hundreds of pipes of this size;
+/// further ones stay smaller.
 #[cfg(target_os = "linux")]
 const OUTPUT_PIPE: i32 = 128 * 1024;
 
@@ -47,13 +48,13 @@ pub struct Launch {
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Its whole environment. Nothing is inherited besides.
+    /// Its complete environment; nothing else is inherited.
     pub env: BTreeMap<String, SecretString>,
-    /// The folder that it runs in.
+    /// The working directory.
     pub cwd: Option<PathBuf>,
 }
 
-/// How a process ended, to follow its name: "exited with status 1".
+/// Describes an exit status, to follow the name of the process: "exited with status 1".
 pub(crate) fn exit_words(status: ExitStatus) -> String {
     let shown = status.to_string();
     match (status.code(), shown.strip_prefix("signal: ")) {
@@ -66,45 +67,45 @@ pub(crate) fn exit_words(status: ExitStatus) -> String {
 /// Why a process could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("program `{0}` not found; is it installed and on the PATH?")]
     NoProgram(String),
-    /// It is a script, and what is to run it is not there.
+    /// It is a script, and its interpreter does not exist.
     #[error("interpreter `{}` of `{program}` not found", .interpreter.escape_debug())]
     NoInterpreter {
         /// The program.
         program: String,
-        /// What its first line names.
+        /// The interpreter in its first line.
         interpreter: String,
     },
-    /// It is there, and what the system needs to load it is not.
+    /// It exists, but its dynamic loader does not.
     #[error("cannot load `{0}`; is it built for another system?")]
     NoLoader(String),
     /// It is a folder.
     #[error("`{0}` is a folder, not a program")]
     IsFolder(String),
-    /// There is no such folder to run it in.
+    /// The working folder does not exist.
     #[error("working folder {0} not found")]
     NoFolder(String),
-    /// This user may not run it.
+    /// This user may not execute it.
     #[error("no permission to run `{0}`; is it executable?")]
     Denied(String),
-    /// Anything else.
+    /// Any other error.
     #[error("cannot start `{program}`: {cause}")]
     Other {
         /// The program.
         program: String,
-        /// What the system says.
+        /// The error of the operating system.
         cause: std::io::Error,
     },
 }
 
-/// How long to wait at each step of a shutdown (L5).
+/// The timeouts of a shutdown (L5).
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// After its input was closed.
+    /// After stdin was closed.
     pub after_close: Duration,
-    /// After it was asked to end.
+    /// After SIGTERM.
     pub after_term: Duration,
 }
 
@@ -114,14 +115,14 @@ impl Default for Patience {
     }
 }
 
-/// The ends of a process's pipes.
+/// The pipes of a process.
 #[derive(Debug)]
 pub struct Pipes {
-    /// To its input.
+    /// Its stdin.
     pub stdin: ChildStdin,
-    /// From its output.
+    /// Its stdout.
     pub stdout: ChildStdout,
-    /// From its complaints.
+    /// Its stderr.
     pub stderr: ChildStderr,
 }
 
@@ -130,24 +131,24 @@ pub struct Pipes {
 pub struct Process {
     child: Box<dyn ChildWrapper>,
     pid: u32,
-    /// Where descendants are known by that have left the group.
+    /// Identifies descendants that have left the group.
     #[cfg(unix)]
     lineage: Lineage,
-    /// Who looks for them.
+    /// Finds them.
     #[cfg(unix)]
     census: Arc<SharedSnapshot>,
-    /// Nothing is left of it.
+    /// Whether the process and its descendants are gone.
     is_gone: bool,
-    /// Whoever kills the group if this program is itself killed.
+    /// The registration with the guard, which kills the group if this program is killed.
     #[cfg(unix)]
     _entry: Entry,
 }
 
 impl Process {
-    /// Starts a process in a group of its own.
+    /// Starts a process in its own process group.
     ///
     /// # Errors
-    /// If there is no such program, or it may not be run.
+    /// If the program does not exist or cannot be executed.
     #[cfg_attr(not(unix), allow(unused_variables, reason = "a job object needs no guard"))]
     pub fn spawn(launch: &Launch, guard: &Guard) -> Result<(Self, Pipes), SpawnError> {
         let mut command = Command::new(&launch.program);
@@ -166,7 +167,7 @@ impl Process {
         set_apart(&mut command);
         #[cfg(windows)]
         command.wrap(process_wrap::tokio::JobObject);
-        // Has the runtime reap the leader if we end before it does.
+        // Lets the runtime reap the leader if this value is dropped first.
         command.wrap(KillOnDrop);
         guard.prepare();
         let mut child = command.spawn().map_err(|cause| spawn_error(launch, cause))?;
@@ -186,34 +187,35 @@ impl Process {
             is_gone: false,
         };
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            let cause = std::io::Error::other("it has no pipes");
+            let cause = std::io::Error::other("no pipes");
             return Err(SpawnError::Other { program: launch.program.clone(), cause });
         };
-        // An answer of 64 KB is more than the usual pipe holds: it would take turns to write and to read it.
+        // A response of 64 KB does not fit into the default pipe: writer and reader would have to
+        // alternate.
         #[cfg(target_os = "linux")]
         let _ = fcntl(&stdout, FcntlArg::F_SETPIPE_SZ(OUTPUT_PIPE));
         Ok((process, Pipes { stdin, stdout, stderr }))
     }
 
-    /// The id of the process, and of its group.
+    /// The id of the process and of its group.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Waits for the process itself to end; its descendants may live on. Safe to cancel.
+    /// Waits until the process itself has exited; its descendants may still run. Cancel-safe.
     ///
     /// # Errors
-    /// If the system cannot say.
+    /// If the operating system cannot report the status.
     pub async fn ended(&mut self) -> std::io::Result<ExitStatus> {
-        // `wait` would wait for the whole group: one that was left behind would hide the end.
+        // `wait` would wait for the whole group, so a descendant that keeps running would hide the
+        // exit.
         self.child.inner_mut().wait().await
     }
 
-    /// Ends the process and its descendants: its input is closed (by dropping `stdin`), and it gets
-    /// time to go by itself; then all are asked, then they are killed. When this returns, they are
-    /// gone.
+    /// Stops the process and its descendants: closes stdin (by dropping it) and gives the process
+    /// time to exit; then sends SIGTERM, then SIGKILL. When this returns, they are gone.
     pub async fn shut_down(mut self, stdin: Option<ChildStdin>, patience: Patience) {
-        // First: a child whose parent has ended is harder to find.
+        // Before the parent exits: afterwards its children are harder to find.
         let mut strays = self.strays().await;
         drop(stdin);
         let has_ended = timeout(patience.after_close, self.ended()).await.is_ok();
@@ -226,7 +228,7 @@ impl Process {
         strays.ask_to_end();
         let deadline = Instant::now() + patience.after_term;
         let _ = timeout(patience.after_term, self.ended()).await;
-        // Descendants are not ours to wait for: all we can do is look.
+        // Descendants are not our children, so they can only be polled.
         while (self.group_lives() || strays.live()) && Instant::now() < deadline {
             sleep(Duration::from_millis(10)).await;
         }
@@ -237,8 +239,8 @@ impl Process {
         self.is_gone = true;
     }
 
-    /// The descendants that run now. Unless the server has just begun, finding them means reading about all
-    /// processes, which many servers that end at once do together.
+    /// Finds the descendants that are running. Unless the server has just started, this reads all
+    /// processes; servers that stop at the same time share one snapshot.
     #[cfg(unix)]
     async fn strays(&self) -> Strays {
         let last = self.lineage.last_number();
@@ -250,7 +252,7 @@ impl Process {
         Strays { found, last }
     }
 
-    /// Finds those that were started meanwhile, if any process was.
+    /// Adds descendants that were started since, if any process was started at all.
     #[cfg(unix)]
     async fn look_again(&self, strays: &mut Strays) {
         let last = self.lineage.last_number();
@@ -259,7 +261,7 @@ impl Process {
         }
     }
 
-    // They cannot leave the job.
+    // Processes cannot leave the job object.
     #[cfg(not(unix))]
     async fn strays(&self) -> Strays {
         Strays
@@ -273,7 +275,7 @@ impl Process {
         let _ = self.child.signal(nix::sys::signal::Signal::SIGTERM as i32);
     }
 
-    // A Windows process without a window cannot be asked.
+    // A Windows process without a window cannot be asked to exit.
     #[cfg(not(unix))]
     fn ask_to_end(&self) {}
 
@@ -282,7 +284,7 @@ impl Process {
         crate::process::guard::group_lives(self.pid)
     }
 
-    // The job object kills all of them at once, and waits for none.
+    // The job object kills all processes immediately; there is nothing to poll.
     #[cfg(not(unix))]
     fn group_lives(&self) -> bool {
         false
@@ -296,7 +298,7 @@ impl Drop for Process {
         }
         #[cfg(unix)]
         let strays = Strays { found: self.lineage.descendants(), last: None };
-        // `KillOnDrop` alone reaches only the leader. An error means that nobody is left.
+        // `KillOnDrop` alone kills only the leader. An error means that the group is already gone.
         let _ = self.child.start_kill();
         #[cfg(unix)]
         strays.kill();
@@ -307,7 +309,7 @@ impl Drop for Process {
 #[cfg(unix)]
 struct Strays {
     found: BTreeSet<Found>,
-    /// The last process that had been started before they were looked for.
+    /// The last pid that was assigned before the search.
     last: Option<u32>,
 }
 
@@ -326,7 +328,7 @@ impl Strays {
     }
 }
 
-/// There are none: nobody leaves a job.
+/// Always empty: processes cannot leave a job object.
 #[cfg(not(unix))]
 struct Strays;
 
@@ -341,9 +343,9 @@ impl Strays {
     fn kill(&self) {}
 }
 
-/// Puts a command into a group of its own. Where this program has a terminal, it gets a session of its own
-/// as well: otherwise it could write over what people are asked, and wait for what they type. A session
-/// costs a copy of this process, which is cheap enough where somebody sits.
+/// Puts a command into its own process group. If this program has a terminal, the command also gets
+/// its own session: otherwise it could write over prompts and read the user's input. A session
+/// requires a `fork` of this process, which is cheap enough for interactive use.
 #[cfg(unix)]
 fn set_apart(command: &mut CommandWrap) {
     let has_terminal = std::fs::File::open("/dev/tty").is_ok();
@@ -354,7 +356,7 @@ fn set_apart(command: &mut CommandWrap) {
     }
 }
 
-/// A mere name is looked for on the PATH, where folders do not count.
+/// A bare name is looked up in `PATH`, which ignores folders.
 fn is_folder(launch: &Launch) -> bool {
     let path = launch.cwd.as_deref().unwrap_or(Path::new("")).join(&launch.program);
     launch.program.contains(std::path::is_separator) && path.is_dir()
@@ -377,7 +379,8 @@ fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {
     }
 }
 
-/// The system says the same of a program that is not there and of one that nothing can run.
+/// The operating system reports the same error for a missing program and for one whose interpreter
+/// or loader is missing.
 fn not_found(launch: &Launch) -> SpawnError {
     let program = launch.program.clone();
     let Some(file) = interpreter::found(launch) else { return SpawnError::NoProgram(program) };

@@ -1,4 +1,4 @@
-//! What runs on this machine, as `/proc` tells it: one look for all who ask at the same time.
+//! A snapshot of the running processes from `/proc`, shared by concurrent callers.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,37 +13,37 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::sync::Mutex;
 
-/// The variable that names the run of a server, which all that it starts inherits.
+/// The environment variable that identifies the run of a server. All its descendants inherit it.
 pub(crate) const VARIABLE: &str = "OPENCLAW_SERVER_RUN";
 
-/// How often, and after which pause, the environment of a process is read again during `exec`.
+/// How often, and at which interval, the environment of a process is read again during `exec`.
 const EXEC_TRIES: u32 = 100;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
-/// How far the clocks of two processors may be apart, in the hundredths of a second that the system counts
-/// in: on some virtual machines, a child seems to begin before its parent.
+/// The tolerated clock skew between two CPUs, in hundredths of a second: on some virtual machines a
+/// child seems to start before its parent.
 const CLOCK_SKEW: u64 = 100;
 
-/// One process, which no later one of the same number is taken for.
+/// A process, distinguished from later ones with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Found {
     pub(crate) pid: u32,
-    /// When it began, by the system's clock.
+    /// Its start time, in clock ticks since boot.
     pub(crate) born: u64,
 }
 
 impl Found {
-    /// The process of this number that runs now.
+    /// Returns the running process with this pid.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         stat(pid).map(|stat| stat.found)
     }
 
-    /// Whether it began before that moment, for certain.
+    /// Whether it was certainly started before that time.
     pub(crate) fn is_older_than(self, born: u64) -> bool {
         self.born + CLOCK_SKEW < born
     }
 
-    /// Whether it still runs.
+    /// Whether it is still running.
     pub(crate) fn lives(self) -> bool {
         Self::of(self.pid) == Some(self)
     }
@@ -56,22 +56,22 @@ impl Found {
     }
 }
 
-/// What is known of a process that runs.
+/// A running process.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) found: Found,
     pub(crate) parent: u32,
-    /// Which run of a server it comes from, if it says so and that is ours to know.
+    /// The server run that it comes from, if the variable is set and readable.
     pub(crate) run: Option<String>,
 }
 
-/// All processes that run, by number, or those of them that were asked for.
+/// Running processes by pid: all of them, or those that were requested.
 #[derive(Debug, Default)]
 pub(crate) struct Processes(BTreeMap<u32, Running>);
 
 impl Processes {
-    /// Looks at those whose numbers are possible. That is asked when all numbers are known: what was started
-    /// later is not among them.
+    /// Reads the processes with possible pids. `possible` is called after the pids were listed: a
+    /// process that was started later is not among them.
     pub(crate) fn read(possible: impl FnOnce() -> RangeInclusive<u32>) -> Self {
         let numbers = numbers().unwrap_or_default();
         let possible = possible();
@@ -82,7 +82,7 @@ impl Processes {
         Self(running.collect())
     }
 
-    /// Looks at all.
+    /// Reads all processes.
     pub(crate) fn all() -> Self {
         Self::read(|| 0..=u32::MAX)
     }
@@ -96,8 +96,8 @@ impl Processes {
     }
 }
 
-/// Looks at all processes for many who ask. Looks are counted and not timed: a clock may stand still for
-/// milliseconds.
+/// Takes snapshots for concurrent callers. Snapshots are numbered instead of timestamped, because a
+/// clock may not advance for milliseconds.
 #[derive(Debug, Default)]
 pub(crate) struct SharedSnapshot {
     begun: AtomicU64,
@@ -111,7 +111,8 @@ struct Look {
 }
 
 impl SharedSnapshot {
-    /// All processes that run now. Callers that wait while another look is taken share the next one.
+    /// Returns a snapshot that was begun after this call. Callers that wait while another one is
+    /// taken share the next one.
     pub(crate) async fn now(&self) -> Arc<Processes> {
         let before = self.begun.load(Ordering::SeqCst);
         let mut last = self.last.lock().await;
@@ -119,7 +120,7 @@ impl SharedSnapshot {
             return Arc::clone(&look.processes);
         }
         let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
-        // It takes a while: not on a thread that others wait for.
+        // Slow, so not on a thread of the runtime.
         let processes = tokio::task::spawn_blocking(Processes::all).await;
         let processes = Arc::new(processes.unwrap_or_default());
         *last = Some(Look { number, processes: Arc::clone(&processes) });
@@ -127,27 +128,28 @@ impl SharedSnapshot {
     }
 }
 
-/// Whether a process of this group runs; none if there is no `/proc` to tell.
+/// Whether a process of this group is running; `None` if there is no `/proc`.
 pub(crate) fn group_runs(group: u32) -> Option<bool> {
     Some(numbers()?.into_iter().filter_map(stat).any(|stat| stat.group == group))
 }
 
-/// The numbers of all processes; none if there is no `/proc`.
+/// The pids of all processes; `None` if there is no `/proc`.
 fn numbers() -> Option<Vec<u32>> {
     let entries = std::fs::read_dir("/proc").ok()?.flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     Some(numbers.collect())
 }
 
-/// The environment of a process; empty if it has none, or if this user may not read it. During `exec` it can
-/// be read only in part for a moment, so it is read again until it is complete.
+/// The environment of a process; empty if it has none, or if this user may not read it. During
+/// `exec` it is incomplete for a moment, so it is read again until it is complete.
 fn environment(pid: u32) -> Vec<u8> {
     let mut is_whole_and_empty = false;
     for _ in 0..EXEC_TRIES {
         let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { break };
         let Some(place) = environment_place(pid) else { break };
         let is_whole = place.end > 0 && place.len() == environment.len();
-        // `exec` sets the end to the start before it sets it for good, so empty must be seen twice.
+        // `exec` sets the end to the start before it sets the final value, so empty must be seen
+        // twice.
         if is_whole && (!place.is_empty() || is_whole_and_empty) {
             return environment;
         }
@@ -157,19 +159,19 @@ fn environment(pid: u32) -> Vec<u8> {
     Vec::new()
 }
 
-/// Where the environment of a process is in its memory, all zero while `exec` has not written it down.
-/// A process of the kernel has no memory of its own, and one that has ended none any more.
+/// The address range of the environment of a process, all zero while `exec` has not set it. `None`
+/// for kernel threads and zombies, which have no memory.
 fn environment_place(pid: u32) -> Option<Range<usize>> {
     let line = read_short(&format!("/proc/{pid}/stat"))?;
     let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
-    // The 23rd field is the size of its memory, the 50th and the 51st say where its environment is.
+    // Field 23 is the size of its memory, fields 50 and 51 are the range of its environment.
     let memory: u64 = fields.nth(20)?.parse().ok()?;
     let start = fields.nth(26)?.parse().ok()?;
     let end = fields.next()?.parse().ok()?;
     (memory > 0).then_some(start..end)
 }
 
-/// The value of our variable among `NAME=VALUE`s between zeros; an empty one is none.
+/// The value of our variable among NUL-separated `NAME=VALUE` pairs; `None` if it is empty.
 fn run_in(environment: &[u8]) -> Option<String> {
     let mut variables = environment.split(|byte| *byte == 0);
     let value =
@@ -177,7 +179,7 @@ fn run_in(environment: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned()).filter(|value| !value.is_empty())
 }
 
-/// The number that was given out last, to a process or a thread.
+/// The last pid that was assigned, to a process or a thread.
 pub(crate) fn last_number() -> Option<u32> {
     let line = read_short("/proc/loadavg")?;
     line.split_ascii_whitespace().next_back()?.parse().ok()
@@ -189,11 +191,11 @@ struct Stat {
     group: u32,
 }
 
-/// A process that runs: one that has ended and was not waited for yet does not.
+/// Reads a running process; `None` for a zombie.
 fn stat(pid: u32) -> Option<Stat> {
     let line = read_short(&format!("/proc/{pid}/stat"))?;
-    // `PID (NAME) STATE PARENT GROUP …`, the 22nd is when it began; the name may hold anything, so look
-    // from its end.
+    // `PID (NAME) STATE PARENT GROUP …`, field 22 is the start time. The name may contain anything,
+    // so parse from its end.
     let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
     let is_over = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;
@@ -202,11 +204,11 @@ fn stat(pid: u32) -> Option<Stat> {
     (!is_over).then_some(Stat { found: Found { pid, born }, parent, group })
 }
 
-/// Reads a file of one line in one go.
+/// Reads a one-line file in a single read.
 fn read_short(path: &str) -> Option<String> {
     let mut line = [0; 1024];
     let length = File::open(path).and_then(|mut file| file.read(&mut line)).ok()?;
-    // The name of a process may hold anything.
+    // The name of a process need not be UTF-8.
     Some(String::from_utf8_lossy(&line[..length]).into_owned())
 }
 
@@ -215,9 +217,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_look_is_shared_by_those_who_wait_for_one_and_by_nobody_who_asks_later() {
+    async fn a_snapshot_is_shared_by_waiting_callers_and_not_by_later_ones() {
         let census = SharedSnapshot::default();
-        // A look has begun when the others ask, and ends while they wait.
+        // A snapshot has begun when the callers ask, and ends while they wait.
         let mut looking = census.last.lock().await;
         let number = census.begun.fetch_add(1, Ordering::SeqCst) + 1;
         let before = Arc::new(Processes::default());
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_which_all_have_ended_does_not_run_even_if_nobody_has_waited_for_them() {
+    fn a_group_with_only_zombies_is_not_running() {
         use std::os::unix::process::CommandExt as _;
         let mut child = std::process::Command::new("cat")
             .stdin(std::process::Stdio::piped())
@@ -245,13 +247,13 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(1));
             has_ended()
         });
-        assert!(ended, "`cat` ends with its input");
+        assert!(ended, "`cat` exits when its stdin closes");
         assert_eq!(group_runs(child.id()), Some(false));
         child.wait().unwrap();
     }
 
     #[test]
-    fn a_process_that_is_being_replaced_by_another_program_is_known_by_its_run() {
+    fn a_process_is_recognized_by_its_run_also_during_exec() {
         for run in 0..200 {
             let run = format!("run-{run}");
             let mut child = std::process::Command::new("sh")
@@ -263,7 +265,7 @@ mod tests {
             let mut line = String::new();
             let output = child.stdout.take().unwrap();
             std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
-            // The shell has said the number of a process that is about to become `sleep`.
+            // The shell printed the pid of a process that is about to become `sleep`.
             let pid: u32 = line.trim().parse().unwrap();
             let found = (0..10).map(|_| run_in(&environment(pid))).collect::<Vec<_>>();
             Found::of(pid).unwrap().signal(Signal::SIGKILL);
@@ -286,14 +288,14 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_seems_to_begin_a_little_before_its_parent_is_not_older() {
+    fn a_child_that_seems_to_start_slightly_before_its_parent_is_not_older() {
         let child = Found { pid: 7, born: 1_000 };
         assert!(!child.is_older_than(1_000) && !child.is_older_than(1_005));
         assert!(child.is_older_than(2_000));
     }
 
     #[test]
-    fn the_run_is_a_whole_variable_and_nothing_is_none() {
+    fn the_variable_must_match_exactly_and_not_be_empty() {
         assert_eq!(run_in(b"A=1\0OPENCLAW_SERVER_RUN=ab\0").unwrap(), "ab");
         assert_eq!(run_in(b"OPENCLAW_SERVER_RUNS=ab\0X_OPENCLAW_SERVER_RUN=ab"), None);
         assert_eq!(run_in(b"OPENCLAW_SERVER_RUN=\0"), None);

@@ -1,5 +1,5 @@
-//! What a server writes to its standard error: logged line by line, bounded, and the last of it kept
-//! for whoever asks why the server does not work. Secrets that are known are left out.
+//! Reads the stderr of a server: logs its lines within limits, and keeps the last ones for error
+//! reports. Known secrets are redacted.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,29 +12,28 @@ use tokio::time::timeout;
 
 use crate::server::log::ServerLog;
 
-/// A longer line is cut.
+/// A longer line is truncated.
 const LONGEST_LINE: usize = 2_000;
-/// How much more of it is looked at for secrets: one that is cut in half would not be found. Longer
-/// ones are files, whose lines are found by themselves.
+/// How much more of a line is searched for secrets: a truncated one would not be recognized. Longer
+/// secrets are files, whose lines are redacted individually.
 const MARGIN: usize = 64 * 1024;
 /// How many lines are kept.
 const KEPT_LINES: usize = 50;
-/// How many lines of one reading are kept and logged: nobody reads more, and to look at each would keep
-/// others waiting.
+/// How many lines of one read are kept and logged: processing more would delay other tasks.
 const LINES_AT_ONCE: usize = 200;
-/// How many lines are logged; what a server says beyond that is counted. It may be 100 MB.
+/// How many lines are logged; further ones are only counted. A server may write 100 MB.
 const LOGGED_LINES: usize = 1_000;
-/// How long the last words of a server that has ended are waited for, and how long without any: a
-/// descendant may hold its stderr open, and even write to it.
+/// How long to wait for the last lines of a server that has exited, in total and without new ones:
+/// a descendant may hold its stderr open, and even write to it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 const QUIET: Duration = Duration::from_millis(100);
 
-/// The last lines that a server wrote. A clone sees the same ones.
+/// The last lines that a server wrote. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct LastLines(Arc<Mutex<VecDeque<String>>>);
 
 impl LastLines {
-    /// The lines, oldest first. They come from outside: not for a model.
+    /// The lines, oldest first. Untrusted: not for a model.
     pub fn get(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
@@ -48,17 +47,17 @@ impl LastLines {
     }
 }
 
-/// The task that reads a server's standard error; it ends with this.
+/// The task that reads a server's stderr. Dropping it aborts the task.
 #[derive(Debug)]
 pub struct Stderr {
     task: JoinHandle<()>,
     last: LastLines,
-    /// Something was read. It ends with the task.
+    /// Signals that something was read. Closed when the task ends.
     news: watch::Receiver<()>,
 }
 
 impl Stderr {
-    /// Begins to read.
+    /// Starts reading.
     pub fn read(
         server: String,
         stderr: impl AsyncRead + Unpin + Send + 'static,
@@ -70,12 +69,12 @@ impl Stderr {
         Self { task, last, news }
     }
 
-    /// What the server wrote last.
+    /// Returns the last lines that the server wrote.
     pub fn last_lines(&self) -> Vec<String> {
         self.last.get()
     }
 
-    /// Waits until all is read that a server has written before it ended. Safe to cancel.
+    /// Waits until everything is read that a server wrote before it exited. Cancel-safe.
     pub async fn settled(&self) {
         let mut news = self.news.clone();
         let settled = async { while let Ok(Ok(())) = timeout(QUIET, news.changed()).await {} };
@@ -89,8 +88,8 @@ impl Drop for Stderr {
     }
 }
 
-/// Reads until the server closes its standard error. Whatever it writes is read: a full pipe would
-/// stop the server.
+/// Reads until the server closes its stderr. Everything is read: a full pipe would block the
+/// server.
 async fn drain(
     server: String,
     mut stderr: impl AsyncRead + Unpin,
@@ -126,7 +125,7 @@ async fn drain(
             }
         }
         tell.send_replace(());
-        // There is more: others have their turn first, however much a server writes.
+        // There is more: yield to other tasks first, however much a server writes.
         if read == buffer.len() {
             tokio::task::yield_now().await;
         }
@@ -143,7 +142,7 @@ async fn drain(
 fn note(server: &str, line: &[u8], number: usize, last: &LastLines, log: &ServerLog) {
     let text = String::from_utf8_lossy(line);
     let text = log.redact(text.trim_end());
-    // Control characters would command the terminal that shows the log.
+    // Control characters would affect the terminal that shows the log.
     let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     let text: String = plain.take(LONGEST_LINE).collect();
     if text.trim().is_empty() {
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn others_have_their_turn_while_a_server_floods_its_standard_error() {
+    async fn other_tasks_run_while_a_server_floods_its_stderr() {
         let drained = kept(b"y\n".repeat(1_000_000).leak());
         let others = async {
             for _ in 0..50 {
@@ -200,13 +199,13 @@ mod tests {
         };
         tokio::select! {
             biased;
-            _ = drained => panic!("it was read to its end before anybody else had a turn"),
+            _ = drained => panic!("everything was read before another task could run"),
             () = others => {}
         }
     }
 
     #[tokio::test]
-    async fn a_line_without_end_is_cut() {
+    async fn an_endless_line_is_truncated() {
         let lines = kept(&vec![b'x'; 10_000_000]).await;
         assert_eq!(lines[0].len(), LONGEST_LINE);
     }

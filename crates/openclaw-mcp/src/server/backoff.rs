@@ -1,5 +1,4 @@
-//! When to try again: a policy that is handed to whoever tries, so that it can be tested without
-//! waiting.
+//! When to retry. The policy is passed in, so that it can be tested without waiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,27 +9,27 @@ use openclaw_backoff::{Exponential, Jitter};
 /// The first delay.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// Doubling delays up to a ceiling, a bound on tries in a row, and the run after which the count
-/// begins anew.
+/// Doubling delays up to a maximum, with an optional limit on attempts in a row. A long enough run
+/// resets the count.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     delays: Exponential,
-    /// None: without end.
+    /// `None`: retries without end.
     limit: Option<RestartLimit>,
 }
 
-/// How often in a row a process is started again. It can be changed while the process runs; a clone is
-/// the same limit.
+/// How often in a row a process is restarted. It can be changed while the process runs; clones
+/// share it.
 #[derive(Debug, Clone, Default)]
 pub struct RestartLimit(Arc<AtomicU32>);
 
 impl RestartLimit {
-    /// So often.
+    /// Creates a limit.
     pub fn new(limit: u32) -> Self {
         Self(Arc::new(AtomicU32::new(limit)))
     }
 
-    /// Changes it.
+    /// Changes the limit.
     pub fn set(&self, limit: u32) {
         self.0.store(limit, Ordering::Relaxed);
     }
@@ -40,7 +39,7 @@ impl RestartLimit {
     }
 }
 
-/// A run of this length shows that a server is well again.
+/// A server that ran for this long counts as healthy again.
 pub const HEALTHY_RUN: Duration = Duration::from_secs(60);
 
 impl Backoff {
@@ -50,12 +49,12 @@ impl Backoff {
         Self { delays, limit: Some(limit) }
     }
 
-    /// For a remote service (L4): the same up to a minute, without end.
+    /// For a remote server (L4): doubling delays up to 60 seconds, without end.
     pub fn remote(jitter: Jitter) -> Self {
         Self { delays: Exponential::new(FIRST, Duration::from_secs(60), jitter), limit: None }
     }
 
-    /// How long to wait before the next try; none if it was tried often enough.
+    /// Returns the delay before the next attempt; `None` if the limit is reached.
     pub fn next_delay(&mut self) -> Option<Duration> {
         if self.limit.as_ref().is_some_and(|limit| self.delays.tries() >= limit.get()) {
             return None;
@@ -63,19 +62,19 @@ impl Backoff {
         Some(self.delays.next_delay())
     }
 
-    /// How often it was tried in a row.
+    /// The number of attempts in a row.
     pub fn tries(&self) -> u32 {
         self.delays.tries()
     }
 
-    /// A run has ended: if it was long enough, the count begins anew.
+    /// Records how long a connection lasted: a healthy run resets the count.
     pub fn ran_for(&mut self, run: Duration) {
         if run >= HEALTHY_RUN {
             self.delays.reset();
         }
     }
 
-    /// Somebody asked for another try (`refresh`, a changed configuration).
+    /// Resets the count, after a `refresh` or a changed configuration.
     pub fn reset(&mut self) {
         self.delays.reset();
     }
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remote_service_is_tried_for_ever_once_a_minute_at_last() {
+    fn a_remote_server_is_retried_without_end_up_to_once_a_minute() {
         let mut backoff = Backoff::remote(Jitter::none());
         assert_eq!(seconds(&mut backoff, 8).last(), Some(&Some(60)));
         assert_eq!(seconds(&mut backoff, 100).last(), Some(&Some(60)));
@@ -121,12 +120,12 @@ mod tests {
     }
 
     #[test]
-    fn without_restarts_there_is_no_second_try() {
+    fn without_restarts_there_is_no_retry() {
         assert_eq!(process(0).next_delay(), None);
     }
 
     #[test]
-    fn a_limit_that_is_raised_counts_at_once() {
+    fn a_raised_limit_applies_immediately() {
         let limit = RestartLimit::new(1);
         let mut backoff = Backoff::process(limit.clone(), Jitter::none());
         assert_eq!(seconds(&mut backoff, 2), [Some(1), None]);
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn two_servers_that_failed_together_are_not_tried_together() {
+    fn two_servers_that_failed_together_are_not_retried_together() {
         let delays = |seed| {
             let mut backoff = Backoff::remote(Jitter::seeded(seed));
             (0..6).filter_map(|_| backoff.next_delay()).collect::<Vec<_>>()

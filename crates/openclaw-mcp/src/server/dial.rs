@@ -1,5 +1,5 @@
-//! How a configured server is connected to, again and again: secrets, process or address, era,
-//! handshake, lists.
+//! Connects to a configured server: resolves secrets, starts the process or opens the URL,
+//! negotiates the era, shakes hands and lists.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,50 +29,51 @@ use crate::server::log::ServerLog;
 use crate::server::supervisor::{Dial, DialError, Trouble};
 use crate::wire::Limits;
 
-/// How long all lists of a server may take together, if it has no longer time-out.
+/// The timeout of all lists of a server together, unless its own timeout is longer.
 const ALL_LISTS: Duration = Duration::from_secs(30);
 
-/// How long a server is waited for whose place another takes: longer than ending one may take.
+/// How long to wait for a server that is being replaced: longer than stopping one may take.
 const HANDOVER: Duration = Duration::from_secs(15);
 
-/// What all servers are connected to with.
+/// The context for connecting to servers.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
-    /// Where secrets come from.
+    /// Resolves secrets.
     pub resolver: Resolver,
     /// The environment of this program.
     pub environment: Environment,
-    /// Who kills local servers if this program is itself killed.
+    /// Kills local servers if this program is killed.
     pub guard: Guard,
-    /// Who we are to servers.
+    /// The identity and callbacks presented to servers.
     pub host: Host,
 }
 
-/// How to connect to one server.
+/// Everything needed to connect to one server.
 #[derive(Debug)]
 pub(crate) struct ServerDial {
     pub(crate) name: String,
     pub(crate) connection: HowToConnect,
-    /// How long that may take, and the like: as of when it is done.
+    /// The current settings, such as the timeout.
     pub(crate) upkeep: watch::Receiver<Upkeep>,
-    /// The servers that must have ended first: they may hold a port or a file that this one wants.
+    /// The servers that must have stopped first: they may hold a port or a file that this one
+    /// needs.
     pub(crate) after: Vec<Ended>,
     pub(crate) surroundings: Surroundings,
     /// The agents that use it.
     pub(crate) users: Users,
-    /// How many may connect at once (L1).
+    /// Limits how many servers connect at the same time (L1).
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) cache: Arc<InventoryCache>,
     pub(crate) log: ServerLog,
-    /// The era that it spoke last time.
+    /// The era of the last connection.
     pub(crate) known_era: Option<Era>,
-    /// The transport that it spoke over last time, of a remote server.
+    /// The HTTP transport of the last connection.
     pub(crate) known_flavour: Option<Flavour>,
-    /// The version that it could be brought to shake hands on, if not the usual one.
+    /// The protocol version that worked, if not the default one.
     pub(crate) offer: Option<ProtocolVersion>,
-    /// The older ways of greeting were tried once.
+    /// Whether the older handshakes were tried.
     pub(crate) tried_older: bool,
-    /// Whether somebody stays to hear of changes: a single command does not.
+    /// Whether to subscribe to changes; false for a single command.
     pub(crate) stays: bool,
 }
 
@@ -82,16 +83,16 @@ impl Dial for ServerDial {
     async fn dial(&mut self) -> Result<LiveConnection, DialError> {
         self.predecessors_ended().await;
         let turns = Arc::clone(&self.turns);
-        // It is never closed.
+        // The semaphore is never closed.
         let turn = turns.acquire_owned().await;
         let connection = self.connect().await?;
-        // How long the lists take is no business of those who wait to connect.
+        // Other servers may connect while this one lists.
         drop(turn);
         self.known_era = Some(connection.era());
         self.known_flavour = connection.flavour();
         let timeout = self.timeout();
         let limits = Limits { timeout, cap: timeout.max(ALL_LISTS) };
-        // Before anything is listed, so that no change is missed.
+        // Before listing, so that no change is missed.
         if self.stays {
             let resources = self.upkeep.borrow().resources.clone();
             connection.subscribe(resources).await;
@@ -104,7 +105,7 @@ impl Dial for ServerDial {
             Err(error) => {
                 connection.close(Patience::default()).await;
                 let message = format!("listing tools failed: {error}");
-                let gist = Some("listing its tools failed");
+                let gist = Some("listing tools failed");
                 let trouble = Trouble { message, gist, ..Trouble::default() };
                 return Err(DialError::Failed(trouble));
             }
@@ -124,7 +125,7 @@ impl ServerDial {
         self.upkeep.borrow().timeout
     }
 
-    /// Safe to cancel: it is waited for again.
+    /// Cancel-safe: a later call waits again.
     async fn predecessors_ended(&mut self) {
         if self.after.is_empty() {
             return;
@@ -132,7 +133,7 @@ impl ServerDial {
         let all = join_all(self.after.iter().cloned().map(Ended::wait));
         if timeout(HANDOVER, all).await.is_err() {
             let server = &self.name;
-            tracing::warn!(%server, "starting, though the process it replaces has not ended");
+            tracing::warn!(%server, "starting although the process it replaces is still running");
         }
         self.after.clear();
     }
@@ -180,13 +181,13 @@ impl ServerDial {
         Ok(Connection::new(Opened { lane, rmcp, era: known.era }, client, far_end))
     }
 
-    /// Starts a local server. One that breaks on a question or on a handshake of today is started
-    /// again and asked the old way (T1); what worked is what it is asked with from then on.
+    /// Starts a local server. One that fails on the probe or on the newest handshake is started
+    /// again with an older one (T1); what worked is used from then on.
     async fn start(&mut self, launch: crate::process::Launch) -> Result<Connection, ConnectError> {
         let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
         let oldest = ProtocolVersion::V_2024_11_05;
         let offer = self.offer.clone().unwrap_or(newest.clone());
-        // What breaks on all of them breaks for a reason of its own: it is not tried again each time.
+        // A server that fails with all of them has another problem: they are tried only once.
         let is_first = !std::mem::replace(&mut self.tried_older, true);
         let mut ways = vec![(self.known_era, offer.clone())];
         if self.known_era != Some(Era::Legacy) {
@@ -214,8 +215,9 @@ impl ServerDial {
                 }
                 Err(error) => {
                     let may_be_the_version = is_first && breaks_on_us(&error);
-                    // One that left without a word when asked the new way, and says no when asked the
-                    // old way, is asked so from now on: that is the reason to tell.
+                    // A server that exits without a message on the new handshake and rejects the
+                    // old one gives a reason only there. Report that one, and use the old handshake
+                    // from now on.
                     let says_why = matches!(error, ConnectError::Refused { .. }) && offer == usual;
                     if says_why && matches!(first_error, Some(ConnectError::Ended { .. })) {
                         self.known_era = known_era;
@@ -225,7 +227,7 @@ impl ServerDial {
                     if !may_be_the_version {
                         break;
                     }
-                    tracing::debug!(server = %self.name, error = %first, "trying an older way");
+                    tracing::debug!(server = %self.name, error = %first, "trying older handshake");
                 }
             }
         }
@@ -237,7 +239,7 @@ impl ServerDial {
     }
 }
 
-/// Whether a server may have failed because of what it was asked, and not for a reason of its own.
+/// Whether a server may have failed because of what it was sent, and not for a reason of its own.
 fn breaks_on_us(error: &ConnectError) -> bool {
     match error {
         ConnectError::Refused { .. } | ConnectError::Ended { .. } => true,
@@ -310,7 +312,7 @@ impl From<ConnectError> for Trouble {
     }
 }
 
-/// What to do about a local server whose line says that it waits for HTTP, and not for us.
+/// Returns a hint if the output of a local server says that it listens for HTTP.
 fn listening(line: &str) -> Option<String> {
     let lower = line.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -339,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_about_listening_leads_to_an_address() {
+    fn a_line_about_listening_gives_a_hint_with_the_address() {
         for (line, expected) in [
             ("Listening on http://0.0.0.0:3000/mcp.", Some("`url: \"http://127.0.0.1:3000/mcp\"`")),
             (

@@ -1,4 +1,4 @@
-//! Whether a server still lives, though it says nothing (L8).
+//! Detects silent servers that are no longer alive (L8).
 
 use std::time::{Duration, SystemTime};
 
@@ -6,31 +6,32 @@ use tokio::time::{Instant, sleep};
 
 use crate::wire::CallError;
 
-/// How often a server is asked for a sign of life.
+/// The interval between pings.
 const EVERY: Duration = Duration::from_secs(30);
-/// How often in a row it may fail to give one.
+/// How many pings in a row may fail.
 const MISSED: u32 = 2;
-/// If so much more time has passed than was waited for, the machine was asleep.
+/// If the wall clock has advanced by this much more than the interval, the machine was suspended.
 const ASLEEP: Duration = Duration::from_secs(20);
 
-/// What is watched.
+/// A server whose health is checked.
 pub(crate) trait Patient {
-    /// Asks for a sign of life.
+    /// Sends a ping.
     fn ping(&self) -> impl Future<Output = Result<(), CallError>> + Send;
 
-    /// Whether it is at work: then it may be too busy to answer, and its calls have their own time-outs.
+    /// Whether calls are in flight: it may be too busy to answer, and its calls have their own
+    /// timeouts.
     fn is_busy(&self) -> bool;
 
-    /// How long ago it last said anything by itself.
+    /// The time since it last sent anything.
     fn last_heard(&self) -> Duration;
 
-    /// The time on the wall, which goes on while the machine sleeps.
+    /// The wall clock, which advances while the machine is suspended.
     fn wall_clock(&self) -> SystemTime {
         SystemTime::now()
     }
 }
 
-/// Returns when there is no sign of life any more; says so.
+/// Returns the reason once the server is considered dead.
 pub(crate) async fn watch(patient: &impl Patient) -> String {
     let mut missed = 0;
     loop {
@@ -51,11 +52,11 @@ pub(crate) async fn watch(patient: &impl Patient) -> String {
                 return "no response after system sleep".to_owned();
             }
             Err(CallError::TimedOut(_) | CallError::Http { status: 500.., .. }) => missed += 1,
-            // To connect anew tells what exactly is missing.
+            // Reconnecting reports what exactly is missing.
             Err(CallError::NeedsAuth { .. } | CallError::Forbidden { .. }) => {
                 return "login required".to_owned();
             }
-            // A closed connection is found out elsewhere; all else is for callers to see.
+            // A closed connection is detected elsewhere; other errors are reported to callers.
             Err(_) => {}
         }
         if missed >= MISSED {
@@ -71,7 +72,8 @@ mod tests {
 
     use super::*;
 
-    /// Answers the first so many pings, and then so; the wall's clock runs ahead by so much each time.
+    /// Answers the first `answers` pings, then fails with `then`; the wall clock advances by
+    /// `ahead` on each reading.
     struct Scripted {
         answers: usize,
         then: fn() -> CallError,
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_answers_with_a_failure_of_its_own_is_given_up_too() {
+    async fn a_server_that_answers_with_http_5xx_is_given_up_too() {
         let then = || CallError::Http { status: 502, body: String::new() };
         let server = Scripted { then, ..Scripted::new(1) };
         let said = watch(&server).await;
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_wants_a_login_is_connected_to_anew_at_once() {
+    async fn a_server_that_requires_a_login_is_reconnected_immediately() {
         let refusals: [fn() -> CallError; 2] = [
             || CallError::NeedsAuth { challenge: None },
             || CallError::Forbidden { challenge: None },
@@ -143,20 +145,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_a_sleep_one_ping_is_enough_even_if_it_was_at_work() {
+    async fn after_a_suspend_one_failed_ping_is_enough_even_if_the_server_is_busy() {
         let server = Scripted { busy: true, ahead: Duration::from_secs(3600), ..Scripted::new(0) };
         assert_eq!(watch(&server).await, "no response after system sleep");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_at_work_is_left_alone() {
+    async fn a_busy_server_is_not_pinged() {
         let server = Scripted { busy: true, ..Scripted::new(0) };
         let watched = tokio::time::timeout(Duration::from_secs(3600), watch(&server)).await;
         assert!(watched.is_err() && server.pings.load(Ordering::SeqCst) == 0);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_speaks_by_itself_is_not_asked() {
+    async fn a_server_that_sent_something_recently_is_not_pinged() {
         let server = Scripted { heard: Duration::from_secs(1), ..Scripted::new(0) };
         let watched = tokio::time::timeout(Duration::from_secs(3600), watch(&server)).await;
         assert!(watched.is_err() && server.pings.load(Ordering::SeqCst) == 0);

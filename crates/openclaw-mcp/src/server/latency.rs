@@ -1,11 +1,11 @@
-//! How long calls take, and how many fail (L9): fixed in size, without locks.
+//! Call statistics (L9): durations and errors, in fixed space and without locks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Each doubling of the time is split into this many buckets: a reading is at most 3 % off.
+/// Each doubling of the time is split into this many buckets, for an error of at most 3 %.
 const STEPS: usize = 16;
-/// Times from 1 µs to more than an hour; longer ones count as that.
+/// From 1 µs to more than an hour; longer durations are clamped.
 const DOUBLINGS: usize = 32;
 const BUCKETS: usize = STEPS * DOUBLINGS;
 
@@ -22,31 +22,31 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// Counts a duration.
+    /// Records a duration.
     pub fn record(&self, duration: Duration) {
         if let Some(bucket) = self.buckets.get(bucket_of(duration)) {
             bucket.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How many were counted.
+    /// The number of recorded durations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).sum()
     }
 
-    /// Half of the calls took no longer than this.
+    /// The median.
     pub fn p50(&self) -> Option<Duration> {
         self.share(50)
     }
 
-    /// 95 of 100 calls took no longer than this.
+    /// The 95th percentile.
     pub fn p95(&self) -> Option<Duration> {
         self.share(95)
     }
 
-    /// The duration that so many in a hundred do not exceed; none if nothing was counted.
+    /// Returns a percentile; `None` if nothing was recorded.
     fn share(&self, percent: u64) -> Option<Duration> {
-        // Read once: the sum must be that of the buckets which are then walked.
+        // Read once: the sum must match the buckets that are walked below.
         let counts: Vec<u64> =
             self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).collect();
         let count: u64 = counts.iter().sum();
@@ -60,7 +60,7 @@ impl Latency {
     }
 }
 
-/// Below 16 µs a bucket is one microsecond; above, the four bits after the leading one choose.
+/// Below 16 µs a bucket is one microsecond; above, the four bits after the leading one select it.
 fn bucket_of(duration: Duration) -> usize {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     if micros < STEPS as u64 {
@@ -80,7 +80,7 @@ fn middle_of(bucket: usize) -> Duration {
     Duration::from_micros(low + (1_u64 << shift) / 2)
 }
 
-/// What is counted of the calls of a server, or of a tool.
+/// The statistics of the calls of a server or a tool.
 #[derive(Debug, Default)]
 pub struct CallStats {
     calls: AtomicU64,
@@ -89,24 +89,24 @@ pub struct CallStats {
 }
 
 impl CallStats {
-    /// Counts a call that was sent, and how it ended.
+    /// Records a call that was sent, and whether it failed.
     pub fn record(&self, duration: Duration, is_error: bool) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.errors.fetch_add(u64::from(is_error), Ordering::Relaxed);
         self.latency.record(duration);
     }
 
-    /// How many calls there were.
+    /// The number of calls.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// How many of them failed.
+    /// The number of calls that failed.
     pub fn errors(&self) -> u64 {
         self.errors.load(Ordering::Relaxed)
     }
 
-    /// How long they took.
+    /// The durations of the calls.
     pub fn latency(&self) -> &Latency {
         &self.latency
     }
@@ -119,12 +119,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_said_about_no_calls() {
+    fn without_calls_there_is_no_percentile() {
         assert_eq!(Latency::default().p50(), None);
     }
 
     #[test]
-    fn shares_are_read_off_what_was_recorded() {
+    fn percentiles_match_the_recorded_durations() {
         let stats = CallStats::default();
         for millis in 1..=100 {
             stats.record(Duration::from_millis(millis), millis % 10 == 0);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_a_day_is_counted_too() {
+    fn a_duration_beyond_the_range_is_clamped() {
         let latency = Latency::default();
         latency.record(Duration::MAX);
         assert_eq!(latency.count(), 1);

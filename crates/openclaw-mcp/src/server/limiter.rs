@@ -1,4 +1,4 @@
-//! How many calls a server gets (B10): a bound a minute, and a pause where the server asks for one.
+//! The rate limit of a server (B10): calls per minute, and a pause if the server requests one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,49 +6,50 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// A server cannot ask for a longer pause: it would be as good as gone.
+/// The longest pause that a server can request.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
-/// A call is too early.
+/// A call was rate limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many calls; retry in {} s", whole_seconds(*after))]
 pub struct RetryAfter {
     /// How long to wait.
     pub after: Duration,
-    /// Who wants it.
+    /// Which side set the limit.
     pub asked_by: AskedBy,
 }
 
-/// Who wants fewer calls.
+/// Which side set a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskedBy {
-    /// The configuration's bound.
+    /// The configured limit.
     Us,
     /// The server.
     Server,
 }
 
-/// Seconds for people: never too few.
+/// Rounds up to whole seconds.
 fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }
 
-/// The limiter of one server. No locks: two numbers, in nanoseconds since it was made.
+/// The rate limiter of one server. Lock-free: times are nanoseconds since it was created.
 ///
-/// A server that was left alone takes a minute's worth of calls at once; then they are spread evenly.
+/// An unused server accepts a minute's worth of calls in a burst; after that they are spread
+/// evenly.
 #[derive(Debug)]
 pub struct Limiter {
     start: Instant,
-    /// Between two calls; nothing without a bound.
+    /// The time between two calls; 0 without a limit.
     interval: AtomicU64,
-    /// Up to when the calls made so far use up the bound.
+    /// The time at which the calls made so far no longer count against the limit.
     used_until: AtomicU64,
-    /// Until when the server wants no calls.
+    /// The end of the pause that the server requested.
     paused_until: AtomicU64,
 }
 
 impl Limiter {
-    /// A limiter with so many calls a minute; none means that there is no bound.
+    /// Creates a limiter; `None` means no limit.
     pub fn new(calls_a_minute: Option<u32>) -> Self {
         Self {
             start: Instant::now(),
@@ -58,15 +59,15 @@ impl Limiter {
         }
     }
 
-    /// Sets another bound. What was used up of the minute stays used up.
+    /// Changes the limit. Calls already made still count.
     pub fn set(&self, calls_a_minute: Option<u32>) {
         self.interval.store(interval(calls_a_minute), Ordering::Relaxed);
     }
 
-    /// Takes a call out of what is left.
+    /// Takes one call from the quota.
     ///
     /// # Errors
-    /// If nothing is left: says when to try again.
+    /// If the quota is used up, with the time to wait.
     pub fn check(&self, now: Instant) -> Result<(), RetryAfter> {
         let now = nanoseconds(now.saturating_duration_since(self.start));
         let wait = |until: u64, asked_by| {
@@ -92,20 +93,20 @@ impl Limiter {
         }
     }
 
-    /// The server wants no calls for a while (429, `Retry-After`). A shorter pause does not end a
-    /// longer one.
+    /// Pauses calls (429, `Retry-After`). A shorter pause does not shorten one that is already in
+    /// effect.
     pub fn back_off(&self, pause: Duration) {
         let until = nanoseconds(self.start.elapsed() + pause.min(LONGEST_PAUSE));
         self.paused_until.fetch_max(until, Ordering::Relaxed);
     }
 }
 
-/// The time between two calls; nothing without a bound.
+/// The time between two calls in nanoseconds; 0 without a limit.
 fn interval(calls_a_minute: Option<u32>) -> u64 {
     calls_a_minute.map_or(0, |calls| nanoseconds(MINUTE) / u64::from(calls.max(1)))
 }
 
-/// Good for five hundred years.
+/// Overflows after more than 500 years.
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn calls_over_the_bound_are_told_when_to_come_back() {
+    async fn calls_over_the_limit_fail_with_the_time_to_wait() {
         let limiter = Limiter::new(Some(6));
         for _ in 0..6 {
             limiter.check(Instant::now()).unwrap();
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn another_bound_counts_at_once_and_gives_nothing_back() {
+    async fn a_changed_limit_applies_immediately_and_keeps_the_used_quota() {
         let limiter = Limiter::new(Some(60));
         for _ in 0..30 {
             limiter.check(Instant::now()).unwrap();
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_asks_for_a_pause_gets_it() {
+    async fn a_pause_requested_by_the_server_is_respected() {
         let limiter = Limiter::new(None);
         for _ in 0..10_000 {
             limiter.check(Instant::now()).unwrap();
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_without_end_has_one() {
+    async fn the_length_of_a_pause_is_limited() {
         let limiter = Limiter::new(Some(1));
         limiter.back_off(Duration::MAX);
         tokio::time::advance(LONGEST_PAUSE).await;

@@ -1,5 +1,5 @@
-//! What happened with a server, in a file that `openclaw mcp logs` shows: its standard error and its
-//! changes of state. Bounded: the file and one older one. No secret that is known stands in it.
+//! The log file of a server, for `openclaw mcp logs`: its stderr and its state changes. At most two
+//! files are kept, the current and the previous one. Known secrets are redacted.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -15,12 +15,13 @@ use openclaw_tools::appended::Appended;
 use openclaw_tools::clock::Rfc3339;
 use openclaw_tools::private;
 
-/// A file that would grow beyond this becomes the older one.
+/// A file that would grow beyond this is rotated.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// How long other programs are waited for that log the same server. A server may be waiting meanwhile.
+/// How long to wait for other programs that log the same server. Short, because the server may be
+/// blocked meanwhile.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The log of one server. A clone writes to the same file.
+/// The log of one server. Clones write to the same file.
 #[derive(Debug, Clone, Default)]
 pub struct ServerLog {
     shared: Option<Arc<Mutex<State>>>,
@@ -35,41 +36,41 @@ struct State {
 }
 
 impl ServerLog {
-    /// A log in this folder, for a server of this name. The file is made when something is written.
+    /// Creates the log of a server in this folder. The file is created on the first write.
     pub fn at(folder: &Path, server: &str) -> Self {
         let state = State { path: path(folder, server), file: None };
         Self { shared: Some(Arc::new(Mutex::new(state))), redactor: Redactor::new() }
     }
 
-    /// No log.
+    /// Creates a log that discards everything.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The same, without the secrets that this filter knows, now or later.
+    /// Sets the redactor. Secrets that are added to it later are redacted as well.
     #[must_use]
     pub fn without_secrets(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
         self
     }
 
-    /// A text as it may be kept and shown: without the secrets that are known by now.
+    /// Redacts the secrets that are known so far.
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.redactor.redact(text)
     }
 
-    /// What somebody else said as one clean line of at most so many characters. Secrets go first: one
-    /// that is cut in half would not be found any more.
+    /// Sanitizes untrusted text to one line of at most `max_chars` characters. Secrets are redacted
+    /// first: a truncated one would not be recognized.
     pub(crate) fn clean(&self, text: &str, max_chars: usize) -> String {
         clean_line(Untrusted::new(&self.redact(text)), max_chars)
     }
 
-    /// The filter that knows the secrets.
+    /// The redactor.
     pub(crate) fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// Adds a line, with the time before it. A log that cannot be written is no reason to stop.
+    /// Appends a line with a timestamp. Write errors are ignored.
     pub fn line(&self, text: &str) {
         let Some(shared) = &self.shared else { return };
         let line = format!("{} {}\n", Rfc3339(SystemTime::now()), self.redact(text));
@@ -77,18 +78,19 @@ impl ServerLog {
         let _ = state.write(line.as_bytes());
     }
 
-    /// The last lines of a server's log, oldest first; none if there is no log.
+    /// Returns the last lines of a server's log, oldest first; none if there is no log.
     ///
     /// # Errors
-    /// If there is one that cannot be read.
+    /// If the log exists but cannot be read.
     pub fn tail(folder: &Path, server: &str, lines: usize) -> std::io::Result<Vec<String>> {
         Self::follow(folder, server, lines).map(|(tail, _)| tail)
     }
 
-    /// The same, and where to find those that are added later.
+    /// Like [`tail`](Self::tail), but also returns a [`Follower`] for the lines that are added
+    /// later.
     ///
     /// # Errors
-    /// If there is a log that cannot be read.
+    /// If the log exists but cannot be read.
     pub fn follow(
         folder: &Path,
         server: &str,
@@ -103,13 +105,13 @@ impl ServerLog {
     }
 }
 
-/// Reads what is added to a log.
+/// Reads the lines that are added to a log.
 #[derive(Debug)]
 pub struct Follower {
     path: PathBuf,
-    /// The file, read so far. None if there was none.
+    /// The file and the position in it; `None` if it does not exist yet.
     file: Option<(File, u64)>,
-    /// The beginning of a line whose end is not there yet.
+    /// An incomplete last line.
     begun: Vec<u8>,
 }
 
@@ -118,13 +120,13 @@ impl Follower {
         Self { path, file: None, begun: Vec::new() }
     }
 
-    /// The lines that were added since the last time.
+    /// Returns the lines that were added since the last call.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the file cannot be read.
     pub fn added(&mut self) -> std::io::Result<Vec<String>> {
         self.read_on()?;
-        // A file that has become shorter is another one: the one before was put aside when it was full.
+        // A file that is shorter than the position is a new one: the old one was rotated.
         let length = fs::metadata(&self.path).map_or(0, |about| about.len());
         if self.file.as_ref().is_some_and(|(_, position)| length < *position) {
             self.file = None;
@@ -169,8 +171,7 @@ fn open(path: &Path) -> std::io::Result<Appended> {
     Appended::open(path.to_owned(), older(path), MAX_BYTES, PATIENCE)
 }
 
-/// A server's name is made of letters, digits and few signs: it is a file name, too, once dots at its
-/// beginning are out of the way.
+/// The file name of a server's log. The prefix keeps a name with leading dots harmless.
 fn path(folder: &Path, server: &str) -> PathBuf {
     let safe = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
     let name: String = server.chars().map(safe).collect();
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_later_is_read_once_also_from_the_next_file() {
+    fn added_lines_are_read_once_also_across_a_rotation() {
         let folder = tempfile::tempdir().unwrap();
         let (tail, mut follower) = ServerLog::follow(folder.path(), "x", 10).unwrap();
         assert!(tail.is_empty() && follower.added().unwrap().is_empty());
@@ -219,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn several_programs_that_log_one_server_keep_its_lines() {
+    fn several_programs_that_log_one_server_lose_no_lines() {
         let folder = tempfile::tempdir().unwrap();
         let logs: Vec<ServerLog> = (0..4).map(|_| ServerLog::at(folder.path(), "x")).collect();
         let long = "y".repeat(1_000);
         let count = MAX_BYTES as usize / 1_026 - 1;
         (0..count).for_each(|_| logs[0].line(&long));
-        // All of them have the file open before it is full.
+        // All have the file open before it is full.
         logs.iter().for_each(|log| log.line("hello"));
         for round in 0..10 {
             for (at, log) in logs.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! One server, for all agents that connect to it in the same way: its supervisor, the cache of its inventory, its limits, its
-//! figures.
+//! One server, shared by all agents that connect to it in the same way: its supervisor, cached
+//! inventory, limits and statistics.
 
 pub mod backoff;
 pub mod dial;
@@ -38,7 +38,7 @@ use crate::server::status::{AuthKind, ServerStatus, TransportKind};
 use crate::server::supervisor::{Snapshot, Supervisor, Trouble};
 use crate::store::memory::{Memory, Remembered};
 
-/// A server that is being looked after. When it is dropped, it is ended.
+/// A supervised server. Dropping it stops it.
 #[derive(Debug)]
 pub struct Server {
     name: ServerName,
@@ -46,66 +46,66 @@ pub struct Server {
     cache: Arc<InventoryCache>,
     pub(crate) stats: CallStats,
     pub(crate) limiter: Limiter,
-    /// How it is kept for all agents that use it.
+    /// The settings merged from all agents that use it.
     upkeep: watch::Sender<Upkeep>,
     restart_limit: RestartLimit,
     start: StartMode,
-    /// Whether it takes one call at a time, and whose turn it is then.
+    /// Whether calls are serialized with `turn`.
     one_at_a_time: AtomicBool,
     turn: Semaphore,
     users: Users,
-    /// A call was answered with 401, and none has gone well since.
+    /// A call was answered with 401, and none has succeeded since.
     was_refused: AtomicBool,
     supervisor: Supervisor<LiveConnection>,
     snapshots: watch::Receiver<Snapshot<LiveConnection>>,
 }
 
-/// What all servers of a fleet have in common.
+/// What all servers of a fleet share.
 #[derive(Debug, Clone)]
 pub(crate) struct Common {
     pub(crate) surroundings: Surroundings,
     pub(crate) revision: Revision,
-    /// How many may connect at once.
+    /// Limits how many servers connect at the same time.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) folders: Folders,
-    /// Where changes of state are told.
+    /// Where state changes are sent.
     pub(crate) events: Events,
-    /// Whether servers that fail or are lost are tried again.
+    /// Whether servers that fail or are lost are retried.
     pub(crate) tries_again: bool,
-    /// Which servers start at once.
+    /// Which servers start immediately.
     pub(crate) start: StartMode,
 }
 
-/// Where things are kept from one run to the next; nothing is kept where there is no folder.
+/// Where caches and logs are stored; `None` disables them.
 #[derive(Debug, Clone, Default)]
 pub struct Folders {
-    /// What was learnt about servers.
+    /// Cached inventories and protocol versions.
     pub catalogue: Option<std::path::PathBuf>,
-    /// What servers wrote.
+    /// Log files of servers.
     pub logs: Option<std::path::PathBuf>,
 }
 
-/// The end of a server.
+/// A handle to wait until a server has stopped.
 pub(crate) type Ended = supervisor::Ended<LiveConnection>;
 
-/// The servers whose place a new one takes.
+/// The servers that a new one replaces.
 #[derive(Debug, Default)]
 pub(crate) struct Predecessors {
-    /// It is connected to after these have ended.
+    /// Connecting waits until these have stopped.
     pub(crate) ended: Vec<Ended>,
-    /// What is shown until it has been listed, so that calls wait for it instead of finding nothing.
+    /// Offered until the new server is listed, so that calls wait for it instead of failing.
     pub(crate) inventory: Option<Arc<Inventory>>,
 }
 
-/// Why a server cannot be used now.
+/// Why a server is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MCP server '{server}' is not available: {}", self.reason())]
 pub struct Unavailable {
-    /// Its name.
+    /// The name of the server.
     pub server: String,
     /// Its state.
     pub state: ServerState,
-    /// What went wrong.
+    /// The last error.
     pub trouble: Option<Trouble>,
 }
 
@@ -123,12 +123,13 @@ fn words(state: ServerState) -> &'static str {
 }
 
 impl Unavailable {
-    /// The same for a model: what went wrong may quote the server, and is for people only.
+    /// Returns the error without its cause: the cause may quote the server, so a model must not see
+    /// it.
     pub fn for_model(&self) -> String {
         format!("MCP server '{}' is not available: {}.", self.server, words(self.state))
     }
 
-    /// Its state and what went wrong, in words for people.
+    /// Returns the state and the last error, for users.
     pub fn reason(&self) -> String {
         match &self.trouble {
             Some(trouble) => format!("{} ({})", words(self.state), trouble.message),
@@ -138,7 +139,7 @@ impl Unavailable {
 }
 
 impl Server {
-    /// Begins to look after a server.
+    /// Starts supervising a server.
     pub(crate) fn start(
         name: ServerName,
         connection: Connection,
@@ -159,7 +160,8 @@ impl Server {
         let log = log.without_secrets(common.surroundings.resolver.redactor().clone());
         let Predecessors { ended, inventory } = predecessors;
         let lazy = common.start.waits(key, upkeep.lazy);
-        // Only the tools of a lazy one are shown before it runs, and those of one that is replaced.
+        // Before its first connection, only a lazy server offers tools (from the cache on disk), or
+        // one that replaces another (from its predecessor).
         let Remembered { manner, inventory } = match lazy {
             true => memory.recall(),
             false => Remembered {
@@ -222,12 +224,12 @@ impl Server {
         &self.name
     }
 
-    /// How it is connected to. How it is treated is a matter of each agent that uses it.
+    /// Its connection settings. The treatment is per agent.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// Whether it is connected to when it is first used.
+    /// Whether it is connected on first use.
     pub fn is_lazy(&self) -> bool {
         self.upkeep.borrow().lazy
     }
@@ -241,7 +243,7 @@ impl Server {
         &self.users
     }
 
-    /// Keeps it in another way from now on, without touching the connection and the calls in flight.
+    /// Applies other settings without touching the connection or the calls in flight.
     pub(crate) fn keep(&self, upkeep: Upkeep) {
         self.limiter.set(upkeep.rate_limit.map(std::num::NonZero::get));
         self.restart_limit.set(upkeep.restarts);
@@ -256,14 +258,14 @@ impl Server {
         });
     }
 
-    /// Tries once more to connect to a server that is given up, or about to be tried again (L3).
+    /// Retries immediately if the server has failed or is waiting to be retried (L3).
     pub(crate) fn revive(&self) {
         if matches!(self.snapshots.borrow().state, ServerState::Failed | ServerState::Restarting) {
             self.supervisor.revive();
         }
     }
 
-    /// A turn at a server that takes one call at a time; none at another. Who waits too long gets none.
+    /// Waits for the turn of a call if the server takes one call at a time; `None` if it does not.
     pub(crate) async fn turn(
         &self,
         patience: Duration,
@@ -271,30 +273,30 @@ impl Server {
         if !self.one_at_a_time.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        // It is never closed.
+        // The semaphore is never closed.
         timeout(patience, self.turn.acquire()).await.map(Result::ok)
     }
 
-    /// Its end, to be waited for.
+    /// Returns a handle to wait until it has stopped.
     pub(crate) fn ended(&self) -> Ended {
         self.supervisor.ended()
     }
 
-    /// What it has.
+    /// Its cached inventory.
     pub fn cache(&self) -> &InventoryCache {
         &self.cache
     }
 
-    /// Its state, now and from now on.
+    /// Subscribes to its state.
     pub fn snapshots(&self) -> watch::Receiver<Snapshot<LiveConnection>> {
         self.snapshots.clone()
     }
 
-    /// The server, ready for use. A lazy one is started, one that is on its way is waited for; one that
-    /// is in trouble is not.
+    /// Returns the connection. Starts a lazy server and waits for one that is connecting; fails
+    /// immediately for one that is restarting or has failed.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// Why it is not available.
     pub async fn ready(&self) -> Result<Arc<LiveConnection>, Unavailable> {
         match self.connected() {
             Some(live) => Ok(live),
@@ -302,8 +304,8 @@ impl Server {
         }
     }
 
-    /// The connection, if there is one now. Nearly always there is: nothing is waited for, and nothing is
-    /// cloned but the way to the server.
+    /// Returns the connection if there is one. The fast path of nearly every call: it does not
+    /// wait, and clones only an `Arc`.
     pub(crate) fn connected(&self) -> Option<Arc<LiveConnection>> {
         self.snapshots.borrow().connection.as_ref().map(Arc::clone)
     }
@@ -316,7 +318,8 @@ impl Server {
         let decided = snapshots.wait_for(|snapshot| {
             !matches!(snapshot.state, ServerState::Idle | ServerState::Connecting)
         });
-        // Connecting has a time-out of its own; this one is for servers that wait for their turn.
+        // Connecting has its own timeout; this one also covers servers that wait for a permit to
+        // connect.
         let waited = timeout(self.connect_timeout().saturating_mul(2), decided).await;
         let snapshot = match waited {
             Ok(Ok(snapshot)) => snapshot.clone(),
@@ -333,18 +336,18 @@ impl Server {
         self.upkeep.borrow().timeout
     }
 
-    /// Reads the lists of a server that is ready anew, and connects to one that is not; waits for what
-    /// comes of it.
+    /// Lists a server that is ready again, or connects to one that is not, and waits for the
+    /// result.
     ///
     /// # Errors
-    /// Why it cannot be used, or does not list what it has.
+    /// Why it is not available or cannot be listed.
     pub async fn refresh(&self) -> Result<(), Unavailable> {
         let live = self.snapshots.borrow().connection.clone();
         let Some(live) = live else {
             let mut snapshots = self.snapshots.clone();
             snapshots.borrow_and_update();
             self.supervisor.refresh().await;
-            // Until it has begun, the state is that of before.
+            // The state is stale until the supervisor has handled the command.
             let _ = timeout(self.connect_timeout(), snapshots.changed()).await;
             return self.ready().await.map(|_| ());
         };
@@ -355,9 +358,9 @@ impl Server {
         })
     }
 
-    /// A call was answered with 401. If this is still the connection (others may have given it up already),
-    /// it is the last thing it was used for: a key that is kept elsewhere may be another one by now, and
-    /// is tried once; otherwise somebody must log in.
+    /// Handles a 401 response. Does nothing unless `live` is still the current connection and this
+    /// is the first caller to give it up. A key that comes from a secret reference may have
+    /// changed, so the server is reconnected once; after that a login is required.
     pub(crate) async fn wants_login(&self, live: &Arc<LiveConnection>, challenge: Option<&str>) {
         let is_current = |now: &Arc<LiveConnection>| Arc::ptr_eq(now, live);
         let is_current = self.snapshots.borrow().connection.as_ref().is_some_and(is_current);
@@ -372,35 +375,35 @@ impl Server {
         self.supervisor.needs_auth(Trouble::from(error)).await;
     }
 
-    /// A call went well.
+    /// Records that a call succeeded.
     pub(crate) fn was_let_in(&self) {
         if self.was_refused.load(Ordering::Relaxed) {
             self.was_refused.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Whether nothing is known about it: it never ran, and its tools cannot be seen.
+    /// Whether nothing is known about it: it is idle and has no cached tools.
     pub fn is_unknown(&self) -> bool {
         let is_idle = self.snapshots.borrow().state == ServerState::Idle;
         is_idle && self.cache.inventory().tools.is_empty()
     }
 
-    /// Connects to a lazy server before it is used.
+    /// Connects to a lazy server before its first use.
     pub fn wake(&self) {
         self.supervisor.wake();
     }
 
-    /// Connects anew, whatever the state.
+    /// Reconnects, whatever the state.
     pub async fn reconnect(&self) {
         self.supervisor.refresh().await;
     }
 
-    /// Ends the server, and waits until it is gone (L5).
+    /// Stops the server and waits until it is gone (L5).
     pub async fn stop(&self) {
         self.supervisor.stop().await;
     }
 
-    /// All that is to be known about it (L9).
+    /// Returns its full status (L9).
     pub fn status(&self) -> ServerStatus {
         let snapshot = self.snapshots.borrow().clone();
         let live = snapshot.connection.as_deref();
@@ -436,7 +439,7 @@ impl Server {
     }
 }
 
-/// How a server is reached, and at what, as it may be shown.
+/// Returns the transport and the target of a server, safe to display.
 pub(crate) fn reached_by(connection: &Connection) -> (TransportKind, String) {
     let kind = match &connection.transport {
         Transport::Stdio(_) => TransportKind::Stdio,
@@ -464,7 +467,7 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// To a hundredth: more would be noise.
+/// Rounds to 0.01 ms.
 fn in_milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100_000.0).round() / 100.0
 }

@@ -1,10 +1,10 @@
-//! What is to be known about a server, for people and programs (L9).
+//! The status of a server, for users and programs (L9).
 
 use serde::{Deserialize, Serialize};
 
 use crate::server::supervisor::Trouble;
 
-/// What is to be known about a server.
+/// The status of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerStatus {
@@ -12,51 +12,52 @@ pub struct ServerStatus {
     pub name: String,
     /// Its state.
     pub state: ServerState,
-    /// How it is reached.
+    /// Its transport.
     pub transport: TransportKind,
-    /// The command or the address, as it may be shown.
+    /// The command or the URL, safe to display.
     pub target: String,
-    /// How we log in.
+    /// How the program authenticates.
     pub auth: AuthKind,
-    /// Whether it is started when first used.
+    /// Whether it is started on first use.
     pub lazy: bool,
-    /// Whether the program must not start without it.
+    /// Whether the program refuses to start without it.
     pub required: bool,
-    /// The id of its process.
+    /// The process id.
     pub pid: Option<u32>,
-    /// The id of the session.
+    /// The session id.
     pub session_id: Option<String>,
-    /// The version of the protocol that was agreed upon.
+    /// The negotiated protocol version.
     pub protocol_version: Option<String>,
-    /// The program's name and version, as it says itself.
+    /// The name and version that the server reports.
     pub program: Option<String>,
-    /// For how long it has been connected.
+    /// Milliseconds since it was connected.
     pub uptime_ms: Option<u64>,
-    /// How long ago it last said anything.
+    /// Milliseconds since it last sent anything.
     pub last_answer_age_ms: Option<u64>,
-    /// How often it was restarted in a row.
+    /// The number of restarts in a row.
     pub restarts: u32,
-    /// How many tools it has.
+    /// The number of tools.
     pub tools: usize,
-    /// How many resources and families of them.
+    /// The number of resources and resource templates.
     pub resources: usize,
-    /// How many prompts.
+    /// The number of prompts.
     pub prompts: usize,
-    /// How many calls it got.
+    /// The number of calls.
     pub calls: u64,
-    /// How many of them failed.
+    /// The number of calls that failed.
     pub errors: u64,
-    /// Half of the calls took no longer.
+    /// The median duration of a call, in milliseconds.
     pub p50_ms: Option<f64>,
-    /// Nineteen of twenty calls took no longer.
+    /// The 95th percentile of the duration of a call, in milliseconds.
     pub p95_ms: Option<f64>,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<Trouble>,
 }
 
 impl ServerStatus {
-    /// A server of which nothing else is known.
-    pub(crate) fn new(
+    /// A status without any statistics.
+    #[must_use]
+    pub fn new(
         name: String,
         state: ServerState,
         transport: TransportKind,
@@ -94,25 +95,31 @@ impl ServerStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerState {
-    /// Switched off in the configuration.
+    /// Disabled in the configuration.
     Disabled,
-    /// Lazy, and not used yet.
+    /// Lazy and not used yet.
     Idle,
-    /// On its way.
+    /// Connecting.
     Connecting,
-    /// Its tools can be called.
+    /// Connected; its tools can be called.
     Ready,
-    /// Somebody must log in.
+    /// A login is required.
     NeedsAuth,
-    /// It was lost or could not be reached, and is tried again soon.
+    /// Lost or unreachable; will be retried.
     Restarting,
-    /// It was tried often enough, or cannot be tried.
+    /// Given up after too many attempts, or cannot be started.
     Failed,
-    /// It was ended.
+    /// Stopped.
     Closed,
 }
 
 impl ServerState {
+    /// Whether the server is not running, and need not be.
+    #[must_use]
+    pub const fn is_at_rest(self) -> bool {
+        matches!(self, Self::Disabled | Self::Idle | Self::Closed)
+    }
+
     /// The stable name, as in JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -128,26 +135,26 @@ impl ServerState {
     }
 }
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransportKind {
-    /// A process.
+    /// A process, over its standard input and output.
     Stdio,
     /// Streamable HTTP.
     Http,
-    /// HTTP with server-sent events, as in 2024-11-05.
+    /// HTTP+SSE of 2024-11-05.
     Sse,
 }
 
-/// How we log in to a server.
+/// How the program authenticates to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthKind {
-    /// Not at all.
+    /// No authentication.
     None,
-    /// With a fixed key.
+    /// With an API key.
     ApiKey,
-    /// With a header.
+    /// With an `Authorization` header.
     Header,
 }

@@ -1,4 +1,4 @@
-//! One task for each server owns its state machine, and nothing else does (L3, L4, L6):
+//! The state machine of a server, owned by one task per server (L3, L4, L6):
 //!
 //! ```text
 //! idle ──use──▶ connecting ──ok──▶ ready ──lost──▶ restarting ──▶ connecting
@@ -7,8 +7,8 @@
 //!                   └──error──▶ restarting … ──too often──▶ failed ──refresh──▶ connecting
 //! ```
 //!
-//! How to connect is handed in ([`Dial`]), and so is when to try again ([`Backoff`]): the machine
-//! itself is tested in paused time, without a process.
+//! How to connect ([`Dial`]) and when to retry ([`Backoff`]) are passed in, so the state machine is
+//! tested in paused time, without a process.
 
 use std::sync::Arc;
 
@@ -20,22 +20,21 @@ use crate::server::backoff::{Backoff, HEALTHY_RUN};
 use crate::server::log::ServerLog;
 use crate::server::status::ServerState;
 
-/// How many commands may wait.
+/// The capacity of the command queue.
 const COMMANDS: usize = 16;
-/// How much is shown of what went wrong.
+/// The maximum length of an error message.
 const MESSAGE_CHARS: usize = 1_000;
 
-/// What is to be known about a server at a moment.
+/// The state of a server at one point in time.
 #[derive(Debug)]
 pub struct Snapshot<C> {
     /// Its state.
     pub state: ServerState,
     /// The connection, while it is ready.
     pub connection: Option<Arc<C>>,
-    /// How often it was started again in a row.
+    /// The number of restarts in a row.
     pub restarts: u32,
-    /// What went wrong last. It is forgotten when the server has been well for a while, and when
-    /// somebody has it connected to anew.
+    /// The last error. Cleared after a healthy run and by an explicit reconnect.
     pub last_error: Option<Trouble>,
 }
 
@@ -47,40 +46,39 @@ impl<C> Clone for Snapshot<C> {
     }
 }
 
-/// Why there is no connection.
+/// Why a dial failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DialError {
-    /// It may work later.
+    /// A retry may succeed.
     Failed(Trouble),
-    /// Somebody must log in first.
+    /// A login is required first.
     NeedsAuth(Trouble),
 }
 
-/// What went wrong, for people.
+/// Why a server is not available, for users.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trouble {
-    /// In our words.
+    /// The message.
     pub message: String,
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What the server wrote to stderr last. From outside: not for a model.
+    /// The last lines of the server's stderr. Untrusted: not for a model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_lines: Vec<String>,
-    /// The kind of it in a few fixed words, which quote nobody: fit for a model.
+    /// A fixed short description without quoted text, safe for a model.
     #[serde(skip)]
     pub gist: Option<&'static str>,
 }
 
 impl Trouble {
-    /// Trouble that needs no more words.
+    /// Creates one with only a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), ..Self::default() }
     }
 
-    /// The same as it may be kept and shown: without secrets, the message on one clean line. Whoever
-    /// told of it may have quoted the server.
+    /// Redacts secrets and sanitizes the message to one line: it may quote the server.
     fn presentable(self, log: &ServerLog) -> Self {
         let Self { message, hint, last_lines, gist } = self;
         let redacted = |text: String| log.redact(&text).into_owned();
@@ -93,48 +91,49 @@ impl Trouble {
     }
 }
 
-/// A change of state.
+/// A state change.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
-    /// The state from now on.
+    /// The new state.
     pub state: ServerState,
-    /// How often it was started again in a row.
+    /// The number of restarts in a row.
     pub restarts: u32,
-    /// What went wrong, where something did.
+    /// The error, if there is one.
     pub trouble: Option<&'a Trouble>,
 }
 
 /// How to connect to a server.
 pub trait Dial: Send + 'static {
-    /// What a connection is.
+    /// The connection type.
     type Connection: Live;
 
-    /// Connects. Dropping the future leaves nothing behind.
+    /// Connects. Dropping the future releases everything.
     fn dial(&mut self) -> impl Future<Output = Result<Self::Connection, DialError>> + Send;
 }
 
-/// A connection, as far as the supervisor must know.
+/// The part of a connection that the supervisor needs.
 pub trait Live: Send + Sync + 'static {
-    /// Waits until the connection is lost; says why. Safe to cancel.
+    /// Waits until the connection is lost and returns the reason. Cancel-safe.
     fn lost(&self) -> impl Future<Output = Trouble> + Send;
 
-    /// Ends it. Calls that still hold it fail at once.
+    /// Closes it. Calls in flight fail immediately.
     fn close(&self) -> impl Future<Output = ()> + Send;
 }
 
 #[derive(Debug)]
 enum Command {
-    /// Somebody wants to use the server.
+    /// A caller wants to use the server.
     Use,
-    /// Try anew, whatever happened before.
+    /// Reconnect, whatever the state.
     Refresh,
-    /// The server wants a login, as its connection shows.
+    /// A call was answered with 401.
     NeedsAuth(Trouble),
-    /// End it.
+    /// Stop the server.
     Stop,
 }
 
-/// The way to a supervisor. It ends its server when it is dropped; [`Supervisor::stop`] waits for that.
+/// A handle to the supervisor task of a server. Dropping it stops the server; [`Supervisor::stop`]
+/// also waits until it has stopped.
 #[derive(Debug)]
 pub struct Supervisor<C> {
     commands: mpsc::Sender<Command>,
@@ -142,7 +141,7 @@ pub struct Supervisor<C> {
 }
 
 impl<C: Live> Supervisor<C> {
-    /// Starts supervising. A lazy server is connected to when it is first used.
+    /// Starts supervising. A lazy server is connected on first use.
     pub fn start(
         name: String,
         dial: impl Dial<Connection = C>,
@@ -153,8 +152,8 @@ impl<C: Live> Supervisor<C> {
         Self::start_observed(name, dial, backoff, lazy, log, |_| {})
     }
 
-    /// The same, with somebody who is told of each change of state. Unlike who looks at
-    /// [`Self::snapshots`], it misses none. It must not take long.
+    /// Like [`start`](Self::start), with an observer for state changes. Unlike a receiver from
+    /// [`Self::snapshots`], it misses none. It must not block.
     pub fn start_observed(
         name: String,
         dial: impl Dial<Connection = C>,
@@ -171,51 +170,51 @@ impl<C: Live> Supervisor<C> {
         let logged = ServerState::Idle;
         let machine =
             Machine { name, dial, backoff, commands, publisher, log, logged, observer, last_error };
-        // It ends when the commands do, and publishes nothing any more then.
+        // The task ends when the sender is dropped, and closes the watch channel.
         tokio::spawn(machine.run(first));
         Self { commands: sender, snapshots }
     }
 
-    /// The server's state, now and from now on.
+    /// Subscribes to the server's state.
     pub fn snapshots(&self) -> watch::Receiver<Snapshot<C>> {
         self.snapshots.clone()
     }
 
-    /// Says that somebody wants to use the server.
+    /// Connects to an idle server.
     pub fn wake(&self) {
-        // If so many commands wait, it is about to be woken anyway.
+        // If the queue is full, it is about to be woken anyway.
         let _ = self.commands.try_send(Command::Use);
     }
 
-    /// Has it tried again at once, whatever happened before.
+    /// Retries immediately, whatever the state, without waiting for the queue.
     pub fn revive(&self) {
-        // If so many commands wait, it is about to be tried anyway.
+        // If the queue is full, it is about to be retried anyway.
         let _ = self.commands.try_send(Command::Refresh);
     }
 
-    /// Has it connected to anew.
+    /// Reconnects, whatever the state.
     pub async fn refresh(&self) {
         let _ = self.commands.send(Command::Refresh).await;
     }
 
-    /// Says that the server wants a login, though it was connected to.
+    /// Reports that the server requires a login although it was connected.
     pub async fn needs_auth(&self, trouble: Trouble) {
         let _ = self.commands.send(Command::NeedsAuth(trouble)).await;
     }
 
-    /// Ends the server, and waits until it is gone.
+    /// Stops the server and waits until it is gone.
     pub async fn stop(&self) {
         let _ = self.commands.send(Command::Stop).await;
         self.ended().wait().await;
     }
 
-    /// The end of the server, to be waited for.
+    /// Returns a handle to wait until the server has stopped.
     pub fn ended(&self) -> Ended<C> {
         Ended(self.snapshots.clone())
     }
 }
 
-/// The end of a server, to be waited for.
+/// A handle to wait until a server has stopped.
 #[derive(Debug)]
 pub struct Ended<C>(watch::Receiver<Snapshot<C>>);
 
@@ -226,18 +225,17 @@ impl<C> Clone for Ended<C> {
 }
 
 impl<C> Ended<C> {
-    /// Whether it has come.
+    /// Whether it has stopped.
     pub fn is_over(&self) -> bool {
         self.0.has_changed().is_err()
     }
 
-    /// Waits for it.
+    /// Waits until it has stopped.
     pub async fn wait(mut self) {
         while self.0.changed().await.is_ok() {}
     }
 }
 
-/// The state machine.
 struct Machine<D: Dial> {
     name: String,
     dial: D,
@@ -245,7 +243,7 @@ struct Machine<D: Dial> {
     commands: mpsc::Receiver<Command>,
     publisher: watch::Sender<Snapshot<D::Connection>>,
     log: ServerLog,
-    /// The state that was logged last.
+    /// The last state that was logged.
     logged: ServerState,
     observer: Box<dyn Fn(Change<'_>) + Send>,
     last_error: Option<Trouble>,
@@ -261,7 +259,7 @@ impl<D: Dial> Machine<D> {
                 ServerState::Idle | ServerState::NeedsAuth | ServerState::Failed => {
                     self.waiting(next).await
                 }
-                // `connecting` sees to a connection as long as it lives.
+                // `connecting` handles a connection until it is lost.
                 ServerState::Ready | ServerState::Closed | ServerState::Disabled => break,
             };
         }
@@ -269,7 +267,7 @@ impl<D: Dial> Machine<D> {
         self.publish(ServerState::Closed, None);
     }
 
-    /// Connects, and stays until the connection is lost or somebody has other plans.
+    /// Connects, and returns when the connection is lost or a command ends it.
     async fn connecting(&mut self) -> ServerState {
         self.publish(ServerState::Connecting, None);
         let dialled = tokio::select! {
@@ -299,7 +297,8 @@ impl<D: Dial> Machine<D> {
             tokio::select! {
                 cause = &mut lost => {
                     self.backoff.ran_for(since.elapsed());
-                    // First: to close it may take seconds, in which nobody should use it.
+                    // Published first: closing may take seconds, and the connection must not be
+                    // used meanwhile.
                     self.in_trouble(ServerState::Restarting, cause);
                     connection.close().await;
                     return ServerState::Restarting;
@@ -333,13 +332,12 @@ impl<D: Dial> Machine<D> {
         }
     }
 
-    /// Something went wrong.
     fn in_trouble(&mut self, state: ServerState, cause: Trouble) {
         self.last_error = Some(cause.presentable(&self.log));
         self.publish(state, None);
     }
 
-    /// Somebody asked for what comes next: what was before does not count any more.
+    /// Clears the backoff and the last error after an explicit command.
     fn begin_anew(&mut self, next: ServerState) -> ServerState {
         self.backoff.reset();
         self.last_error = None;
@@ -358,13 +356,13 @@ impl<D: Dial> Machine<D> {
         }
     }
 
-    /// Nothing to do until somebody asks.
+    /// Waits for a command.
     async fn waiting(&mut self, state: ServerState) -> ServerState {
         loop {
             match self.commands.recv().await {
                 Some(Command::Stop) | None => return ServerState::Closed,
                 Some(Command::Use) if state != ServerState::Idle => {}
-                // It is known, or of a connection that is gone.
+                // Already known, or about a previous connection.
                 Some(Command::NeedsAuth(_)) => {}
                 Some(Command::Use | Command::Refresh) => {
                     return self.begin_anew(ServerState::Connecting);
@@ -387,7 +385,7 @@ impl<D: Dial> Machine<D> {
                     tracing::warn!(%server, ?state, restarts, error = %message);
                     self.log.line(&format!("[openclaw] {state:?}: {message}"));
                 }
-                // What never ran has nothing to tell.
+                // A server that never ran has nothing to log.
                 None if logged == ServerState::Idle && state == ServerState::Closed => {}
                 None => {
                     tracing::info!(%server, ?state, restarts);
@@ -403,13 +401,13 @@ impl<D: Dial> Machine<D> {
     }
 }
 
-/// Waits for a command that interrupts what is being done; says what to do next.
+/// Waits for a command that interrupts the current step, and returns the next state.
 async fn interrupted(commands: &mut mpsc::Receiver<Command>) -> ServerState {
     loop {
         match commands.recv().await {
-            // It is being done already.
+            // Already connecting.
             Some(Command::Use) => {}
-            // That was the connection before.
+            // About a previous connection.
             Some(Command::NeedsAuth(_)) => {}
             Some(Command::Refresh) => return ServerState::Connecting,
             Some(Command::Stop) | None => return ServerState::Closed,

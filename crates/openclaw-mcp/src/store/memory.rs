@@ -1,9 +1,8 @@
-//! What is remembered about a server from one run to the next: the era that it speaks, and what it
-//! has. So a known server is not asked which protocol it speaks, and the tools of a lazy one can be
-//! seen before it runs (L2).
+//! The on-disk cache of a server: its protocol era and its inventory. So the era of a known server
+//! need not be probed, and the tools of a lazy one are available before it runs (L2).
 //!
-//! A file has two lines: how to speak to the server, and what it has. Mostly the first is all that is
-//! needed, and the second is long.
+//! A file has two lines: the protocol and the inventory. Usually only the first, short one is
+//! needed.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -18,46 +17,46 @@ use crate::connection::remote::{Flavour, userinfo};
 use crate::inventory::Inventory;
 use openclaw_tools::private;
 
-/// The version of the files.
+/// The version of the file format.
 const FORMAT: u32 = 2;
-/// A larger file is not read.
+/// At most this much of a file is read.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What is remembered about one server.
+/// The cached information about a server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Remembered {
-    /// How to speak to it.
+    /// Its protocol.
     pub manner: KnownProtocol,
-    /// What it had.
+    /// Its inventory.
     pub inventory: Inventory,
 }
 
-/// How to speak to a server, as far as that is known.
+/// The protocol of a server, as far as it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownProtocol {
     format: u32,
-    /// The era that it spoke.
+    /// Its era.
     pub era: Option<Era>,
-    /// The transport that it spoke over, of a remote server.
+    /// The HTTP transport of a remote server.
     pub flavour: Option<Flavour>,
 }
 
 impl KnownProtocol {
-    /// This era, over this transport.
+    /// Creates one with this era and transport.
     pub fn new(era: Era, flavour: Option<Flavour>) -> Self {
         Self { format: FORMAT, era: Some(era), flavour }
     }
 }
 
-/// Where things about one server are remembered.
+/// The cache file of one server.
 #[derive(Debug)]
 pub struct Memory {
     file: Option<PathBuf>,
 }
 
 impl Memory {
-    /// In this folder, for a server of this name that is reached this way: another command or address
-    /// is another server.
+    /// The cache of a server in this folder. The file depends on the name and on the command or
+    /// URL: another command or URL is another server.
     pub fn of(folder: &Path, name: &str, connection: &Connection) -> Self {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {
@@ -70,19 +69,19 @@ impl Memory {
                 add(stdio.command.as_str());
                 stdio.args.iter().for_each(&mut add);
             }
-            // A password could be guessed from its hash.
+            // Without the password, which could be guessed from its hash.
             Transport::Http(http) => add(userinfo::without(http.url.expose()).as_str()),
         }
         let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }
     }
 
-    /// Nothing is remembered.
+    /// A cache that stores nothing.
     pub fn none() -> Self {
         Self { file: None }
     }
 
-    /// What is remembered; nothing if it cannot be read. It blocks.
+    /// Reads the cache; empty if it cannot be read. Blocks.
     pub fn recall(&self) -> Remembered {
         let read = || {
             let (manner, mut rest) = self.open()?;
@@ -94,12 +93,12 @@ impl Memory {
         read().unwrap_or_default()
     }
 
-    /// How the server wants to be spoken to. It blocks.
+    /// Reads only the protocol. Blocks.
     pub fn recall_manner(&self) -> KnownProtocol {
         self.open().map(|(manner, _)| manner).unwrap_or_default()
     }
 
-    /// The first line of the file, and the way to the rest of it.
+    /// Parses the first line of the file, and returns a reader for the rest.
     fn open(&self) -> Option<(KnownProtocol, impl std::io::Read)> {
         let file = fs::File::open(self.file.as_ref()?).ok()?;
         let mut file = BufReader::with_capacity(512, file.take(MAX_BYTES));
@@ -109,7 +108,7 @@ impl Memory {
         (manner.format == FORMAT).then_some((manner, file))
     }
 
-    /// Remembers. It is a convenience only: failing is no reason to stop. It blocks.
+    /// Writes the cache. Errors are only logged. Blocks.
     pub fn keep(&self, manner: KnownProtocol, inventory: &Inventory) {
         let Some(file) = &self.file else { return };
         let now = written_down(manner, inventory);
@@ -117,7 +116,7 @@ impl Memory {
             return;
         }
         if let Err(error) = write(file, &now) {
-            tracing::debug!(%error, "what was learnt about a server cannot be remembered");
+            tracing::debug!(%error, "cannot write the cache of a server");
         }
     }
 }
@@ -130,7 +129,7 @@ fn written_down(manner: KnownProtocol, inventory: &Inventory) -> Vec<u8> {
     bytes
 }
 
-/// By way of a file of its own: nobody ever reads a half.
+/// Writes to a temporary file and renames it, so that a partial file is never read.
 fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     private::make_folder(folder)?;

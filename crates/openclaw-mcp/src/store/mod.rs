@@ -1,4 +1,4 @@
-//! What outlives the program: approvals, and what is remembered of servers.
+//! State that outlives the program: approvals, and cached information about servers.
 
 pub mod memory;
 pub mod pins;

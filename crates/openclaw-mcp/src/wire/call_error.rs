@@ -1,4 +1,4 @@
-//! Why a call has no result.
+//! Why a call failed.
 
 use std::time::Duration;
 
@@ -6,81 +6,82 @@ use serde_json::value::RawValue;
 
 use super::Closed;
 
-/// Why a call has no result.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The server answered with an error, here as raw JSON.
+    /// The server responded with an error, here as raw JSON.
     #[error("the server returned an error")]
     Rpc(Box<RawValue>),
-    /// It took too long; the server has been told.
+    /// The call timed out; a cancellation was sent to the server.
     #[error("timed out after {} ms", .0.as_millis())]
     TimedOut(Duration),
     /// The connection is closed.
     #[error(transparent)]
     Closed(#[from] Closed),
-    /// Far too many calls are queued for this server.
+    /// The limit of pending calls is reached.
     #[error("too many calls are queued for this server")]
     Busy,
-    /// The server wants to know who is calling (401).
+    /// The server requires authorization (401).
     #[error("the server requires authorization")]
     NeedsAuth {
-        /// Its `WWW-Authenticate`. From outside.
+        /// The `WWW-Authenticate` header. Untrusted.
         challenge: Option<String>,
     },
-    /// The server knows who is calling and refuses (403).
+    /// The server denied access (403).
     #[error("the server denied access")]
     Forbidden {
-        /// Its `WWW-Authenticate`. From outside.
+        /// The `WWW-Authenticate` header. Untrusted.
         challenge: Option<String>,
     },
-    /// There were too many calls of late (429).
+    /// The server's rate limit is exceeded (429).
     #[error("rate limited by the server{}", again(.retry_after))]
     RateLimited {
-        /// When to try again.
+        /// How long to wait before a retry.
         retry_after: Option<Duration>,
     },
-    /// The server is out of service, and says until when (503).
+    /// The server is temporarily unavailable and sent `Retry-After` (503).
     #[error("the server is temporarily unavailable (HTTP 503){}", again(&Some(*.retry_after)))]
     OutOfService {
-        /// When to try again.
+        /// How long to wait before a retry.
         retry_after: Duration,
     },
-    /// The server answered with another status that means failure.
+    /// The server responded with another error status.
     #[error("the server returned HTTP {status}{}", quoted(.body))]
     Http {
-        /// The status.
+        /// The status code.
         status: u16,
-        /// The beginning of what it said, made printable. From outside.
+        /// The beginning of the body, sanitized. Untrusted.
         body: String,
     },
-    /// The server's answer is no JSON.
+    /// The response is not valid JSON.
     #[error("the server's response is not valid JSON{}", quoted(.body))]
     Unreadable {
-        /// Its beginning, made printable, if that says something. From outside.
+        /// The beginning of the body, sanitized; may be empty. Untrusted.
         body: String,
     },
-    /// The server answers in a way that cannot be used, whatever it says.
+    /// The response is unusable, whatever its content.
     #[error(transparent)]
     Unfit(#[from] Unfit),
-    /// What the server sent does not make sense.
+    /// The server violated the protocol.
     #[error("{0}")]
     Protocol(String),
-    /// The server sends us to another origin, where its credentials must not go.
+    /// The server redirected to another origin, where credentials must not be sent, or redirected a
+    /// POST in a way that loses its method.
     #[error("the server redirects to {to}")]
     Redirected {
-        /// That origin.
+        /// The origin or URL, without userinfo and query.
         to: String,
     },
-    /// The server wants something first that was not given to it.
+    /// The server requested input that was not provided.
     #[error("the server requested {0}")]
     AskedFor(String),
-    /// The server cannot be reached.
+    /// The server is unreachable.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
 }
 
 impl CallError {
-    /// When to try again, if the server says so.
+    /// Returns how long to wait before a retry, if the server sent that.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after } => *retry_after,
@@ -98,64 +99,64 @@ fn quoted(body: &str) -> String {
     if body.is_empty() { String::new() } else { format!(": {body}") }
 }
 
-/// Why an answer cannot be used, whatever is in it.
+/// Why a response is unusable, whatever its content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// Nobody asked for that, and nobody unpacks it.
+    /// The response is compressed, which is neither requested nor supported.
     #[error("the server compressed its response ({encoding}) without being asked to")]
     Compressed {
-        /// How. From outside.
+        /// The content encoding. Untrusted.
         encoding: String,
     },
-    /// The answer is too large.
+    /// The response is too large.
     #[error("the response is larger than {mib} MiB")]
     TooLarge {
-        /// What is allowed.
+        /// The limit, in MiB.
         mib: usize,
     },
-    /// One event of a stream is too large.
+    /// An event of a stream is too large.
     #[error("the server sent an event larger than {mib} MiB")]
     EventTooLarge {
-        /// What is allowed.
+        /// The limit, in MiB.
         mib: usize,
     },
-    /// There is no answer among all that came.
+    /// The stream reached its size limit without a response.
     #[error("the server keeps sending messages, but no response")]
     Endless,
-    /// There is nothing in the answer.
+    /// The response is empty.
     #[error("the server's response is empty")]
     Empty,
-    /// The server sends us on and on, within its origin.
+    /// Too many redirects within the server's origin.
     #[error("the server redirected more than {times} times")]
     RedirectedTooOften {
-        /// What is allowed.
+        /// The limit.
         times: usize,
     },
 }
 
-/// A server that cannot be reached.
+/// Why a server is unreachable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}: {cause}")]
 pub struct Unreachable {
-    /// At which step.
+    /// The kind of failure.
     pub problem: ReachProblem,
-    /// What exactly went wrong.
+    /// The innermost cause.
     pub cause: String,
 }
 
-/// What can go wrong on the way to a server.
+/// The kinds of connection failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReachProblem {
-    /// The name of the host is not known.
+    /// The host name cannot be resolved.
     #[error("cannot resolve the host name")]
     Dns,
-    /// There is nobody at this address.
+    /// The connection was refused or failed.
     #[error("cannot connect")]
     Connect,
-    /// Nobody answered in time.
+    /// Connecting timed out.
     #[error("connecting timed out")]
     ConnectTimedOut,
-    /// The certificate comes from an authority that is not trusted here.
+    /// The certificate's issuer is not trusted.
     #[error("the certificate's issuer is not trusted")]
     UnknownIssuer,
     /// The certificate has expired or is not valid yet.
@@ -164,19 +165,19 @@ pub enum ReachProblem {
     /// The certificate is for another host.
     #[error("the certificate is for another host")]
     WrongName,
-    /// The certificate is that of an authority, which no server may use.
+    /// A CA certificate is used as server certificate.
     #[error("the certificate is a CA certificate")]
     CaAsServer,
-    /// Something else is wrong with the certificate.
+    /// The certificate is invalid for another reason.
     #[error("invalid certificate")]
     Certificate,
     /// TLS failed in another way.
     #[error("TLS error")]
     Tls,
-    /// The proxy cannot be reached or refuses.
+    /// The proxy is unreachable or refused the connection.
     #[error("cannot connect through the proxy")]
     Proxy,
-    /// The connection broke before there was an answer.
+    /// The connection broke before the response.
     #[error("connection lost")]
     Broken,
 }

@@ -1,4 +1,4 @@
-//! The calls that wait for an answer, and the ids they are known by.
+//! Pending calls and their ids.
 
 use std::time::Duration;
 
@@ -12,23 +12,23 @@ use super::peek::number;
 use super::progress::Watcher;
 use crate::wire::json::Json;
 
-/// Our ids begin here: `rmcp` counts from zero and never comes this far. All stay below 2^53, which
+/// Our ids start here: `rmcp` counts from zero and never gets this far. All stay below 2^53, which
 /// every JSON implementation can represent.
 const BASE: u64 = 1 << 40;
 const SLOT_BITS: u32 = 16;
 const GENERATIONS: u64 = 1 << 23;
 
-/// The id of a call: a slot, and the generation of its use, so that a late answer meets nobody.
+/// The id of a call: a slot and a generation, so that a late response does not match a newer call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallId(u64);
 
 impl CallId {
-    /// The id that stands in a message, if it is one of ours.
+    /// Parses the id of a message, if it is one of ours.
     pub(super) fn parse(id: &RawValue) -> Option<Self> {
         Self::of_number(number(id)?)
     }
 
-    /// The id of this number, if it is one of ours.
+    /// Returns the id with this number, if it is one of ours.
     pub(super) fn of_number(id: u64) -> Option<Self> {
         (id >= BASE).then_some(Self(id))
     }
@@ -42,17 +42,17 @@ impl CallId {
     }
 }
 
-/// What a server answered: its result, or none.
+/// The outcome of a call: the server's result, or why there is none.
 pub(super) type CallReply = Result<Json, Fault>;
 
-/// What a server answered in the place of a result.
+/// Why a call has no result.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// An error, as raw JSON.
+    /// The server's error, as raw JSON.
     Error(Box<RawValue>),
-    /// Something that is no JSON.
+    /// Invalid JSON.
     Unreadable,
-    /// Nothing for so long: the caller gives up.
+    /// The call timed out after this time.
     TimedOut(Duration),
 }
 
@@ -68,13 +68,13 @@ impl From<Fault> for CallError {
 
 struct Waiting {
     id: CallId,
-    /// Whoever waits; none once the call has timed out.
+    /// The caller; `None` once the call has timed out.
     answer: Option<oneshot::Sender<CallReply>>,
-    /// When it times out, unless its caller keeps the time itself.
+    /// When the call times out; `None` if the caller enforces the timeout.
     due: Option<Due>,
-    /// When the server last told of progress.
+    /// When the server last reported progress.
     progress: Option<Instant>,
-    /// Whoever wants to know what it tells; mostly nobody.
+    /// Receives the progress reports, if set.
     watcher: Option<Watcher>,
 }
 
@@ -98,22 +98,22 @@ impl Waiting {
     }
 }
 
-/// The calls that wait.
+/// The pending calls of a connection.
 #[derive(Default)]
 pub(super) struct Calls {
     slots: Vec<Option<Waiting>>,
     free: Vec<usize>,
     generation: u64,
-    /// When is looked for calls that are due; never, as far as is known, if there is none.
+    /// When to check for timed-out calls; `None` if no timeout is pending.
     next_look: Option<Instant>,
-    /// How many questions of the server somebody thinks about.
+    /// Number of requests from the server that the user is answering.
     asked: usize,
-    /// When the last one was answered.
+    /// When the last of them was answered.
     answered: Option<Instant>,
 }
 
 impl Calls {
-    /// A new call; none if far too many wait.
+    /// Opens a call; `None` if the limit is reached.
     pub(super) fn open(&mut self) -> Option<(CallId, oneshot::Receiver<CallReply>)> {
         let slot = self.free.pop().or_else(|| {
             let fits = self.slots.len() < 1 << SLOT_BITS;
@@ -130,7 +130,7 @@ impl Calls {
         Some((id, receiver))
     }
 
-    /// Ends a call; none if it does not wait (any more).
+    /// Closes a call; `None` if it is not pending.
     pub(super) fn close(&mut self, id: CallId) -> Option<Option<oneshot::Sender<CallReply>>> {
         let slot = self.slots.get_mut(id.slot())?;
         if slot.as_ref().is_none_or(|waiting| waiting.id != id) {
@@ -140,7 +140,8 @@ impl Calls {
         slot.take().map(|waiting| waiting.answer)
     }
 
-    /// Lets a call that begins now time out. Returns whether that is sooner than the next look.
+    /// Sets the timeout of a call that starts now. Returns whether it is earlier than the next
+    /// check.
     pub(super) fn limit(&mut self, id: CallId, now: Instant, limits: Limits) -> bool {
         let Some(waiting) = self.waiting(id) else { return false };
         let at = now + limits.timeout;
@@ -152,7 +153,8 @@ impl Calls {
         is_sooner
     }
 
-    /// Ends the wait of calls that are due. Their callers then close them. Returns when to look again.
+    /// Completes the calls that have timed out; their callers then close them. Returns the time of
+    /// the next check.
     pub(super) fn expire(&mut self, now: Instant) -> Option<Instant> {
         let (asked, answered) = (self.asked, self.answered);
         let mut next_look = None;
@@ -177,14 +179,14 @@ impl Calls {
         next_look
     }
 
-    /// From now on, this one is told of the call's progress.
+    /// Sends further progress reports of the call to `watcher`.
     pub(super) fn watch(&mut self, id: CallId, watcher: &Watcher) {
         if let Some(waiting) = self.waiting(id) {
             waiting.watcher = Some(watcher.clone());
         }
     }
 
-    /// Notes that the server told of progress; says who wants to know what.
+    /// Records a progress report; returns the watcher of the call.
     pub(super) fn progressed(&mut self, id: CallId) -> Option<Watcher> {
         let waiting = self.waiting(id)?;
         waiting.progress = Some(Instant::now());
@@ -195,25 +197,25 @@ impl Calls {
         self.slots.get_mut(id.slot())?.as_mut().filter(|waiting| waiting.id == id)
     }
 
-    /// When the server last told of progress in a call. While somebody thinks about a question of it, that
-    /// is now: it cannot go on before.
+    /// Returns when the server last reported progress of a call. While the user answers a request
+    /// from the server this is now, because the server cannot proceed.
     pub(super) fn last_progress(&self, id: CallId) -> Option<Instant> {
         let waiting = self.slots.get(id.slot())?.as_ref().filter(|waiting| waiting.id == id)?;
         waiting.last_progress(self.asked, self.answered, Instant::now())
     }
 
-    /// Somebody begins to think about a question of the server.
+    /// Records that the user was asked to answer a request from the server.
     pub(super) fn asked(&mut self) {
         self.asked += 1;
     }
 
-    /// Somebody has answered, or nobody will.
+    /// Records that such a request was answered or dropped.
     pub(super) fn answered(&mut self) {
         self.asked = self.asked.saturating_sub(1);
         self.answered = Some(Instant::now());
     }
 
-    /// Ends all calls: whoever waits learns that no answer will come.
+    /// Drops all calls, which wakes their callers with an error.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -232,12 +234,12 @@ mod tests {
     }
 
     #[test]
-    fn a_late_answer_meets_nobody() {
+    fn a_late_response_does_not_match_a_new_call() {
         let mut calls = Calls::default();
         let (first, _first_answer) = calls.open().unwrap();
         assert!(calls.close(first).is_some());
         let (second, _second_answer) = calls.open().unwrap();
-        assert_ne!(first, second, "the slot is used again, the id is not");
+        assert_ne!(first, second, "the slot is reused, the id is not");
         assert!(calls.close(first).is_none());
         assert!(calls.close(second).is_some());
         assert_eq!(calls.count(), 0);
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn while_somebody_thinks_about_a_question_no_call_is_late() {
+    fn calls_do_not_time_out_while_the_user_answers_the_server() {
         let mut calls = Calls::default();
         let (id, _answer) = calls.open().unwrap();
         assert_eq!(calls.last_progress(id), None);
@@ -266,11 +268,11 @@ mod tests {
         assert!(calls.last_progress(id).unwrap() >= first, "one is still open");
         calls.answered();
         let last = calls.last_progress(id);
-        assert!(last.is_some() && calls.last_progress(id) == last, "the clock runs from here");
+        assert!(last.is_some() && calls.last_progress(id) == last, "the timeout runs from here");
     }
 
     #[test]
-    fn there_is_a_bound_on_calls_that_wait() {
+    fn the_number_of_pending_calls_is_bounded() {
         let mut calls = Calls::default();
         let open: Vec<_> = std::iter::from_fn(|| calls.open()).collect();
         assert_eq!(open.len(), 1 << SLOT_BITS);

@@ -1,4 +1,4 @@
-//! Brings each message to whoever waits for it: a call of the fast lane, or `rmcp`.
+//! Routes each message to its receiver: a call of the fast lane, or `rmcp`.
 
 use bytes::BytesMut;
 use rmcp::RoleClient;
@@ -17,25 +17,25 @@ use crate::wire::json::{Json, JsonRef};
 /// A message for `rmcp`.
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 
-/// Where the calls are kept that wait.
+/// Access to the pending calls of a connection.
 pub(super) trait Waiters: Sync {
-    /// Does something with them. They are locked for that moment.
+    /// Runs `act` with the calls locked.
     fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T;
 
-    /// Where it is noted what is no message.
+    /// The log of lines that are not messages.
     fn skipped(&self) -> &Skipped;
 
-    /// Whether `rmcp` takes what is for it. Before it does, only so much is kept for it: the answer that
-    /// it waits for may come behind the rest.
+    /// Whether `rmcp` has started to receive. Until then, messages beyond the queue's capacity are
+    /// dropped: the response that `rmcp` needs first may be behind them.
     fn is_rmcp_there(&self) -> bool;
 }
 
-/// `rmcp` does not listen any more.
+/// The receiving side of `rmcp` was dropped.
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// Brings a message to whoever waits for it. The answer that the caller itself waits for is given back
-/// to it, by the number of its request; an error that does not say what it is about is taken for one.
+/// Routes a message to its receiver. The response to request `wanted` is returned to the caller; an
+/// error without an id is treated as that response.
 pub(super) async fn deliver(
     line: &[u8],
     wanted: Option<u64>,
@@ -73,7 +73,7 @@ pub(super) async fn deliver(
         Line::Batch(messages) => {
             let mut found = None;
             for message in messages {
-                // One level deep: a batch within a batch is garbage.
+                // Batches must not be nested.
                 let line = message.get().as_bytes();
                 if matches!(peek(line), Line::Batch(_) | Line::Garbage) {
                     waiters.skipped().note(line);
@@ -96,25 +96,25 @@ fn owned(answer: Result<JsonRef<'_>, &RawValue>) -> CallReply {
 }
 
 fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> CallReply, waiters: &impl Waiters) {
-    // Nobody may wait any more: the call timed out, or the server answers twice.
+    // There may be no waiter: the call timed out, or the server responded twice.
     if let Some(Some(waiter)) = waiters.with_calls(|calls| calls.close(id)) {
         let _ = waiter.send(answer());
     }
 }
 
-/// Parses a message and gives it to `rmcp`.
+/// Parses a message and passes it to `rmcp`.
 pub(super) async fn hand_over(
     line: &[u8],
     skipped: &Skipped,
     to_rmcp: &mpsc::Sender<Message>,
 ) -> Result<(), Gone> {
     let mut bytes = BytesMut::with_capacity(line.len() + 1);
-    // A line break in between would be taken for the end; in JSON a blank does as well.
+    // The codec would end the message at a line break; in JSON a space is equivalent.
     bytes.extend(line.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
     bytes.extend_from_slice(b"\n");
     match JsonRpcMessageCodec::<Message>::default().decode(&mut bytes) {
         Ok(Some(message)) => to_rmcp.send(message).await.map_err(|_| Gone),
-        // A notification that MCP does not know.
+        // An unknown notification.
         Ok(None) => Ok(()),
         Err(_) => {
             skipped.note(line);

@@ -1,4 +1,4 @@
-//! The end of a connection: why it came, and who waits for it.
+//! The end of a connection: its reason, and a way to wait for it.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 use super::Closed;
 
-/// Comes once. The first reason counts.
+/// Set once; the first reason counts.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     reason: OnceLock<Closed>,
@@ -23,10 +23,11 @@ impl Ending {
         self.reason.get()
     }
 
-    /// Waits for it. Safe to cancel.
+    /// Waits until the reason is set. Safe to cancel.
     pub(super) async fn until(&self) -> Closed {
         loop {
-            // Made before the look: otherwise the end could come between the two, unheard.
+            // Registered before the check: otherwise a notification between the two would be
+            // missed.
             let came = self.came.notified();
             if let Some(reason) = self.reason() {
                 return reason.clone();

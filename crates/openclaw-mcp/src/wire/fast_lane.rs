@@ -1,4 +1,4 @@
-//! The lane for calls: raw arguments in, a raw result out.
+//! The lane for calls: raw arguments in, raw result out.
 
 use std::process::ExitStatus;
 use std::sync::{Arc, Weak};
@@ -17,17 +17,17 @@ use super::{Closed, frame, pipe};
 use crate::connection::param_headers::ParamHeader;
 use crate::wire::json::Json;
 
-/// How long a call may take (T7).
+/// Time limits of a call (T7).
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Without a sign of life.
+    /// Without progress.
     pub timeout: Duration,
-    /// In all, however much progress there is.
+    /// In total, regardless of progress.
     pub cap: Duration,
 }
 
 impl Limits {
-    /// How much longer to wait for a call, if the server told of progress meanwhile.
+    /// Returns how much longer to wait, given the last progress; `None` if the call has timed out.
     pub(super) fn left(
         self,
         started: Instant,
@@ -40,28 +40,27 @@ impl Limits {
     }
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCall<'a> {
-    /// The tool, as its server calls it.
+    /// The tool's name on its server.
     pub tool: &'a str,
-    /// Its arguments: one JSON object.
+    /// The arguments: one JSON object.
     pub arguments: &'a RawValue,
-    /// What stands in `_meta` besides the progress token: members of an object, without braces.
+    /// Members of `_meta` besides the progress token, without braces.
     pub meta: &'a str,
     /// Further members of `params`, without braces, such as `inputResponses`.
     pub more: &'a str,
-    /// Which arguments are told in headers, too (HTTP, since 2026-07-28).
+    /// Arguments that are also sent as headers (HTTP, since 2026-07-28).
     pub headers: &'a [ParamHeader],
 }
 
-/// The lane for calls. A clone leads to the same server.
+/// The lane for calls. Clones share the connection.
 #[derive(Clone)]
 pub struct FastLane {
     way: Way,
 }
 
-/// What it leads over.
 #[derive(Clone)]
 enum Way {
     Pipe(Arc<Queue>),
@@ -74,7 +73,7 @@ impl std::fmt::Debug for FastLane {
     }
 }
 
-/// Somebody thinks about a question of the server.
+/// Marks that the user is answering a request from the server.
 pub(crate) struct Thinking(FastLane);
 
 impl Drop for Thinking {
@@ -83,7 +82,7 @@ impl Drop for Thinking {
     }
 }
 
-/// A [`FastLane`] that does not keep its connection.
+/// A [`FastLane`] that does not keep its connection alive.
 #[derive(Debug)]
 pub(crate) struct WeakLane(WeakWay);
 
@@ -94,7 +93,7 @@ enum WeakWay {
 }
 
 impl WeakLane {
-    /// The lane, if the connection is still there.
+    /// Returns the lane, if the connection still exists.
     pub(crate) fn upgrade(&self) -> Option<FastLane> {
         let way = match &self.0 {
             WeakWay::Pipe(queue) => Way::Pipe(queue.upgrade()?),
@@ -113,7 +112,7 @@ impl FastLane {
         Self { way: Way::Http(wire) }
     }
 
-    /// How many calls wait for an answer.
+    /// Returns the number of pending calls.
     pub fn in_flight(&self) -> usize {
         match &self.way {
             Way::Pipe(queue) => queue.state().calls.count(),
@@ -121,7 +120,7 @@ impl FastLane {
         }
     }
 
-    /// How long ago the server last said anything.
+    /// Returns the time since the server last sent something.
     pub fn last_heard(&self) -> Duration {
         match &self.way {
             Way::Pipe(queue) => queue.heard.age(),
@@ -129,14 +128,14 @@ impl FastLane {
         }
     }
 
-    /// Somebody thinks about a question of the server for as long as this lives: calls are not late for it.
-    /// How long they may take in all still holds.
+    /// Suspends the timeout of calls while the user answers a request from the server, until the
+    /// guard is dropped. The total limit still applies.
     pub(crate) fn thinking(&self) -> Thinking {
         self.with_calls(Calls::asked);
         Thinking(self.clone())
     }
 
-    /// The way to the same server, for somebody who does not keep it open.
+    /// Returns a handle that does not keep the connection alive.
     pub(crate) fn downgrade(&self) -> WeakLane {
         WeakLane(match &self.way {
             Way::Pipe(queue) => WeakWay::Pipe(Arc::downgrade(queue)),
@@ -151,7 +150,7 @@ impl FastLane {
         }
     }
 
-    /// Why the connection is closed, if it is.
+    /// Returns why the connection is closed, if it is.
     pub fn closed(&self) -> Option<&Closed> {
         match &self.way {
             Way::Pipe(queue) => queue.closed(),
@@ -159,7 +158,7 @@ impl FastLane {
         }
     }
 
-    /// Waits until the connection is closed; says why. Safe to cancel.
+    /// Waits until the connection is closed and returns the reason. Safe to cancel.
     pub async fn until_closed(&self) -> Closed {
         match &self.way {
             Way::Pipe(queue) => queue.until_closed().await,
@@ -167,8 +166,8 @@ impl FastLane {
         }
     }
 
-    /// A local server's process has ended: what it has answered before still counts, then the connection
-    /// closes.
+    /// Reports that a local server's process has exited: output from before the exit is still
+    /// delivered, then the connection closes.
     pub(crate) fn server_ended(&self, status: ExitStatus) {
         match &self.way {
             Way::Pipe(queue) => queue.server_ended(status),
@@ -176,8 +175,7 @@ impl FastLane {
         }
     }
 
-    /// The first line that a local server printed and that is no message, if there was one: one clean
-    /// line. From outside.
+    /// Returns the first line from a local server that is not a message, sanitized. Untrusted.
     pub(crate) fn first_skipped(&self) -> Option<&str> {
         match &self.way {
             Way::Pipe(queue) => queue.skipped.first(),
@@ -185,7 +183,7 @@ impl FastLane {
         }
     }
 
-    /// The id of the session at present, where there is one (HTTP, up to 2025-11-25).
+    /// Returns the current session id, if there is one (HTTP, up to 2025-11-25).
     pub fn session_id(&self) -> Option<String> {
         match &self.way {
             Way::Pipe(_) => None,
@@ -195,19 +193,19 @@ impl FastLane {
 
     /// Calls a tool.
     ///
-    /// Dropping the future tells the server that nobody waits any more, as a time-out does.
+    /// Dropping the future cancels the call on the server, as a timeout does.
     ///
     /// # Errors
-    /// If the server answers with one, too late or not at all.
+    /// If the server responds with an error, the call times out, or the connection fails.
     pub async fn call_tool(&self, call: ToolCall<'_>, limits: Limits) -> Result<Json, CallError> {
         self.call_tool_watched(call, limits, None).await
     }
 
-    /// The same for somebody who wants to know how far it has got.
+    /// Like [`call_tool`](Self::call_tool), but reports progress to `watcher`.
     ///
     /// # Errors
-    /// If the server answers with one, too late or not at all.
-    #[allow(clippy::manual_async_fn, reason = "it would hold its arguments twice")]
+    /// If the server responds with an error, the call times out, or the connection fails.
+    #[allow(clippy::manual_async_fn, reason = "an `async fn` would hold its arguments twice")]
     pub fn call_tool_watched<'a>(
         &'a self,
         call: ToolCall<'a>,
@@ -220,16 +218,16 @@ impl FastLane {
                     let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, &call);
                     pipe::send(queue, limits, WhenDropped::Cancel, watcher, frame).await
                 }
-                // Large: a call over a pipe would carry its size around.
+                // Boxed: the future is large, and would enlarge that of a call over a pipe.
                 Way::Http(wire) => Box::pin(http::call_tool(wire, &call, limits, watcher)).await,
             }
         }
     }
 
-    /// Sends any other request whose answer is wanted raw. `params` is one JSON value.
+    /// Sends another request and returns its raw result. `params` is one JSON value.
     ///
     /// # Errors
-    /// If the server answers with one, too late or not at all.
+    /// If the server responds with an error, the call times out, or the connection fails.
     pub async fn request(
         &self,
         method: &str,
@@ -239,7 +237,8 @@ impl FastLane {
         self.send(method, params, limits, WhenDropped::Cancel).await
     }
 
-    /// The same before the handshake: a server whose answer nobody waits for any more is not told.
+    /// Like [`request`](Self::request), but for use before the handshake: dropping the future does
+    /// not send a cancellation.
     pub(crate) async fn ask(
         &self,
         method: &str,
@@ -261,7 +260,7 @@ impl FastLane {
                 let frame = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
                 pipe::send(queue, limits, when_dropped, None, frame).await
             }
-            // Large, and rare.
+            // Boxed: large and rare.
             Way::Http(wire) => Box::pin(http::request(wire, method, params, limits)).await,
         }
     }

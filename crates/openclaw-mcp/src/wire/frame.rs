@@ -1,4 +1,4 @@
-//! How the messages of the fast lane are written. Writing to a vector cannot fail.
+//! Serialization of the fast lane's messages. Writing to a vector cannot fail.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::ToolCall;
 use openclaw_tools::decimal::Decimal;
 
-/// A request, on one line and without its end.
+/// Writes a request on one line, without the line break.
 pub(super) fn request(out: &mut Vec<u8>, id: u64, method: &str, params: &RawValue) {
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(Decimal::default().of(id).as_bytes());
@@ -18,7 +18,7 @@ pub(super) fn request(out: &mut Vec<u8>, id: u64, method: &str, params: &RawValu
     out.push(b'}');
 }
 
-/// A call of a tool, on one line and without its end.
+/// Writes a tool call on one line, without the line break.
 pub(super) fn tool_call(out: &mut Vec<u8>, id: u64, call: &ToolCall<'_>) {
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(Decimal::default().of(id).as_bytes());
@@ -40,7 +40,7 @@ pub(super) fn tool_call(out: &mut Vec<u8>, id: u64, call: &ToolCall<'_>) {
     out.extend_from_slice(b"}}}");
 }
 
-/// What tells a server that nobody waits for a call any more.
+/// Writes the notification that cancels a call.
 pub(super) fn cancelled(out: &mut Vec<u8>, id: u64) {
     let _ = write!(
         out,
@@ -48,7 +48,7 @@ pub(super) fn cancelled(out: &mut Vec<u8>, id: u64) {
     );
 }
 
-/// JSON text has line breaks only between tokens, where a blank does as well.
+/// Writes `json` on one line. Line breaks occur only between tokens, where a space is equivalent.
 fn on_one_line(out: &mut Vec<u8>, json: &str) {
     let json = json.as_bytes();
     if memchr::memchr2(b'\n', b'\r', json).is_none() {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_holds_all_that_it_was_given_on_one_line() {
+    fn a_call_contains_all_of_its_parts_on_one_line() {
         let arguments = RawValue::from_string("{\n \"a\": 1\r\n}".to_owned()).unwrap();
         let call = ToolCall {
             tool: "say \"hi\"",

@@ -1,8 +1,8 @@
-//! What a server has said already to what `rmcp` is going to ask.
+//! A handshake response that was received before `rmcp` requests it.
 
 use crate::wire::json::Json;
 
-/// An answer that `rmcp` gets when it asks, so that the server is greeted once.
+/// A response that is replayed to `rmcp`, so that the server is initialized only once.
 #[derive(Debug)]
 pub(crate) struct Greeting {
     /// `initialize` or `server/discover`.

@@ -1,13 +1,13 @@
-//! When something was last heard of a server (L8).
+//! When a server last sent something (L8).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// When something was last heard. To take note costs a look at the clock.
+/// The time of the last message from a server. An update costs one clock read.
 #[derive(Debug)]
 pub(super) struct LastHeard {
     since: Instant,
-    /// Milliseconds since then.
+    /// Milliseconds since `since`.
     last: AtomicU64,
 }
 
@@ -18,12 +18,12 @@ impl Default for LastHeard {
 }
 
 impl LastHeard {
-    /// Something was heard just now.
+    /// Records that something was received now.
     pub(super) fn note(&self) {
         self.last.store(self.now(), Ordering::Relaxed);
     }
 
-    /// How long ago it was.
+    /// Returns the time since the last message.
     pub(super) fn age(&self) -> Duration {
         Duration::from_millis(self.now().saturating_sub(self.last.load(Ordering::Relaxed)))
     }

@@ -1,11 +1,10 @@
-//! The bytes of a connection are ours, the protocol is `rmcp`'s.
+//! Framing and routing of messages; the protocol itself is handled by `rmcp`.
 //!
-//! One reader and one writer own a connection's pipes; over HTTP, whoever has something to say does so
-//! by itself. The reader looks at `id` and `method` of each
-//! line and no further. An answer to a *fast-lane* call goes straight to its waiter, as raw JSON;
-//! everything else is parsed and handed to `rmcp` through its `Transport`. So a tool call costs no
-//! actor, no typed parsing and no second queue, while lifecycle, lists, notifications and requests of
-//! the server stay where they are well kept.
+//! Over stdio, one reader and one writer own the pipes; over HTTP, each request is sent by its
+//! caller. The reader parses only `id` and `method` of each line. A response to a *fast-lane* call
+//! goes directly to its caller, as raw JSON; every other message is parsed and passed to `rmcp`
+//! through its `Transport`. A tool call thus needs no actor, no typed parsing and no second queue,
+//! while `rmcp` handles lifecycle, lists, notifications and requests from the server.
 
 mod call_error;
 mod calls;
@@ -46,11 +45,12 @@ use outlet::Outlet;
 use queue::Queue;
 use skipped::Skipped;
 
-/// How many messages may wait for `rmcp` before the server is no longer read.
+/// Maximum number of messages queued for `rmcp`; when the queue is full, reading stops.
 const SLOW_LANE_BOUND: usize = 256;
-/// A longer message is not read.
+/// Maximum size of a message, in bytes.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
-/// How long a server that has closed a pipe may take to end: then how it ended is what to say.
+/// How long to wait for a process to exit after it closed a pipe, so that its exit status can be
+/// reported.
 const ENDS: Duration = Duration::from_secs(1);
 
 /// Why a connection is closed.
@@ -59,31 +59,31 @@ pub enum Closed {
     /// The server closed its output.
     #[error("the server closed the connection")]
     ByServer,
-    /// The server's process has ended.
+    /// The server's process exited.
     #[error("the server {}", crate::process::exit_words(*.0))]
     Ended(ExitStatus),
     /// We closed it.
     #[error("the connection was closed")]
     ByUs,
-    /// The server takes nothing in, and more waits for it than is kept.
+    /// The server does not read its input, and the write buffer is full.
     #[error("the server does not read its input")]
     Unread,
-    /// The server sent a line without end.
+    /// The server sent a line that exceeds the message size limit.
     #[error("the server sent a line longer than {} MiB", MAX_MESSAGE / 1024 / 1024)]
     LineTooLong,
     /// The pipe broke.
     #[error("connection lost: {0}")]
     Broken(std::io::ErrorKind),
-    /// A remote server is out of reach, or does not know us any more.
+    /// A remote server is unreachable, or the session could not be renewed.
     #[error("connection lost: {0}")]
     Lost(String),
 }
 
-/// Opens a connection over the pipes of a process: the lane for calls, and the one for `rmcp`. The
-/// server's name is for the log, from which its secrets are kept.
+/// Opens a connection over the pipes of a process: the lane for calls, and the one for `rmcp`.
+/// `server` is used in log events, which `redactor` sanitizes.
 ///
 /// # Errors
-/// If the pipe cannot be used without blocking.
+/// If the pipe cannot be set to non-blocking mode.
 pub fn open(
     server: &str,
     redactor: &Redactor,

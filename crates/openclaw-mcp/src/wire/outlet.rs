@@ -1,10 +1,10 @@
-//! The writing end of a process's input: the seam between the pipes of Unix and of Windows.
+//! The writing end of a process's input, for Unix and Windows pipes.
 
 use std::io;
 
 use tokio::process::ChildStdin;
 
-/// A pipe that can be written to without waiting, by whoever has something to say.
+/// A pipe that any task can write to without blocking.
 #[cfg(unix)]
 #[derive(Debug)]
 pub(super) struct Outlet(tokio::net::unix::pipe::Sender);
@@ -15,12 +15,12 @@ impl Outlet {
         tokio::net::unix::pipe::Sender::from_owned_fd(stdin.into_owned_fd()?).map(Self)
     }
 
-    /// Writes what fits, or says that nothing does.
+    /// Writes what fits, or fails with `WouldBlock`.
     pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.0.try_write(bytes)
     }
 
-    /// Writes what fits, once something does. Safe to cancel: then nothing was written.
+    /// Waits until something fits, and writes that. Safe to cancel: nothing was written then.
     pub(super) async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match self.0.try_write(bytes) {
@@ -33,7 +33,7 @@ impl Outlet {
     }
 }
 
-/// Without such pipes everything goes through the writer's task.
+/// Without non-blocking pipes, everything is written by the writer task.
 #[cfg(not(unix))]
 #[derive(Debug)]
 pub(super) struct Outlet(tokio::sync::Mutex<ChildStdin>);

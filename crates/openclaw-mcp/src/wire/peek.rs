@@ -1,4 +1,4 @@
-//! A look at a message that goes no deeper than it must.
+//! Classifies a message without parsing more of it than necessary.
 
 use std::borrow::Cow;
 
@@ -8,24 +8,24 @@ use serde_json::value::RawValue;
 use super::calls::CallId;
 use crate::wire::json::{JsonRef, Walk};
 
-/// What a line holds, as far as the wire must know.
+/// The kind of a line, with what is needed to route it.
 #[derive(Debug)]
 pub(super) enum Line<'a> {
-    /// An answer to one of our calls.
+    /// A response to one of our calls.
     Answer(CallId, Result<JsonRef<'a>, &'a RawValue>),
-    /// What was to be an answer to one of our calls, and is no JSON.
+    /// A response to one of our calls that is not valid JSON.
     Unreadable(CallId),
-    /// An answer to a request of `rmcp`, by its number.
+    /// A response to a request of `rmcp`, with the number of the request.
     ToRmcp(u64, Result<JsonRef<'a>, &'a RawValue>),
-    /// An error that does not say what it is about.
+    /// An error without an id.
     Nameless(&'a RawValue),
-    /// The server tells of progress with one of our calls.
+    /// Progress of one of our calls.
     Progress(CallId),
-    /// Several messages in one (2025-03-26).
+    /// A batch of messages (2025-03-26).
     Batch(Vec<&'a RawValue>),
-    /// Another message: for `rmcp`.
+    /// Another message, for `rmcp`.
     Other,
-    /// Not a message at all.
+    /// Not a message.
     Garbage,
 }
 
@@ -37,7 +37,7 @@ struct Envelope<'a> {
     method: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
-    // `null` is an answer, too, if a wrong one.
+    // `null` is present, although it is not a valid result.
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -56,8 +56,8 @@ fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
     <&RawValue>::deserialize(value).map(Some)
 }
 
-/// The call that a broken line was to answer, as far as that can be told: whoever waits for it need not
-/// wait in vain.
+/// Finds the id of the call that an invalid line responds to, so that the call fails immediately
+/// instead of timing out.
 fn broken(line: &[u8]) -> Line<'_> {
     let id = memchr::memmem::find(line, br#""id""#).and_then(|at| {
         let rest = line.get(at + 4..)?.iter().copied();
@@ -72,13 +72,13 @@ fn broken(line: &[u8]) -> Line<'_> {
     id.map_or(Line::Garbage, Line::Unreadable)
 }
 
-/// The number that an id is. Some servers echo numbers as strings.
+/// Returns the number of an id. Some servers echo numbers as strings.
 pub(super) fn number(id: &RawValue) -> Option<u64> {
     id.get().trim_matches('"').parse().ok()
 }
 
-/// The id and the result of an answer that has no other members. `None` means that the full reader must look
-/// at the line.
+/// Returns the id and the result of a response that has no other members. `None` means that the
+/// line must be parsed in full.
 fn usual_answer(line: &str) -> Option<(CallId, JsonRef<'_>)> {
     let (mut id, mut result) = (None, None);
     let mut walk = Walk::over(line);
@@ -97,17 +97,17 @@ fn usual_answer(line: &str) -> Option<(CallId, JsonRef<'_>)> {
     walk.is_at_end().then_some((CallId::of_number(id?)?, result?))
 }
 
-/// Looks at a line.
+/// Classifies a line.
 pub(super) fn peek(line: &[u8]) -> Line<'_> {
     let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
     if first == Some(&b'[') {
         return serde_json::from_slice(line).map_or(Line::Garbage, Line::Batch);
     }
-    // Whatever else it is: some servers print without end.
+    // A cheap check first: some servers print a lot.
     if memchr::memchr(b'{', line).is_none() {
         return Line::Garbage;
     }
-    // Text is looked at once for being such; in bytes, each of its parts would be.
+    // From `&str`, UTF-8 is validated once; from bytes, again for each member.
     let envelope: Result<Envelope<'_>, _> = match std::str::from_utf8(line) {
         Ok(text) => match usual_answer(text) {
             Some((id, result)) => return Line::Answer(id, Ok(result)),
@@ -116,7 +116,8 @@ pub(super) fn peek(line: &[u8]) -> Line<'_> {
         Err(_) => serde_json::from_slice(line),
     };
     let Ok(envelope) = envelope else { return broken(line) };
-    // The method comes first: a request of the server may use an id that is one of ours, too.
+    // The method takes precedence: a request from the server may use an id that is also one of
+    // ours.
     if let Some(method) = envelope.method {
         let progress = (method == "notifications/progress").then_some(envelope.params).flatten();
         let progress =
@@ -149,7 +150,7 @@ mod tests {
     const OURS: u64 = (1 << 40) + 7;
 
     #[test]
-    fn messages_are_told_apart() {
+    fn messages_are_classified() {
         let ours = format!(r#"{{"jsonrpc":"2.0","id":{OURS},"result":{{"a":1}}}}"#);
         assert!(
             matches!(peek(ours.as_bytes()), Line::Answer(_, Ok(result)) if result.get() == r#"{"a":1}"#)
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_cannot_be_read_ends_its_call() {
+    fn an_invalid_response_is_matched_to_its_call() {
         for rest in ["\"result\":{\"n\":NaN}}", "\"result\":{\"content\":[", "\"result\":nul"] {
             let line = format!(r#"{{"jsonrpc":"2.0","id": {OURS},{rest}"#);
             assert!(matches!(peek(line.as_bytes()), Line::Unreadable(_)), "{line}");
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_recognised_as_such() {
+    fn garbage_is_recognised() {
         for garbage in [
             "",
             "hello",

@@ -1,4 +1,5 @@
-//! The requests of a server that wait for our answer: so many, and no more. Each is a task of `rmcp`.
+//! Requests from the server that are not answered yet. Their number is bounded, because each is a
+//! task of `rmcp`.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,30 +7,30 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
-/// How many may wait.
+/// Maximum number of pending requests.
 const MOST: usize = 256;
 
-/// The requests that wait.
+/// The pending requests of a connection.
 #[derive(Debug, Default)]
 pub(super) struct PendingRequests {
     ids: Mutex<HashSet<RequestId>>,
-    /// One of them waits no more.
+    /// One of them was answered.
     answered: Notify,
 }
 
-/// What becomes of a request.
+/// The outcome of [`PendingRequests::take`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is taken on.
+    /// The request is admitted.
     Taken,
-    /// One with its id waits already: there would be one answer for both.
+    /// A request with this id is pending: both would share one response.
     Twice,
-    /// Too many wait.
+    /// The limit is reached.
     TooMany,
 }
 
 impl PendingRequests {
-    /// Takes a request on, if it may be.
+    /// Admits a request, if possible.
     pub(super) fn take(&self, id: &RequestId) -> Verdict {
         let mut ids = self.ids();
         if ids.contains(id) {
@@ -42,20 +43,20 @@ impl PendingRequests {
         Verdict::Taken
     }
 
-    /// It was answered, or nobody wants an answer any more.
+    /// Removes a request that was answered or cancelled.
     pub(super) fn answered(&self, id: &RequestId) {
         if self.ids().remove(id) {
             self.answered.notify_waiters();
         }
     }
 
-    /// None of them will be answered.
+    /// Removes all requests: none of them will be answered.
     pub(super) fn forget(&self) {
         self.ids().clear();
         self.answered.notify_waiters();
     }
 
-    /// Waits until one more may be taken on. Safe to cancel.
+    /// Waits until another request can be admitted. Safe to cancel.
     pub(super) async fn room(&self) {
         loop {
             let answered = self.answered.notified();
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_requests_are_taken_on_and_an_answer_makes_room() {
+    fn the_number_of_requests_is_bounded_and_a_response_makes_room() {
         let asked = PendingRequests::default();
         let id = |number: usize| RequestId::Number(number.try_into().unwrap());
         for number in 0..MOST {

@@ -10,15 +10,15 @@ use super::queue::Queue;
 use super::{Closed, frame};
 use crate::wire::json::Json;
 
-/// What a server learns when nobody waits for its answer any more.
+/// What to send when a call is dropped before its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WhenDropped {
     Cancel,
-    /// Nothing: for questions before the handshake, when a server may not expect to be told.
+    /// Nothing: before the handshake, a server may not expect a cancellation.
     Forget,
 }
 
-/// Writes a call and waits for its answer.
+/// Sends a call and waits for its response.
 pub(super) async fn send(
     queue: &Queue,
     limits: Limits,
@@ -27,7 +27,7 @@ pub(super) async fn send(
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Json, CallError> {
     let mut now = Instant::now();
-    // A server that does not read what it is sent must not be waited for without end.
+    // Waiting for a server that does not read its input must be bounded.
     if !queue.has_room() {
         match tokio::time::timeout(limits.timeout, queue.room()).await {
             Ok(room) => room?,
@@ -51,7 +51,8 @@ pub(super) async fn send(
         queue.is_due_sooner();
     }
     let mut call = Call { queue, id, when_dropped, is_over: false };
-    // After the call was opened: had the connection closed before, nobody would end the call.
+    // Checked after the call was opened: if the connection was closed before, nothing would
+    // complete the call.
     if let Some(closed) = queue.closed() {
         call.is_over = true;
         queue.state().calls.close(id);
@@ -66,7 +67,7 @@ pub(super) async fn send(
     }
 }
 
-/// A call that waits. Unless it is over when this is dropped, the server is told to stop.
+/// A pending call. Dropping it before it is over cancels it on the server.
 struct Call<'a> {
     queue: &'a Queue,
     id: CallId,

@@ -1,13 +1,13 @@
-//! What a server tells about a call that it is at work on, for whoever wants to watch.
+//! Progress reports of a server about a pending call.
 
 use openclaw_content::{Untrusted, clean_line};
 pub use openclaw_tools::{Progress, Watcher};
 use serde::Deserialize;
 
-/// How much of what a server says about its progress is kept.
+/// Maximum length of a progress message, in characters.
 const MESSAGE_CHARS: usize = 200;
 
-/// Of a notification; nothing if it is none.
+/// Parses a progress notification.
 fn read(line: &[u8]) -> Option<Progress> {
     let Notification { params } = serde_json::from_slice(line).ok()?;
     let message = params.message.map(|text| clean_line(Untrusted::new(&text), MESSAGE_CHARS));
@@ -29,7 +29,7 @@ struct Params {
     message: Option<String>,
 }
 
-/// Tells of what stands in a notification.
+/// Sends the progress in a notification to the watcher.
 pub(super) fn tell(watcher: &Watcher, line: &[u8]) {
     if let Some(progress) = read(line) {
         watcher.send_replace(Some(progress));
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_is_one_clean_line_and_a_share_of_the_whole() {
+    fn a_progress_message_is_one_clean_line_with_a_percentage() {
         let progress = read(r#"{"progress":1,"total":4,"message":"a\nb\u001b[31m"}"#).unwrap();
         assert_eq!(progress.percent(), Some(25.0));
         let message = progress.message.unwrap();
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_makes_no_sense_is_none() {
+    fn an_invalid_percentage_is_dropped_or_clamped() {
         assert_eq!(read(r#"{"progress":3}"#).unwrap().percent(), None);
         assert_eq!(read(r#"{"progress":3,"total":0}"#).unwrap().percent(), None);
         assert_eq!(read(r#"{"progress":9,"total":3}"#).unwrap().percent(), Some(100.0));

@@ -1,4 +1,4 @@
-//! What waits to be written, and the state that both lanes share.
+//! The write buffer of a connection, and the state that both lanes share.
 
 use std::io;
 use std::process::ExitStatus;
@@ -18,35 +18,35 @@ use super::pending_requests::PendingRequests;
 use super::skipped::Skipped;
 use super::{Closed, ENDS};
 
-/// With more than this waiting to be written, nothing is added: the server does not read.
+/// With more bytes than this in the buffer, nothing is added: the server does not read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
-/// With so many calls in flight, what is to be written is gathered: a system call for each costs more than to wake
-/// the writer.
+/// From this number of calls in flight, writes are batched: one system call for each costs more
+/// than waking the writer.
 const CROWD: usize = 8;
-/// A buffer that has grown beyond this is given back when it is empty.
+/// A buffer with more capacity than this is freed once it is empty.
 const KEPT: usize = 256 * 1024;
-/// How long a server may take in nothing at all, while more than enough waits for it.
+/// How long a server may read nothing while the buffer is full.
 const UNREAD: Duration = Duration::from_secs(10);
 
-/// The one queue of a connection.
+/// The write queue of a connection.
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// Until it is dropped: that closes the server's input.
+    /// Dropping it closes the server's input.
     outlet: Mutex<Option<Arc<Outlet>>>,
-    /// Something is waiting to be written, or the connection is closing.
+    /// The buffer is not empty, or the connection is closing.
     work: Notify,
-    /// There is room again.
+    /// The buffer has room again.
     room: Notify,
-    /// A call is due sooner than was known.
+    /// A call has an earlier deadline than the timer.
     due: Notify,
     ending: Ending,
-    /// Tells the reader that the process has ended.
+    /// Notifies the reader that the process has exited.
     ends: Mutex<Option<oneshot::Sender<ExitStatus>>>,
-    /// What the server wants to know of us.
+    /// Requests from the server that are not answered yet.
     pub(super) asked: PendingRequests,
     pub(super) heard: LastHeard,
     pub(super) skipped: Skipped,
-    /// `rmcp` takes what is for it.
+    /// `rmcp` has started to receive.
     pub(super) is_rmcp_there: AtomicBool,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Queue {
 pub(super) struct State {
     pub(super) out: Vec<u8>,
     pub(super) calls: Calls,
-    /// The writer is at work: whoever comes now must queue up behind it.
+    /// The writer is writing: new messages must be queued behind it.
     writing: bool,
 }
 
@@ -75,7 +75,7 @@ impl Queue {
         }
     }
 
-    /// Held for a moment only, and never across an `await`.
+    /// The lock is held briefly, and never across an `await`.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,7 +84,7 @@ impl Queue {
         self.outlet.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Why the connection is closed, if it is.
+    /// Returns why the connection is closed, if it is.
     pub(super) fn closed(&self) -> Option<&Closed> {
         self.ending.reason()
     }
@@ -94,7 +94,8 @@ impl Queue {
         self.ending.until().await
     }
 
-    /// The process has ended: what is left of its output is read, then the connection closes.
+    /// Reports that the process has exited: the rest of its output is read, then the connection
+    /// closes.
     pub(super) fn server_ended(&self, status: ExitStatus) {
         let ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(ends) = ends {
@@ -102,7 +103,7 @@ impl Queue {
         }
     }
 
-    /// Whether something may be added at once, as nearly always.
+    /// Returns whether a message can be added without waiting.
     pub(super) fn has_room(&self) -> bool {
         self.closed().is_none() && !self.is_full()
     }
@@ -111,7 +112,7 @@ impl Queue {
         self.state().out.len() >= HIGH_WATER
     }
 
-    /// Waits until something may be added. Safe to cancel.
+    /// Waits until a message can be added. Safe to cancel.
     pub(super) async fn room(&self) -> Result<(), Closed> {
         loop {
             let room = self.room.notified();
@@ -125,9 +126,9 @@ impl Queue {
         }
     }
 
-    /// Adds to what is to be written. Where nothing else waits it is written at once, by the caller
-    /// itself: to wake a task for it would cost more than the call. Only among many calls is it left to the
-    /// writer, which finds several by then.
+    /// Adds a message. If nothing else is queued, the caller writes it directly: waking a task
+    /// would cost more than the call. With many calls in flight it is left to the writer, which
+    /// batches them.
     pub(super) fn push<T>(&self, add: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let was_idle = state.out.is_empty() && !state.writing;
@@ -137,7 +138,7 @@ impl Queue {
             && !is_crowded
             && let Some(outlet) = self.outlet()
         {
-            // An error is left for the writer to find.
+            // An error is left to the writer.
             let written = outlet.try_write(&state.out).unwrap_or(0);
             state.out.drain(..written);
         }
@@ -149,13 +150,13 @@ impl Queue {
         added
     }
 
-    /// A call is due sooner than [`Self::keep_time`] knows.
+    /// Notifies [`Self::keep_time`] of an earlier deadline.
     pub(super) fn is_due_sooner(&self) {
         self.due.notify_one();
     }
 
-    /// Lets calls time out, until the connection closes. One timer for all of them: to set one for each call, and to
-    /// take it back, is a good part of what a call costs.
+    /// Times out calls until the connection closes. One timer serves all of them: setting and
+    /// cancelling one for each would be a large part of the cost of a call.
     pub(super) async fn keep_time(self: Arc<Self>) {
         loop {
             let next_look = self.state().calls.expire(Instant::now());
@@ -173,7 +174,7 @@ impl Queue {
         }
     }
 
-    /// The writer: gathers what waits into one write, until the connection closes.
+    /// Runs the writer: batches the buffered messages into one write, until the connection closes.
     pub(super) async fn write(self: Arc<Self>) {
         let mut batch = Vec::new();
         loop {
@@ -209,7 +210,7 @@ impl Queue {
             match timeout(UNREAD, outlet.write(bytes)).await {
                 Ok(Ok(written)) => bytes = &bytes[written..],
                 Ok(Err(error)) => {
-                    // Mostly it has ended, which the reader is about to learn.
+                    // Usually the process has exited, and the reader is about to notice.
                     let _ = timeout(ENDS, self.until_closed()).await;
                     return Err(broken(&error));
                 }
@@ -220,8 +221,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Closes the connection: what waits is still written, but whoever waits for an answer learns that
-    /// none will come. The first reason counts.
+    /// Closes the connection: buffered messages are still written, but pending calls fail. The
+    /// first reason counts.
     pub(super) fn close(&self, reason: Closed) {
         self.ending.set(reason);
         self.state().calls.clear();
@@ -244,7 +245,7 @@ impl Waiters for Queue {
     }
 }
 
-/// A pipe that the server has closed is the server's doing.
+/// Maps an I/O error to a reason; a broken pipe was closed by the server.
 pub(super) fn broken(error: &io::Error) -> Closed {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Closed::ByServer,
@@ -264,12 +265,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn few_messages_are_written_at_once_and_many_together_in_their_order() {
+    async fn few_messages_are_written_immediately_and_many_are_batched_in_order() {
         let mut echo = Command::new("cat");
         let echo = echo.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut echo = echo.spawn().unwrap();
         let outlet = Outlet::new(echo.stdin.take().unwrap()).unwrap();
-        // From then on it is known to be open.
+        // Waits until the pipe is known to be writable.
         outlet.write(b"").await.unwrap();
         let skipped = Skipped::from("x", &Redactor::new());
         let queue = Arc::new(Queue::new(outlet, skipped, oneshot::channel().0));
@@ -279,7 +280,7 @@ mod tests {
                 state.out.extend_from_slice(format!("{number};").as_bytes());
                 state.calls.open().unwrap()
             }));
-            // The writer task has not started: what is missing was written by `push` itself.
+            // The writer has not started: what is missing was written by `push` itself.
             let waits = queue.state().out.iter().filter(|byte| **byte == b';').count();
             assert_eq!(waits, (number + 1).saturating_sub(CROWD));
         }

@@ -1,4 +1,4 @@
-//! Reads a server's output line by line, and brings each to whoever waits for it.
+//! Reads a server's output and routes each line to its receiver.
 
 use std::io;
 use std::process::ExitStatus;
@@ -13,27 +13,27 @@ use super::deliver::{Message, deliver};
 use super::queue::{Queue, broken};
 use super::{Closed, ENDS, MAX_MESSAGE};
 
-/// How large a buffer is at first.
+/// Initial capacity of the buffer.
 const SMALL: usize = 16 * 1024;
-/// A buffer that has grown beyond this is given back when it is empty.
+/// A buffer with more capacity than this is freed once it is empty.
 const KEPT: usize = 256 * 1024;
 
-/// A large read into a place just behind the beginning of a page, where an allocator puts a large buffer,
-/// takes some processors four times as long (measured with 64 KB: 28 and not 7 µs). So reading begins at
-/// a place that is divisible by this.
+/// A large read into an address just after a page boundary, where allocators place large buffers,
+/// is four times slower on some processors (measured with 64 KB: 28 instead of 7 µs). Reads
+/// therefore start at a multiple of this.
 const ALIGNMENT: usize = 64;
 
-/// So many lines are looked at without a pause.
+/// Number of lines that are processed before the task yields.
 const LINES_AT_ONCE: usize = 128;
 
-/// How much a process may have left in its output when it ended: no pipe of a user holds more.
+/// How much unread output of an exited process is read: no user's pipe holds more.
 const LEFT: usize = 1024 * 1024;
-/// Once nothing has come for this long, there is nothing left.
+/// After this time without data, the rest of the output is considered read.
 const QUIET: Duration = Duration::from_millis(20);
-/// How long reading what is left may take.
+/// Time limit for reading the rest.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// Reads until the output ends, the process has ended, or `rmcp` is gone.
+/// Reads until the output is closed, the process exits, or `rmcp` is gone.
 pub(super) async fn read(
     mut output: impl AsyncRead + Unpin,
     queue: Arc<Queue>,
@@ -43,17 +43,18 @@ pub(super) async fn read(
     let mut lines = Lines::new(Arc::clone(&queue), to_rmcp);
     let reason = loop {
         let read = tokio::select! {
-            // The end comes first: a descendant may write on and on. To look for it is cheap.
+            // The exit takes precedence, because a descendant may keep writing. Polling it is
+            // cheap.
             biased;
             Ok(status) = &mut ended => {
-                // What the server has said before it ended counts.
+                // Output from before the exit is still delivered.
                 let rest = timeout(LAST_ANSWERS, lines.read_rest(&mut output)).await;
                 break rest.unwrap_or(Ok(())).err().unwrap_or(Closed::Ended(status));
             }
             read = output.read_buf(&mut lines.buffer) => read,
         };
         match read {
-            // Mostly it has ended, which is about to be known.
+            // Usually the process has exited, and its status is about to arrive.
             Ok(0) => match timeout(ENDS, &mut ended).await {
                 Ok(Ok(status)) => break Closed::Ended(status),
                 _ => break Closed::ByServer,
@@ -68,14 +69,14 @@ pub(super) async fn read(
     queue.close(reason);
 }
 
-/// What was read and not delivered yet.
+/// Output that was read but not delivered yet.
 struct Lines {
     queue: Arc<Queue>,
     to_rmcp: mpsc::Sender<Message>,
     buffer: Vec<u8>,
-    /// Where it begins in the buffer.
+    /// Offset of the first undelivered byte.
     start: usize,
-    /// How far the buffer is known to hold no line break.
+    /// Up to here, the buffer contains no line break.
     searched: usize,
 }
 
@@ -86,7 +87,7 @@ impl Lines {
         lines
     }
 
-    /// Makes the buffer empty, and gives it back if it is large.
+    /// Clears the buffer, and frees it if it is large.
     fn begin_anew(&mut self) {
         self.buffer.clear();
         if !(SMALL..=KEPT).contains(&self.buffer.capacity()) {
@@ -97,7 +98,7 @@ impl Lines {
         self.searched = self.start;
     }
 
-    /// Takes what a process that has ended left behind. A descendant may hold its output open.
+    /// Reads what an exited process left in the pipe. A descendant may hold the pipe open.
     async fn read_rest(&mut self, output: &mut (impl AsyncRead + Unpin)) -> Result<(), Closed> {
         let mut left = LEFT;
         while left > 0 {
@@ -112,7 +113,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Brings the lines that are complete to whoever waits for them.
+    /// Delivers the complete lines.
     async fn take(&mut self, read: io::Result<usize>) -> Result<(), Closed> {
         match read {
             Ok(_) => self.queue.heard.note(),
@@ -128,7 +129,7 @@ impl Lines {
                 return Err(Closed::ByUs);
             }
             lines += 1;
-            // Others have their turn, however much a server writes.
+            // Other tasks get their turn, however much a server writes.
             if lines % LINES_AT_ONCE == 0 {
                 tokio::task::yield_now().await;
             }

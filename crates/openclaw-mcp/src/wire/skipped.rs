@@ -1,5 +1,5 @@
-//! What a server sends that is no message: a word in the log for the first few, and the first one kept
-//! for whoever asks why there is no connection. Secrets are left out before it is cut.
+//! Lines from a server that are not messages: the first few are logged, and the first one is kept
+//! to explain a failed connection. Secrets are redacted before the line is truncated.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
 
-/// How many go to the log.
+/// Maximum number of lines in the log.
 const LOGGED: usize = 5;
-/// How much of each is looked at for secrets, in bytes, and shown, in characters.
+/// How much of each line is searched for secrets, in bytes, and shown, in characters.
 const READ: usize = 64 * 1024;
 const SHOWN: usize = 160;
 
-/// What was skipped on one connection.
+/// The skipped lines of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Skipped {
     server: String,
@@ -23,17 +23,17 @@ pub(super) struct Skipped {
 }
 
 impl Skipped {
-    /// Nothing yet, from a server of this name, whose secrets are known to this filter.
+    /// Creates an empty record for a server whose secrets `redactor` knows.
     pub(super) fn from(server: &str, redactor: &Redactor) -> Self {
         Self { server: server.to_owned(), redactor: redactor.clone(), ..Self::default() }
     }
 
-    /// The filter that knows the secrets.
+    /// Returns the redactor of the server's secrets.
     pub(super) fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// Takes note of a line. A blank one is no matter.
+    /// Records a line. Blank lines are ignored.
     pub(super) fn note(&self, line: &[u8]) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
@@ -45,14 +45,14 @@ impl Skipped {
         let text = String::from_utf8_lossy(&line[..line.len().min(READ)]);
         let text = clean_line(Untrusted::new(&self.redactor.redact(&text)), SHOWN);
         let server = &self.server;
-        tracing::warn!(%server, bytes = line.len(), line = %text, "skipped what is not a message");
+        tracing::warn!(%server, bytes = line.len(), line = %text, "skipped a line: not a message");
         if count == LOGGED {
-            tracing::warn!(%server, "more of that is not logged");
+            tracing::warn!(%server, "further skipped lines are not logged");
         }
         let _ = self.first.set(text);
     }
 
-    /// The first that was skipped: one clean line.
+    /// Returns the first skipped line, sanitized.
     pub(super) fn first(&self) -> Option<&str> {
         self.first.get().map(String::as_str)
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_is_kept_clean_and_short_and_blank_ones_are_none() {
+    fn the_first_line_is_kept_clean_and_short_and_blank_ones_are_ignored() {
         let skipped = Skipped::from("x", &Redactor::new());
         skipped.note(b" \r");
         assert_eq!(skipped.first(), None);

@@ -21,21 +21,21 @@ use super::greeting::Greeting;
 use super::pending_requests::Verdict;
 use super::queue::Queue;
 
-/// How long a request may wait for others to be answered. Meanwhile nothing else is received, and sooner or
-/// later nothing read; but what people are asked takes minutes.
+/// How long a request waits while too many others are pending. Meanwhile no other message is
+/// received, and eventually reading stops; a request that the user must answer can take minutes.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// What `rmcp` sends and receives through. It owns the connection: with it, both lanes end.
+/// The transport of `rmcp`. It owns the connection: dropping it closes both lanes.
 pub struct SlowLane {
     queue: Arc<Queue>,
     from_server: mpsc::Receiver<Message>,
     tasks: [JoinHandle<()>; 3],
     greeting: Option<Greeting>,
-    /// The answer to a greeting, on its way to `rmcp`.
+    /// The handshake response that `rmcp` receives next.
     answer: Option<Message>,
-    /// A request that waits until it is taken on, and until when it does.
+    /// A request that is not admitted yet, and its deadline.
     held: Option<(RequestId, Message, Instant)>,
-    /// The last one waited in vain.
+    /// The last request reached its deadline.
     is_stuck: bool,
 }
 
@@ -49,14 +49,14 @@ impl SlowLane {
         Self { queue, from_server, tasks, greeting, answer, held, is_stuck: false }
     }
 
-    /// What the server said to a greeting is told to `rmcp` when it says the same, so that the server
-    /// is greeted once.
+    /// Replays a handshake response when `rmcp` sends the same request, so that the server receives
+    /// it only once.
     pub(crate) fn greeted(mut self, greeting: Option<Greeting>) -> Self {
         self.greeting = greeting;
         self
     }
 
-    /// Whether a message of `rmcp` is the greeting that the server has answered already.
+    /// Returns whether `message` is the handshake request that the server has already answered.
     fn is_answered(&mut self, message: &TxJsonRpcMessage<RoleClient>) -> bool {
         let JsonRpcMessage::Request(request) = message else { return false };
         let method = request.request.method();
@@ -69,11 +69,12 @@ impl SlowLane {
         self.answer.is_some()
     }
 
-    /// The request that is held, once it may be taken on. `rmcp` makes a task of each, which waits for as
-    /// long as the server does not read. Safe to cancel.
+    /// Returns the held request once it is admitted. `rmcp` spawns a task for each request, which
+    /// blocks while the server does not read. Safe to cancel.
     async fn admit(&mut self) -> Option<Message> {
         let (id, _, until) = self.held.as_ref()?;
-        // Its answer must find room. If there is none for too long, the writer closes the connection.
+        // There must be room for its response. If there is none for too long, the writer closes the
+        // connection.
         if self.queue.room().await.is_err() {
             self.held = None;
             return None;
@@ -101,7 +102,7 @@ impl SlowLane {
     }
 }
 
-/// Writes a message, which may be little or much.
+/// Queues a message.
 fn push(queue: &Queue, message: &TxJsonRpcMessage<RoleClient>) -> serde_json::Result<()> {
     let line = serde_json::to_vec(message)?;
     queue.push(|state| {
@@ -111,7 +112,7 @@ fn push(queue: &Queue, message: &TxJsonRpcMessage<RoleClient>) -> serde_json::Re
     Ok(())
 }
 
-/// The request of the server that a message answers.
+/// Returns the id of the server's request that a message answers.
 fn answers(message: &TxJsonRpcMessage<RoleClient>) -> Option<&RequestId> {
     match message {
         JsonRpcMessage::Response(response) => Some(&response.id),
@@ -120,7 +121,7 @@ fn answers(message: &TxJsonRpcMessage<RoleClient>) -> Option<&RequestId> {
     }
 }
 
-/// The request of the server that it wants no answer to any more.
+/// Returns the id of the request that a notification cancels.
 fn cancels(notification: &ServerNotification) -> Option<&RequestId> {
     match notification {
         ServerNotification::CancelledNotification(cancelled) => {
@@ -130,7 +131,7 @@ fn cancels(notification: &ServerNotification) -> Option<&RequestId> {
     }
 }
 
-/// Whether a message ends the handshake.
+/// Returns whether a message completes the handshake.
 fn is_initialized(message: &TxJsonRpcMessage<RoleClient>) -> bool {
     let JsonRpcMessage::Notification(notification) = message else { return false };
     matches!(notification.notification, ClientNotification::InitializedNotification(_))
@@ -151,7 +152,7 @@ impl Transport<RoleClient> for SlowLane {
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let is_answered = self.is_answered(&message);
         if is_initialized(&message) {
-            // `rmcp` passes over what is asked before.
+            // `rmcp` ignores requests that arrived before.
             self.queue.asked.forget();
         }
         let queue = Arc::clone(&self.queue);
@@ -206,8 +207,7 @@ impl Transport<RoleClient> for SlowLane {
 impl Drop for SlowLane {
     fn drop(&mut self) {
         self.queue.close(Closed::ByUs);
-        // The writer ends by itself once it has written what waits; the reader would wait for the
-        // server.
+        // The writer stops once it has written the buffer; the reader would wait for the server.
         self.tasks[1].abort();
     }
 }

@@ -1,4 +1,4 @@
-//! Local servers that end by themselves, most of them while a child holds their pipes open.
+//! Local servers that exit on their own, most of them while a child holds their pipes open.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn code_of(error: &CallError) -> Option<i32> {
 }
 
 #[tokio::test]
-async fn calls_fail_with_the_exit_status_at_once_whoever_holds_the_pipes() {
+async fn calls_fail_immediately_with_the_exit_status_even_if_a_child_holds_the_pipes() {
     for script in [script_with_a_child("openclaw-tag-exits"), Script::new()] {
         let script = script.name("openclaw-tag-exits");
         let connection = open(&script).await;
@@ -58,7 +58,7 @@ async fn calls_fail_with_the_exit_status_at_once_whoever_holds_the_pipes() {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_signal_that_ends_a_server_is_named() {
+async fn a_signal_that_kills_a_server_is_reported() {
     use nix::sys::signal::{Signal, kill};
     let connection = open(&script_with_a_child("openclaw-tag-signal")).await;
     let pid = connection.pid().unwrap();
@@ -68,12 +68,12 @@ async fn a_signal_that_ends_a_server_is_named() {
     let words = soon(connection.last_words()).await;
     assert!(words.iter().any(|line| line.starts_with("grandchild ")), "{words:?}");
     connection.close(Patience::default()).await;
-    assert!(processes::in_group(pid).is_empty(), "the child is gone, too");
+    assert!(processes::in_group(pid).is_empty(), "the child is gone too");
     assert_nothing_left("openclaw-tag-signal").await;
 }
 
 #[tokio::test]
-async fn an_answer_that_was_given_before_the_end_counts() {
+async fn a_response_from_before_the_exit_is_delivered() {
     for _ in 0..3 {
         let script = script_with_a_child("openclaw-tag-last-answer").crash_after_calls(1);
         let connection = open(&script).await;
@@ -90,7 +90,7 @@ async fn an_answer_that_was_given_before_the_end_counts() {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_server_that_ends_at_the_start_and_leaves_a_child_is_quoted_at_once() {
+async fn a_server_that_exits_at_startup_and_leaves_a_child_is_quoted_immediately() {
     let command = "echo 'license missing' >&2; sleep 511111.25 & exit 3";
     let launch = Launch {
         program: "/bin/sh".to_owned(),

@@ -1,6 +1,6 @@
-//! Servers that ask and ask: what they may cost is bounded.
+//! Servers that flood the client with requests: their cost is bounded.
 
-#![expect(deprecated, reason = "older servers still ask for roots")]
+#![expect(deprecated, reason = "older servers still request roots")]
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -26,7 +26,7 @@ const PATIENT: Limits = Limits { timeout: FOREVER, cap: FOREVER };
 /// Enough for a busy machine, and far less than forever.
 const SOON: Duration = Duration::from_secs(120);
 
-/// Counts what it is asked, and answers at once or never.
+/// Counts the requests it receives, and responds immediately or never.
 #[derive(Clone, Default)]
 struct Counting {
     asked: Arc<AtomicUsize>,
@@ -90,7 +90,7 @@ impl Flooded {
 }
 
 #[tokio::test]
-async fn of_questions_that_take_time_so_many_are_asked_and_calls_are_answered_all_the_same() {
+async fn slow_requests_are_bounded_and_calls_still_succeed() {
     let handler = Counting { never_answers: true, ..Counting::default() };
     let flooded = Flooded::open(&Script::new().legacy().flood(5_000), handler.clone()).await;
     for _ in 0..3 {
@@ -102,7 +102,7 @@ async fn of_questions_that_take_time_so_many_are_asked_and_calls_are_answered_al
 }
 
 #[tokio::test]
-async fn of_questions_that_are_answered_at_once_every_one_is_and_few_at_a_time() {
+async fn fast_requests_are_all_answered_with_bounded_concurrency() {
     let handler = Counting::default();
     let flooded = Flooded::open(&Script::new().legacy().flood(20_000), handler.clone()).await;
     let answer = flooded.echo().await.unwrap();
@@ -119,7 +119,7 @@ async fn of_questions_that_are_answered_at_once_every_one_is_and_few_at_a_time()
 }
 
 #[tokio::test]
-async fn a_server_that_asks_on_and_on_and_reads_no_answer_is_given_up() {
+async fn a_server_that_floods_and_never_reads_is_disconnected() {
     let handler = Counting::default();
     let script = Script::new().legacy().flood(100_000_000);
     let flooded = Flooded::open(&script, handler.clone()).await;
@@ -127,6 +127,6 @@ async fn a_server_that_asks_on_and_on_and_reads_no_answer_is_given_up() {
     assert!(matches!(error, CallError::Closed(Closed::Unread)), "{error:?}");
     assert_eq!(error.to_string(), "the server does not read its input");
     let asked = handler.asked.load(Ordering::SeqCst);
-    assert!(asked < 1_000_000, "it was read on and on: {asked}");
+    assert!(asked < 1_000_000, "reading did not stop: {asked}");
     flooded.close().await;
 }

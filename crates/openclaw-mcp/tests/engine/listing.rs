@@ -1,4 +1,4 @@
-//! Lists, however a server gives them.
+//! Lists of every shape that servers send.
 
 use openclaw_mcp::inventory::listing::{ListedTool, Listing, tools};
 use openclaw_testkit::{Cursor, Script, Tool};
@@ -23,14 +23,14 @@ async fn all_pages_are_read_in_order() {
 }
 
 #[tokio::test]
-async fn ten_thousand_tools_are_taken() {
+async fn ten_thousand_tools_are_accepted() {
     assert!(
         listed(&Script::new().extra_tools(10_000).page_size(1_000)).await.entries.len() >= 10_000
     );
 }
 
 #[tokio::test]
-async fn a_list_without_end_is_cut() {
+async fn an_endless_list_is_cut() {
     let repeating = listed(&Script::new().page_size(5).cursor(Cursor::Repeating)).await;
     assert_eq!(repeating.cut, Some("the server repeats a page"));
     assert!(!repeating.entries.is_empty());
@@ -39,9 +39,9 @@ async fn a_list_without_end_is_cut() {
 }
 
 #[tokio::test]
-async fn one_bad_tool_takes_no_other_with_it() {
+async fn a_bad_tool_does_not_affect_others() {
     let listing = listed(&Script::new().odd_tools()).await;
-    assert!(listing.entries.iter().any(|tool| tool.name == "echo"), "the good ones are there");
+    assert!(listing.entries.iter().any(|tool| tool.name == "echo"), "good tools are kept");
     assert!(!listing.dropped.is_empty());
     for dropped in &listing.dropped {
         assert!(dropped.name.chars().count() <= 64 && !dropped.reason.is_empty(), "{dropped:?}");

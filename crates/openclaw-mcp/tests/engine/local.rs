@@ -1,4 +1,4 @@
-//! Connections to local servers, from the start to the end of the process.
+//! Connections to local servers, from spawn to exit.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(crate) fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
 }
 
-/// Asserts that nothing of a server is left, which its script names by a tag.
+/// Asserts that no process of a server is left; its script names it by a tag.
 pub(crate) async fn assert_nothing_left(tag: &'static str) {
     let left = tokio::task::spawn_blocking(move || {
         processes::wait_until_none(Duration::from_secs(60), || processes::mentioning(tag))
@@ -77,7 +77,7 @@ async fn a_server_that_ignores_everything_is_gone_when_its_connection_is_closed(
 }
 
 #[tokio::test]
-async fn a_server_that_ends_at_once_is_quoted() {
+async fn the_stderr_of_a_server_that_exits_immediately_is_quoted() {
     let script =
         Script::new().stderr_line("no API key given").exit_at_start(3).name("openclaw-tag-ends");
     let error = local::open(plan(&script), &Guard::none()).await.unwrap_err();
@@ -89,7 +89,7 @@ async fn a_server_that_ends_at_once_is_quoted() {
 }
 
 #[tokio::test]
-async fn a_version_that_nobody_knows_is_refused() {
+async fn an_unknown_version_is_rejected() {
     for version in ["banana", "2099-01-01"] {
         let script = Script::new()
             .answer_version(version)
@@ -108,7 +108,7 @@ async fn a_version_that_nobody_knows_is_refused() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_given_up_and_killed() {
+async fn a_server_that_never_responds_times_out_and_is_killed() {
     let script = Script::new()
         .legacy()
         .discover(Discover::Silence)
@@ -121,7 +121,7 @@ async fn a_server_that_never_answers_is_given_up_and_killed() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_much_to_say_before_it_answers_is_connected_to() {
+async fn many_notifications_before_the_handshake_response_are_accepted() {
     let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
     let mut script = Script::new().name("openclaw-tag-much");
     for _ in 0..2_000 {
@@ -133,7 +133,7 @@ async fn a_server_that_has_much_to_say_before_it_answers_is_connected_to() {
 }
 
 #[tokio::test]
-async fn what_a_server_said_before_it_fell_silent_is_quoted() {
+async fn output_of_a_server_that_hangs_is_quoted() {
     let script = Script::new()
         .legacy()
         .discover(Discover::MethodNotFound)
@@ -160,7 +160,7 @@ async fn a_server_that_is_slow_to_start_and_silent_on_the_probe_is_connected_to(
 }
 
 #[tokio::test]
-async fn the_era_of_a_server_is_found_out_on_the_connection_that_is_then_used() {
+async fn the_era_is_detected_on_the_connection_that_is_then_used() {
     let mut cases = vec![
         (Script::new().modern(), Era::Modern),
         (Script::new(), Era::Modern),
@@ -184,7 +184,7 @@ async fn the_era_of_a_server_is_found_out_on_the_connection_that_is_then_used() 
 }
 
 #[tokio::test]
-async fn an_era_that_is_known_is_not_asked_for_again() {
+async fn a_known_era_is_not_detected_again() {
     let script = Script::new().legacy().discover(Discover::Crash);
     let plan = Plan { known_era: Some(Era::Legacy), ..plan(&script) };
     let connection = local::open(plan, &Guard::none()).await.unwrap();
@@ -192,7 +192,7 @@ async fn an_era_that_is_known_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_first_line_without_end_is_what_is_said() {
+async fn an_endless_first_line_is_reported() {
     let script = Script::new().junk_before(Junk::LineOfMb(200)).name("openclaw-tag-first-line");
     let error = local::open(plan(&script), &Guard::none()).await.unwrap_err();
     assert!(error.to_string().contains("a line longer than 64 MiB"), "{error}");
@@ -201,7 +201,7 @@ async fn a_first_line_without_end_is_what_is_said() {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_server_of_any_era_gives_signs_of_life_and_one_that_hangs_does_not() {
+async fn a_server_of_any_era_answers_pings_and_one_that_hangs_does_not() {
     use nix::sys::signal::{Signal, kill};
     let short = Limits { timeout: Duration::from_millis(300), cap: Duration::from_millis(300) };
     for script in [Script::new().legacy(), Script::new().modern()] {
@@ -210,7 +210,7 @@ async fn a_server_of_any_era_gives_signs_of_life_and_one_that_hangs_does_not() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let before = connection.last_heard();
         connection.ping(LIMITS).await.unwrap();
-        // The clock of some machines ticks every 4 ms, or 10.
+        // Some machines have a clock resolution of 4 or 10 ms.
         let grain = Duration::from_millis(10);
         assert!(before + grain >= Duration::from_millis(50), "{before:?}");
         assert!(connection.last_heard() < LIMITS.timeout);
@@ -218,7 +218,7 @@ async fn a_server_of_any_era_gives_signs_of_life_and_one_that_hangs_does_not() {
         kill(pid, Signal::SIGSTOP).unwrap();
         let error = connection.ping(short).await.unwrap_err();
         assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
-        assert!(connection.last_heard() + grain >= short.timeout, "nothing was heard since");
+        assert!(connection.last_heard() + grain >= short.timeout, "nothing was received since");
         kill(pid, Signal::SIGCONT).unwrap();
         connection.close(Patience::default()).await;
     }

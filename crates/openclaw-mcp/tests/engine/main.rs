@@ -1,4 +1,4 @@
-//! The pieces of the engine against real servers that misbehave on command.
+//! The parts of the engine against real servers that misbehave on command.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

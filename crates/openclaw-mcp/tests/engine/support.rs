@@ -54,7 +54,7 @@ impl Connection {
     }
 
     pub(crate) async fn echo(&self, text: &str) -> String {
-        // Over several lines: on the wire it must be one.
+        // Pretty-printed: on the wire it must be one line.
         let arguments = serde_json::to_string_pretty(&serde_json::json!({ "text": text })).unwrap();
         let result = self.call("echo", &arguments, LIMITS).await.unwrap();
         result["content"][0]["text"].as_str().unwrap().to_owned()

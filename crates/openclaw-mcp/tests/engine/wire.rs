@@ -18,7 +18,7 @@ async fn calls_and_rmcp_share_one_connection() {
 }
 
 #[tokio::test]
-async fn many_calls_at_once_each_get_their_own_answer() {
+async fn concurrent_calls_each_get_their_own_response() {
     let connection = Connection::open(&Script::new()).await;
     let texts: Vec<String> =
         (0..500).map(|number| format!("{number} {}", "x".repeat(number))).collect();
@@ -30,7 +30,7 @@ async fn many_calls_at_once_each_get_their_own_answer() {
 }
 
 #[tokio::test]
-async fn odd_ways_to_answer_are_understood() {
+async fn unusual_responses_are_understood() {
     let junk = Script::new()
         .junk_before(Junk::Line("Server listening…".into()))
         .junk_between(Junk::NonUtf8)
@@ -56,7 +56,7 @@ async fn odd_ways_to_answer_are_understood() {
 }
 
 #[tokio::test]
-async fn requests_of_the_server_are_answered_while_a_call_waits() {
+async fn requests_from_the_server_are_answered_during_a_call() {
     for ask in [Ask::Ping, Ask::Roots, Ask::Sampling] {
         let connection = Connection::open(&Script::new().ask(ask).ask_with_client_id()).await;
         let result = connection.call("echo", r#"{"text":"x"}"#, LIMITS).await.unwrap();
@@ -66,7 +66,7 @@ async fn requests_of_the_server_are_answered_while_a_call_waits() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_server_is_passed_on_as_it_is() {
+async fn an_error_of_the_server_is_passed_on_unchanged() {
     let connection = Connection::open(&Script::new().unknown_tool("echo")).await;
     let error = connection.call("echo", r#"{"text":"x"}"#, LIMITS).await.unwrap_err();
     assert!(matches!(&error, CallError::Rpc(raw) if raw.get().contains("echo")), "{error:?}");
@@ -74,7 +74,7 @@ async fn an_error_of_the_server_is_passed_on_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_times_out_and_the_server_is_told() {
+async fn a_call_that_takes_too_long_times_out_and_is_cancelled_on_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let recording = Recording::at(folder.path().join("record"));
     let script = Script::new().wrong_id().record(recording.path());
@@ -93,7 +93,7 @@ async fn a_call_that_takes_too_long_times_out_and_the_server_is_told() {
 }
 
 #[tokio::test]
-async fn a_caller_that_goes_away_cancels_its_call() {
+async fn dropping_a_call_cancels_it() {
     let folder = tempfile::tempdir().unwrap();
     let recording = Recording::at(folder.path().join("record"));
     let connection = Connection::open(&Script::new().record(recording.path())).await;
@@ -112,7 +112,7 @@ async fn a_caller_that_goes_away_cancels_its_call() {
 #[tokio::test]
 async fn progress_prolongs_a_call_up_to_the_cap() {
     let connection = Connection::open(&Script::new()).await;
-    // On a busy machine seconds may pass between two words of a server.
+    // On a busy machine seconds may pass between two messages of a server.
     let patient = Limits { timeout: Duration::from_secs(10), cap: Duration::from_secs(120) };
     let capped = Limits { timeout: Duration::from_secs(10), cap: Duration::from_secs(11) };
     let (slow, endless) = tokio::join!(
@@ -125,7 +125,7 @@ async fn progress_prolongs_a_call_up_to_the_cap() {
 }
 
 #[tokio::test]
-async fn a_crash_fails_the_calls_that_wait_at_once() {
+async fn a_crash_fails_pending_calls_immediately() {
     let connection = Connection::open(&Script::new()).await;
     let patient = Limits { timeout: Duration::from_secs(600), cap: Duration::from_secs(600) };
     let (slow, crash) = tokio::join!(

@@ -1,4 +1,4 @@
-//! Whatever a server sends: a clear word, bounded memory, and the others unharmed.
+//! Invalid input from a server: a clear error, bounded memory, and no effect on other servers.
 
 use openclaw_mcp::server::status::ServerState;
 use openclaw_testkit::{Cursor, Junk, Script, TestServer, Tool};
@@ -51,7 +51,7 @@ async fn servers_whose_names_collide_keep_their_tools_apart() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_is_not_taken_for_an_error_of_the_server() {
+async fn an_invalid_response_is_not_reported_as_an_error_of_the_server() {
     for script in [Script::new().legacy(), Script::new().modern()] {
         let nan = r#"{"content":[],"structuredContent":{"n":NaN}}"#;
         let script = script.tools([Tool::new("nan").raw_result(nan)]);
@@ -72,7 +72,7 @@ async fn an_answer_that_cannot_be_read_is_not_taken_for_an_error_of_the_server()
 }
 
 #[tokio::test]
-async fn strange_results_become_words() {
+async fn invalid_results_are_described() {
     let fleet = start(&servers(
         json!({ "y": entry(&Script::new().bad_base64()), "x": entry(&Script::new().legacy().tools([
         Tool::new("nothing").result(&json!({ "content": [] })),
@@ -89,7 +89,7 @@ async fn strange_results_become_words() {
     let is_words = |part: &Content| matches!(part, Content::Placeholder(_));
     assert!(image.content.iter().all(is_words) && image.text().contains("damaged"), "{image:?}");
     let nothing = call(&tools, "mcp_x_nothing", json!({})).await;
-    assert!(!nothing.is_error && !nothing.text().is_empty(), "an empty result says so");
+    assert!(!nothing.is_error && !nothing.text().is_empty(), "an empty result has a message");
     for invalid in ["mcp_x_number", "mcp_x_text"] {
         let outcome = call(&tools, invalid, json!({})).await;
         assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse), "{outcome:?}");
@@ -100,10 +100,10 @@ async fn strange_results_become_words() {
 }
 
 #[tokio::test]
-async fn garbage_floods_and_endless_lines_harm_nobody_else() {
+async fn garbage_floods_and_endless_lines_affect_no_other_server() {
     let junk = || Junk::Line("Welcome to the server!".to_owned());
     let garbage = Script::new().junk_before(junk()).junk_between(junk());
-    // All of it goes through one thread: on a busy machine that takes minutes.
+    // All of it is processed by one thread, which takes minutes on a busy machine.
     let patient = json!({ "timeout": 600_000, "toolTimeout": 600_000 });
     let entry = |script: Script| entry_with(&script, patient.clone());
     let fleet = start(&servers(json!({
@@ -128,7 +128,7 @@ async fn garbage_floods_and_endless_lines_harm_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_tool_that_cannot_be_used_is_not_offered_and_says_why_when_it_is_called() {
+async fn an_unusable_tool_is_not_offered_and_a_call_fails_with_the_reason() {
     let hidden = json!({ "type": "object", "properties": { "pa\u{200b}th": {} } });
     let endless = json!({ "type": "object", "allOf": [{ "$ref": "#" }] });
     let script = Script::new().tools([
@@ -143,7 +143,7 @@ async fn a_tool_that_cannot_be_used_is_not_offered_and_says_why_when_it_is_calle
     let catalogue = tools.catalogue();
     let offered: Vec<&str> = catalogue.allowed().map(|tool| tool.spec.name.as_str()).collect();
     assert_eq!(offered, ["mcp_x_good"]);
-    assert_eq!(catalogue.all().len(), 4, "people see them");
+    assert_eq!(catalogue.all().len(), 4, "users see them");
     for (name, reason) in [
         ("mcp_x_hidden", "has hidden characters"),
         ("mcp_x_endless", "endlessly recursive"),

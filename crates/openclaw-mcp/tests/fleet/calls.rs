@@ -58,7 +58,7 @@ async fn what_is_denied_is_not_shown_and_cannot_be_called() {
         let outcome = call(&tools, denied, json!({})).await;
         assert_eq!(outcome.details.failure, Some(Failure::Denied), "{outcome:?}");
     }
-    assert_eq!(tools.server("x").unwrap().status().calls, 0, "the server never heard of it");
+    assert_eq!(tools.server("x").unwrap().status().calls, 0, "nothing was sent to the server");
     let unknown = call(&tools, "mcp_x_nothing", json!({})).await;
     assert_eq!(unknown.details.failure, Some(Failure::Denied));
     fleet.stop().await;
@@ -77,7 +77,7 @@ async fn arguments_that_do_not_fit_are_refused_before_the_call() {
 }
 
 #[tokio::test]
-async fn too_many_calls_are_told_when_to_try_again() {
+async fn rate_limited_calls_are_told_when_to_retry() {
     let entry = entry_with(&Script::new(), json!({ "rateLimit": 3 }));
     let fleet = start(&servers(json!({ "x": entry })));
     fleet.tried().await;
@@ -92,11 +92,12 @@ async fn too_many_calls_are_told_when_to_try_again() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_is_cancelled_and_said() {
+async fn a_call_that_times_out_is_cancelled_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("record");
     let script = Script::new().record(&record);
-    // It tells of progress all the time: that helps up to the cap. The call after it needs some time, too.
+    // It sends progress all the time, which extends the timeout up to the cap. The next call needs
+    // some time as well.
     let entry = entry_with(&script, json!({ "toolTimeout": 10_000 }));
     let config =
         config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": 12_000 } }));
@@ -149,7 +150,7 @@ async fn a_large_result_is_cut_and_kept() {
     let outcome = call(&tools(&fleet), "mcp_x_big", json!({ "bytes": 100_000 })).await;
     assert!(outcome.details.is_cut && outcome.rendered().len() < 5_000);
     let kept = std::fs::read_to_string(outcome.details.kept_in.unwrap()).unwrap();
-    assert!(kept.contains(&"x".repeat(100_000)), "all of it is in the file");
+    assert!(kept.contains(&"x".repeat(100_000)), "the file contains all of it");
     fleet.stop().await;
 }
 
@@ -248,11 +249,11 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
     let refused = look(&fleet, false).await;
     assert_eq!(refused.details.failure, Some(Failure::Denied), "{refused:?}");
     assert_eq!(look(&fleet, true).await.details.failure, None);
-    assert_eq!(look(&fleet, false).await.details.failure, None, "approved anew");
+    assert_eq!(look(&fleet, false).await.details.failure, None, "approved again");
     fleet.stop().await;
 }
 
-/// Says yes to everything.
+/// Accepts every question.
 struct Agreeable;
 
 impl Person for Agreeable {
@@ -263,7 +264,7 @@ impl Person for Agreeable {
 }
 
 #[tokio::test]
-async fn a_question_reaches_a_person_where_one_is_there_and_is_declined_otherwise() {
+async fn an_elicitation_reaches_a_user_or_is_declined_without_one() {
     for script in [Script::new().legacy(), Script::new().modern()] {
         let script = script.ask(Ask::Elicitation);
         let config = servers(json!({ "x": entry(&script) }));
@@ -282,7 +283,7 @@ async fn a_question_reaches_a_person_where_one_is_there_and_is_declined_otherwis
     }
 }
 
-/// Takes longer to answer than a call may take.
+/// Takes longer to answer than the timeout of a call.
 struct Thoughtful;
 
 impl Person for Thoughtful {
@@ -297,7 +298,7 @@ impl Person for Thoughtful {
 }
 
 #[tokio::test]
-async fn how_long_a_person_thinks_is_no_fault_of_the_call_but_has_a_bound() {
+async fn waiting_for_the_user_extends_the_timeout_up_to_the_cap() {
     for (cap, expected) in [(60_000, None), (3_000, Some(Failure::TimedOut))] {
         let script = Script::new().legacy().ask(Ask::Elicitation);
         let entry = entry_with(&script, json!({ "toolTimeout": 2_000 }));

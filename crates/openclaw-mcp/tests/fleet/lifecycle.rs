@@ -1,4 +1,4 @@
-//! Servers that come, go, fail and come back (L1–L3, L6, L7, L9).
+//! Servers that start, stop, fail and recover (L1–L3, L6, L7, L9).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn a_server_that_fails_harms_no_other() {
     let fleet = start(&config);
     let tried = fleet.tried().await;
     assert_eq!((tried.ready, tried.of), (1, 3));
-    assert_eq!(tried.missing, ["bad", "unset"], "one that cannot be tried is missed, too");
+    assert_eq!(tried.missing, ["bad", "unset"], "one that cannot be tried is missing, too");
     let tools = tools(&fleet);
     let outcome = call(&tools, "mcp_good_echo", json!({ "text": "hello" })).await;
     assert!(outcome.rendered().contains("hello") && !outcome.is_error, "{outcome:?}");
@@ -55,7 +55,7 @@ async fn a_server_that_fails_harms_no_other() {
 }
 
 #[tokio::test]
-async fn which_servers_start_at_once_is_up_to_whoever_starts_the_fleet() {
+async fn the_start_mode_decides_which_servers_start_immediately() {
     let config = servers(json!({
         "eager": entry(&Script::new().name("openclaw-tag-fleet-mode")),
         "lazy": entry_with(&Script::new().name("openclaw-tag-fleet-mode"), json!({ "lazy": true })),
@@ -110,14 +110,14 @@ async fn a_server_killed_from_outside_is_noticed_and_restarted() {
     let pid = server.status().pid.unwrap();
     kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
     let mut snapshots = server.snapshots();
-    // Sooner than signs of life would be missed.
+    // Sooner than missed pings would be noticed.
     let lost = snapshots.wait_for(|snapshot| snapshot.state == ServerState::Restarting);
     let lost = tokio::time::timeout(Duration::from_secs(25), lost).await.unwrap().unwrap().clone();
     let trouble = lost.last_error.unwrap();
     assert!(trouble.message.contains("was killed by signal 9"), "{trouble:?}");
     assert!(trouble.last_lines.iter().any(|line| line.starts_with("grandchild")), "{trouble:?}");
     snapshots.wait_for(|snapshot| snapshot.state == ServerState::Ready).await.unwrap();
-    assert!(processes::in_group(pid).is_empty(), "its children are gone, too");
+    assert!(processes::in_group(pid).is_empty(), "its descendants are gone, too");
     fleet.stop().await;
     assert_nothing_left("openclaw-tag-fleet-killed").await;
 }
@@ -142,7 +142,7 @@ async fn a_lazy_server_shows_its_tools_and_starts_when_one_is_called() {
     let tools = tools(&fleet);
     let status = tools.server("x").unwrap().status();
     assert_eq!((status.state, status.pid), (ServerState::Idle, None));
-    assert!(tools.catalogue().get("mcp_x_echo").is_some(), "remembered from the run before");
+    assert!(tools.catalogue().get("mcp_x_echo").is_some(), "cached by the previous run");
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "awake" })).await;
     assert!(outcome.rendered().contains("awake"), "{outcome:?}");
     fleet.stop().await;
@@ -168,14 +168,14 @@ async fn agents_that_connect_in_the_same_way_share_a_server_and_others_do_not() 
     assert_eq!(fleet.servers().len(), 2);
     let server = |agent: &str| Arc::clone(fleet.agent(agent).unwrap().server("x").unwrap());
     assert!(Arc::ptr_eq(&server("one"), &server("two")));
-    assert!(Arc::ptr_eq(&server("one"), &server("three")), "only treated differently");
+    assert!(Arc::ptr_eq(&server("one"), &server("three")), "only the treatment differs");
     assert!(!Arc::ptr_eq(&server("one"), &server("four")));
     fleet.stop().await;
     assert_nothing_left("openclaw-tag-fleet-shared").await;
 }
 
 #[tokio::test]
-async fn a_new_configuration_touches_only_what_has_changed() {
+async fn a_new_configuration_affects_only_what_has_changed() {
     let kept = Script::new().name("openclaw-tag-fleet-kept");
     let gone = Script::new().name("openclaw-tag-fleet-gone");
     let new = Script::new().name("openclaw-tag-fleet-new");
@@ -198,7 +198,7 @@ async fn a_new_configuration_touches_only_what_has_changed() {
 }
 
 #[tokio::test]
-async fn a_fleet_that_is_dropped_ends_its_servers() {
+async fn a_dropped_fleet_stops_its_servers() {
     let script = Script::new().name("openclaw-tag-fleet-dropped").ignore_stdin_close();
     let fleet = start(&servers(json!({ "x": entry(&script) })));
     fleet.tried().await;
@@ -207,7 +207,7 @@ async fn a_fleet_that_is_dropped_ends_its_servers() {
 }
 
 #[tokio::test]
-async fn a_server_that_breaks_on_the_newest_handshake_is_asked_the_old_way() {
+async fn a_server_that_fails_on_the_newest_handshake_gets_an_older_one() {
     let refuses = Script::new().legacy().reject_version("2025-11-25");
     let crashes = Script::new().legacy().crash_on_version("2025-11-25");
     let config = servers(json!({ "refuses": entry(&refuses), "crashes": entry(&crashes) }));
@@ -243,7 +243,7 @@ async fn a_list_that_changes_is_read_again() {
     assert_nothing_left("openclaw-tag-fleet-changed").await;
 }
 
-/// A server that says no to whatever it is asked first, and leaves.
+/// A server that rejects the first request and exits.
 const SAYS_NO: &str = r#"
     read -r line
     id=$(printf %s "$line" | sed 's/.*"id":\([^,}]*\).*/\1/')
@@ -251,12 +251,12 @@ const SAYS_NO: &str = r#"
 "#;
 
 #[tokio::test]
-async fn of_a_server_that_says_no_and_leaves_its_answer_is_told() {
+async fn the_error_of_a_server_that_rejects_the_handshake_and_exits_is_reported() {
     let entry = json!({ "command": "sh", "args": ["-c", SAYS_NO], "maxRestarts": 1 });
     let fleet = start(&servers(json!({ "x": entry })));
     let mut snapshots = tools(&fleet).server("x").unwrap().snapshots();
     let failed = snapshots.wait_for(|snapshot| snapshot.state == ServerState::Failed);
-    // Also when it was tried again.
+    // Also after it was retried.
     let failed =
         tokio::time::timeout(Duration::from_secs(60), failed).await.unwrap().unwrap().clone();
     let trouble = failed.last_error.unwrap();

@@ -1,5 +1,5 @@
-//! A fleet of servers, from the configuration to the outcome of a call: real processes, and nothing of
-//! them left behind.
+//! A fleet of servers, from the configuration to the outcome of a call: with real processes, none
+//! of which is left behind.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

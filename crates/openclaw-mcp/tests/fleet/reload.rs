@@ -1,5 +1,6 @@
-//! A configuration that changes while servers run: what is treated differently stays connected, what is
-//! connected to differently is started anew, and new rules wait for no old process (C9, L7, L10).
+//! Configuration changes while servers run: a changed treatment keeps the connection, changed
+//! connection settings restart the server, and new rules do not wait for old processes (C9, L7,
+//! L10).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,12 +19,12 @@ fn pid(tools: &AgentTools, server: &str) -> u32 {
     tools.server(server).unwrap().status().pid.unwrap()
 }
 
-/// What became of a server of the default agent.
+/// The change of a server of the default agent.
 fn change(fleet: &Fleet, config: &Config, server: &str) -> ServerChange {
     fleet.apply(config).changes.agents["main"].servers[server]
 }
 
-/// Waits until a server is at work on a call.
+/// Waits until a server has a call in flight.
 async fn until_called(tools: &AgentTools, server: &str) {
     let live = tools.server(server).unwrap().ready().await.unwrap();
     let called = async {
@@ -73,7 +74,7 @@ async fn a_server_that_is_treated_differently_keeps_its_process_and_the_call_in_
 }
 
 #[tokio::test]
-async fn another_treatment_is_in_force_at_once() {
+async fn a_changed_treatment_applies_immediately() {
     let script = Script::new().name("openclaw-tag-reload-rules");
     let fleet = start(&servers(json!({ "x": entry(&script) })));
     fleet.tried().await;
@@ -106,7 +107,7 @@ async fn another_treatment_is_in_force_at_once() {
 
     fleet.apply(&with(json!({ "rateLimit": 1 })));
     let limited = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
-    assert_eq!(limited.details.failure, Some(Failure::RateLimited), "calls so far count");
+    assert_eq!(limited.details.failure, Some(Failure::RateLimited), "earlier calls count");
     fleet.apply(&with(json!({ "rateLimit": 0 })));
     let unlimited = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
     assert!(!unlimited.is_error, "{unlimited:?}");
@@ -115,7 +116,7 @@ async fn another_treatment_is_in_force_at_once() {
 }
 
 #[tokio::test]
-async fn a_tool_is_denied_while_an_old_server_is_still_ending() {
+async fn a_tool_is_denied_while_an_old_server_is_still_stopping() {
     const SLOW: &str = "openclaw-tag-reload-slow";
     let stays = Script::new().name("openclaw-tag-reload-stays");
     let slow = Script::new().name(SLOW).ignore_stdin_close().ignore_sigterm();
@@ -126,7 +127,7 @@ async fn a_tool_is_denied_while_an_old_server_is_still_ending() {
     let reloaded = fleet.apply(&servers(json!({ "a": denied })));
     let outcome = call(&tools(&fleet), "mcp_a_echo", json!({ "text": "a" })).await;
     assert_eq!(outcome.details.failure, Some(Failure::Denied), "{outcome:?}");
-    assert!(!processes::mentioning(SLOW).is_empty(), "it is still there");
+    assert!(!processes::mentioning(SLOW).is_empty(), "it is still running");
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     reloaded.settled().await;
     assert_nothing_left(SLOW).await;
@@ -171,7 +172,7 @@ async fn agents_that_share_a_process_have_their_own_rules() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_connected_to_differently_is_started_anew_and_no_other() {
+async fn a_server_with_other_connection_settings_is_restarted_and_no_other() {
     let a = Script::new().name("openclaw-tag-reload-a");
     let b = Script::new().name("openclaw-tag-reload-b").ignore_stdin_close();
     let with = |value: &str| entry_with(&b, json!({ "env": { "COLOUR": value } }));
@@ -182,7 +183,7 @@ async fn a_server_that_is_connected_to_differently_is_started_anew_and_no_other(
     let reloaded = fleet.apply(&servers(json!({ "a": entry(&a), "b": with("blue") })));
     let servers = &reloaded.changes.agents["main"].servers;
     assert_eq!((servers["a"], servers["b"]), (ServerChange::Same, ServerChange::Restarted));
-    // It is in mid-change: the call waits for the new one.
+    // The replacement is in progress: the call waits for the new server.
     let after = tools(&fleet);
     let colour = call(&after, "mcp_b_env", json!({ "name": "COLOUR" })).await;
     assert!(colour.text().contains("blue"), "{colour:?}");
@@ -194,11 +195,11 @@ async fn a_server_that_is_connected_to_differently_is_started_anew_and_no_other(
     assert_nothing_left("openclaw-tag-reload-b").await;
 }
 
-/// A server that cannot start while another one of its kind has not ended.
+/// A server that cannot start while another instance is running.
 const ALONE: &str = r#"mkdir "$LOCK" || exit 9; "$@"; rmdir "$LOCK""#;
 
 #[tokio::test]
-async fn a_server_starts_after_the_one_whose_place_it_takes_has_ended() {
+async fn a_server_starts_after_the_one_it_replaces_has_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let lock = folder.path().join("lock");
     let (program, args) = TestServer::stdio(&Script::new().name("openclaw-tag-reload-alone"));
@@ -214,7 +215,8 @@ async fn a_server_starts_after_the_one_whose_place_it_takes_has_ended() {
     let fleet = start(&alone("red"));
     fleet.tried().await;
     assert_eq!(tools(&fleet).statuses()[0].state, ServerState::Ready);
-    // The second waits for the first, and the third, at whose time the second never began, does, too.
+    // The second waits for the first. The third replaces the second before it has started, and
+    // waits as well.
     fleet.apply(&alone("green"));
     fleet.apply(&alone("blue"));
     let colour = call(&tools(&fleet), "mcp_x_env", json!({ "name": "COLOUR" })).await;
@@ -225,7 +227,7 @@ async fn a_server_starts_after_the_one_whose_place_it_takes_has_ended() {
 }
 
 #[tokio::test]
-async fn a_call_that_waited_for_another_server_is_checked_against_its_tool() {
+async fn a_call_that_waited_for_a_replaced_server_is_checked_against_the_new_tool() {
     let wants = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] });
     let red = Script::new().tools([Tool::new("paint").schema(wants("red"))]);
     let blue =
@@ -242,7 +244,7 @@ async fn a_call_that_waited_for_another_server_is_checked_against_its_tool() {
 #[tokio::test]
 async fn a_server_that_was_given_up_is_tried_again_when_its_entry_changes() {
     let folder = tempfile::tempdir().unwrap();
-    // Each of the three ways to greet it fails at first.
+    // Each of the three handshakes fails at first.
     let script = Script::new().failing_starts(3, folder.path().join("starts"));
     let once = |more: Value| {
         let mut entry = entry_with(&script, more);

@@ -1,4 +1,4 @@
-//! Remote servers that come and go (L4, T10).
+//! Remote servers that disappear and return (L4, T10).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::{call, entry as entry_of, servers, start, tools};
 
 #[tokio::test]
-async fn a_server_that_was_away_for_a_moment_is_asked_for_its_lists_again() {
+async fn a_server_that_was_gone_for_a_moment_is_listed_again() {
     let server = TestServer::http(&Script::new().modern());
     let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
     fleet.tried().await;
@@ -54,7 +54,7 @@ async fn in_a_new_session_the_lists_are_read_again() {
 }
 
 #[tokio::test]
-async fn a_modern_server_is_asked_to_tell_of_changes_before_it_is_listed() {
+async fn a_modern_server_is_subscribed_to_before_it_is_listed() {
     let folder = tempfile::tempdir().unwrap();
     for (name, is_local) in [("local", true), ("remote", false)] {
         let recording = Recording::at(folder.path().join(name));
@@ -75,7 +75,7 @@ async fn a_modern_server_is_asked_to_tell_of_changes_before_it_is_listed() {
 }
 
 #[tokio::test]
-async fn who_listens_hears_of_every_change_and_the_agent_of_the_third_failure() {
+async fn every_state_change_is_sent_to_listeners_and_the_third_failure_to_the_agent() {
     let server = TestServer::http(&Script::new().legacy());
     let port = server.port();
     let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
@@ -102,7 +102,7 @@ async fn who_listens_hears_of_every_change_and_the_agent_of_the_third_failure() 
     assert!(failures >= 3, "{failures}");
     let expected = "MCP server 'x' has failed 3 times in a row (unreachable).";
     assert!(notices.len() == 1 && notices[0].starts_with(expected), "{notices:?}");
-    assert!(tools.take_notices().is_empty(), "once is enough");
+    assert!(tools.take_notices().is_empty(), "reported once");
 
     let _server = TestServer::http_on(port, &Script::new().legacy());
     while events.recv().await.unwrap().state != ServerState::Ready {}
@@ -134,7 +134,7 @@ async fn a_server_that_refuses_a_key_says_which_setting_it_came_from() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_login_in_mid_call_is_in_the_state_that_says_so() {
+async fn a_401_during_a_call_changes_the_state_to_needs_auth() {
     let refuses = Fault::status(401).on(On::Call);
     let server = TestServer::http(&Script::new().legacy().fault(refuses));
     let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
@@ -155,7 +155,7 @@ async fn a_server_that_wants_a_login_in_mid_call_is_in_the_state_that_says_so() 
 }
 
 #[tokio::test]
-async fn a_key_that_is_kept_elsewhere_is_read_anew_before_somebody_must_log_in() {
+async fn a_key_from_a_secret_is_resolved_again_before_a_login_is_required() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("key");
     std::fs::write(&key, "sesame-0123456789").unwrap();

@@ -1,4 +1,4 @@
-//! No secret of a server in what is kept and shown of it (K3).
+//! Secrets of a server are not stored or shown (K3).
 
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::Folders;
@@ -13,7 +13,7 @@ use crate::support::{call, servers, setup, tools};
 const SECRET: &str = "sesame-open-4711";
 
 #[tokio::test]
-async fn a_server_that_prints_its_secret_and_ends_gives_it_away_nowhere() {
+async fn a_secret_that_a_server_prints_is_redacted_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let mut setup = setup();
     let environment: Environment =
@@ -22,7 +22,7 @@ async fn a_server_that_prints_its_secret_and_ends_gives_it_away_nowhere() {
         Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     setup.surroundings.environment = environment;
     setup.folders = Folders { catalogue: None, logs: Some(folder.path().to_owned()) };
-    // It says it on both of its outputs, once it was asked something.
+    // It prints the secret to stdout and stderr after the first request.
     let script = "read line; printenv TOKEN >&2; printenv TOKEN; exit 3";
     let config = servers(json!({ "x": {
         "command": "sh",
@@ -48,14 +48,14 @@ async fn a_server_that_prints_its_secret_and_ends_gives_it_away_nowhere() {
 }
 
 #[tokio::test]
-async fn no_part_of_a_secret_is_left_where_a_message_is_cut() {
+async fn no_part_of_a_secret_is_left_where_a_message_is_truncated() {
     let mut setup = setup();
     let environment: Environment =
         [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("VAULTED", SECRET)].into_iter().collect();
     setup.surroundings.resolver =
         Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     setup.surroundings.environment = environment;
-    // It refuses everything, with a message that is cut in the middle of the secret.
+    // It rejects everything, with a message that is truncated in the middle of the secret.
     let script = "\
 import json, os, sys, time
 for line in sys.stdin:
@@ -81,10 +81,10 @@ time.sleep(1000)
 }
 
 #[tokio::test]
-async fn user_and_password_in_an_address_are_sent_and_shown_nowhere() {
+async fn user_and_password_in_a_url_are_sent_and_never_shown() {
     let folder = tempfile::tempdir().unwrap();
     let recording = Recording::at(folder.path().join("record"));
-    // It says what it was told.
+    // It echoes the credentials.
     let echo = Fault::status(500).body(format!("who is Basic dTpzZXNhbWUtb3Blbi00NzEx, {SECRET}?"));
     let script = Script::new().legacy().record(recording.path()).fault(echo.on(On::Call));
     let server = TestServer::http(&script);

@@ -1,4 +1,4 @@
-//! A fleet from a few lines of configuration.
+//! Starts a fleet from a few lines of configuration.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The entry of a server of the testkit.
+/// The entry of a testkit server.
 pub(crate) fn entry(script: &Script) -> Value {
     let (program, args) = TestServer::stdio(script);
     json!({ "command": program, "args": args, "timeout": 60_000 })
 }
 
-/// The same with further keys.
+/// Like [`entry`], with further keys.
 pub(crate) fn entry_with(script: &Script, more: Value) -> Value {
     let mut entry = entry(script);
-    let Value::Object(more) = more else { panic!("further keys are an object") };
+    let Value::Object(more) = more else { panic!("not an object") };
     for (key, value) in more {
         entry[key] = value;
     }
@@ -68,7 +68,7 @@ pub(crate) fn start(config: &Config) -> Arc<Fleet> {
     Fleet::start(config, setup())
 }
 
-/// The tools of the agent that is there by default.
+/// The tools of the default agent.
 pub(crate) fn tools(fleet: &Fleet) -> Arc<AgentTools> {
     fleet.agent("main").unwrap()
 }
@@ -77,7 +77,7 @@ pub(crate) async fn call(tools: &AgentTools, name: &str, arguments: Value) -> To
     call_in(tools, name, arguments, &CallContext::by_hand("test")).await
 }
 
-/// The same in a context.
+/// Like [`call`], with a context.
 pub(crate) async fn call_in(
     tools: &AgentTools,
     name: &str,
@@ -88,7 +88,7 @@ pub(crate) async fn call_in(
     tools.call(name, &arguments, context).await
 }
 
-/// Asserts that nothing of a server is left, which its script names by a tag.
+/// Asserts that no process of a server is left. The tag is the name in its script.
 pub(crate) async fn assert_nothing_left(tag: &'static str) {
     let left = tokio::task::spawn_blocking(move || {
         processes::wait_until_none(Duration::from_secs(60), || processes::mentioning(tag))

@@ -1,4 +1,4 @@
-//! Tools of servers as an agent sees them.
+//! The tools of servers, as an agent sees them.
 
 use futures_util::future::BoxFuture;
 use openclaw_mcp::call::bridge::CallServices;
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::support::{entry, servers, setup};
 
-/// Answers every question in the same way.
+/// Gives the same answer to every question.
 #[derive(Debug)]
 struct Answers(Answer);
 
@@ -26,7 +26,7 @@ impl Approver for Answers {
 }
 
 #[tokio::test]
-async fn an_agent_may_look_unasked_and_needs_an_approval_for_the_rest() {
+async fn read_only_tools_need_no_approval_and_others_do() {
     let folder = tempfile::tempdir().unwrap();
     let pins = Some(Pins::load(folder.path().join("pins.json")).unwrap().into());
     let looks = Tool::new("look").with("annotations", json!({ "readOnlyHint": true }));
@@ -55,7 +55,7 @@ async fn an_agent_may_look_unasked_and_needs_an_approval_for_the_rest() {
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
     let nothing = Arguments::new(&nothing);
     let push = || pipeline::standing(&*tools.find("mcp_x_push").unwrap(), &nothing);
-    assert_eq!(push(), Standing::Ask(Why::MayChange), "that was for one call");
+    assert_eq!(push(), Standing::Ask(Why::MayChange), "the approval was for one call");
     assert_eq!(call("mcp_x_push", Some(Approval::Always)).await, None);
     assert_eq!(push(), Standing::Free);
     assert_eq!(call("mcp_x_push", None).await, None);

@@ -1,4 +1,4 @@
-//! Lists that have no end, in one way or another.
+//! Lists that are endless in one way or another.
 
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ async fn bad_entries_of_all_pages_count_together() {
     let pages = json!([{ "many": 19_999 }, page("b"), page("c")]);
     let connection = connect(answering(json!({ "tools/list": pages }))).await;
     let inventory = Inventory::list("test", &connection, LIMITS).await.unwrap();
-    // A hundred by name, the rest by number, and that the list was cut.
-    let [.., rest, cut] = inventory.left_out.as_slice() else { panic!("nothing was left out") };
+    // A hundred by name, then the count of the rest, and the truncation.
+    let [.., rest, cut] = inventory.left_out.as_slice() else { panic!("no entry was left out") };
     assert_eq!(inventory.left_out.len(), 102);
     assert_eq!(rest.reason, "19900 more are unusable");
     assert_eq!(cut.reason, "the list has too many entries");
@@ -36,7 +36,7 @@ async fn bad_entries_of_all_pages_count_together() {
 }
 
 #[tokio::test]
-async fn all_lists_together_have_a_time_out() {
+async fn all_lists_together_have_a_timeout() {
     let endless = Script::new().page_size(1).cursor(Cursor::Endless).list_delay_ms(500);
     let connection = connect(scripted(&endless)).await;
     let limits = Limits { cap: Duration::from_secs(2), ..LIMITS };
@@ -46,7 +46,7 @@ async fn all_lists_together_have_a_time_out() {
 }
 
 #[tokio::test]
-async fn servers_that_list_for_ever_keep_no_other_from_connecting() {
+async fn servers_that_list_forever_do_not_block_others() {
     let slow = Script::new().list_delay_ms(100_000);
     let good = scripted(&Script::new());
     let fleet = fleet(&[("a", scripted(&slow)), ("b", scripted(&slow)), ("z", good)]);

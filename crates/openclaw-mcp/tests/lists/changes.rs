@@ -1,4 +1,4 @@
-//! Lists that change, and that are read again.
+//! Lists that change and are read again.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ async fn a_change_while_the_lists_are_first_read_is_not_missed() {
 }
 
 #[tokio::test]
-async fn what_a_server_does_not_offer_is_not_asked_for_again_either() {
+async fn undeclared_lists_are_not_requested_on_refresh_either() {
     let resource = json!({ "result": { "resources": [{ "name": "a", "uri": "x:a" }] } });
     let prompt = json!({ "result": { "prompts": [{ "name": "a" }] } });
     let answers = json!({
@@ -40,7 +40,7 @@ async fn what_a_server_does_not_offer_is_not_asked_for_again_either() {
 }
 
 #[tokio::test]
-async fn a_list_that_cannot_be_read_again_stays_and_what_is_left_out_does_not_grow() {
+async fn a_list_is_kept_if_refreshing_fails_and_left_out_entries_do_not_accumulate() {
     let failure = json!({ "error": { "code": -32603, "message": "out of order" } });
     let resources = json!({ "result": { "resources": [{ "name": "a", "uri": "x:a" }, 1, 2] } });
     let templates = json!({ "result": { "resourceTemplates": [3] } });

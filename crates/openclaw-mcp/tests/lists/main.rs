@@ -1,4 +1,4 @@
-//! Lists that no decent server would send, and lists that change at the wrong moment.
+//! Malformed lists, and lists that change at the wrong moment.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

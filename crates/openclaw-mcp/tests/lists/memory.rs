@@ -1,4 +1,4 @@
-//! What is remembered of the lists.
+//! The persistent cache of the lists.
 
 use openclaw_mcp::connection::era::Era;
 use openclaw_mcp::inventory::Inventory;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::load;
 
 #[test]
-fn what_could_not_be_written_is_written_next_time() {
+fn a_failed_write_is_repeated_next_time() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("folder");
     let config = load(&json!({ "mcp": { "servers": { "x": { "command": "x" } } } }));

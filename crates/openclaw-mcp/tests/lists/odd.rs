@@ -1,4 +1,4 @@
-//! Lists that are not quite what the protocol says.
+//! Lists that deviate from the protocol.
 
 use openclaw_mcp::process::Patience;
 use openclaw_mcp::wire::CallError;
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{LIMITS, answering, connect};
 
 #[tokio::test]
-async fn an_empty_cursor_is_the_end() {
+async fn an_empty_cursor_ends_the_list() {
     let page = json!({ "tools": [{ "name": "a", "inputSchema": {} }], "nextCursor": "" });
     let answers = json!({ "tools/list": [{ "result": page }, { "result": 7 }] });
     let connection = connect(answering(answers)).await;
@@ -17,7 +17,7 @@ async fn an_empty_cursor_is_the_end() {
 }
 
 #[tokio::test]
-async fn what_is_no_list_is_an_error_and_null_is_empty() {
+async fn a_value_that_is_not_a_list_is_an_error_and_null_is_empty() {
     let answers = json!({
         "tools/list": [{ "result": { "tools": "\u{1b}[31m".repeat(300) } }],
         "resources/list": [{ "result": { "resources": [], "nextCursor": 7 } }],
@@ -39,7 +39,7 @@ async fn what_is_no_list_is_an_error_and_null_is_empty() {
 }
 
 #[tokio::test]
-async fn a_later_page_that_is_no_list_cuts_it_short() {
+async fn a_later_page_that_is_not_a_list_truncates_the_listing() {
     let tool = json!({ "name": "a", "inputSchema": {} });
     let answers = json!({ "tools/list": [
         { "result": { "tools": [tool], "nextCursor": "b" } },
@@ -53,7 +53,7 @@ async fn a_later_page_that_is_no_list_cuts_it_short() {
 }
 
 #[tokio::test]
-async fn null_in_a_prompt_means_nothing_and_a_bad_one_is_named() {
+async fn null_in_a_prompt_counts_as_absent_and_a_bad_prompt_is_named() {
     let prompts = json!([
         { "name": "a", "arguments": null },
         { "name": "b", "arguments": [{ "name": "x", "required": null }] },
@@ -78,7 +78,7 @@ async fn null_in_a_prompt_means_nothing_and_a_bad_one_is_named() {
 }
 
 #[tokio::test]
-async fn an_entry_that_is_no_object_is_said_to_be_none() {
+async fn an_entry_that_is_not_an_object_is_reported() {
     let entries =
         json!(["a", 7, null, ["a", null, null, {}, {}], { "name": "a", "inputSchema": {} }]);
     let answers = json!({ "tools/list": [{ "result": { "tools": entries } }] });

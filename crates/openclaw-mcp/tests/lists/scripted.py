@@ -1,9 +1,9 @@
-"""An MCP server of 2025-06-18 that answers with what it is given.
+"""An MCP server of 2025-06-18 that returns scripted responses.
 
-Its argument is an object: `capabilities`, and `answers`, which has a list for each method: the first
-answer, the second and so on; the last is given again and again. An answer is a `result` or an `error`,
-`tell` is the method of a notification that is sent first, `many` makes a list of so many numbers, and
-`late` is how many seconds later it is sent, while others are answered.
+The argument is an object with `capabilities` and `answers`, which maps each method to a list of
+responses; the last one is repeated. A response has a `result` or an `error`; `tell` is the method
+of a notification that is sent before it, `many` returns a list with that many numbers, and `late`
+delays the response by that many seconds without blocking others.
 """
 
 import json

@@ -1,4 +1,4 @@
-//! Servers whose lists are given word by word, connected to one by one or as a fleet.
+//! Servers with scripted lists, connected one by one or as a fleet.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,12 +28,12 @@ const SCRIPTED: &str = include_str!("scripted.py");
 pub(crate) const LIMITS: Limits =
     Limits { timeout: Duration::from_secs(120), cap: Duration::from_secs(300) };
 
-/// A server that offers everything, and answers so.
+/// A server that declares all capabilities and returns these responses.
 pub(crate) fn answering(answers: Value) -> (String, Vec<String>) {
     offering(json!({ "tools": {}, "resources": {}, "prompts": {} }), answers)
 }
 
-/// A server that offers this, and answers so.
+/// A server that declares these capabilities and returns these responses.
 pub(crate) fn offering(capabilities: Value, answers: Value) -> (String, Vec<String>) {
     let mut script = json!({});
     script["capabilities"] = capabilities;
@@ -63,7 +63,7 @@ pub(crate) async fn connect((program, args): (String, Vec<String>)) -> Connectio
     local::open(plan, &Guard::none()).await.unwrap()
 }
 
-/// A fleet of these servers, connected to one by one.
+/// A fleet of these servers, connected one after the other.
 pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
     let mut entries = json!({});
     for (name, (program, args)) in servers {
@@ -101,7 +101,7 @@ pub(crate) fn server(fleet: &Fleet, name: &str) -> Arc<Server> {
     Arc::clone(fleet.agent("main").unwrap().server(name).unwrap())
 }
 
-/// Waits until something about a server is so.
+/// Waits until the condition holds.
 pub(crate) async fn until(is_so: impl Fn() -> bool) {
     let wait = async {
         while !is_so() {

@@ -1,4 +1,4 @@
-//! Remote servers: Streamable HTTP with sessions and without, and HTTP+SSE, found by itself or named.
+//! Remote servers: Streamable HTTP with and without sessions, and HTTP+SSE, detected or configured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::support::{
     Expected, assert_result, by_hand, call, cancel, ready, servers, setup, until, within,
 };
 
-/// Starts servers side by side, off the thread that runs the test.
+/// Starts servers concurrently, off the thread that runs the test.
 async fn start<const N: usize>(starts: [fn(&Peers) -> RunningPeer; N]) -> Vec<RunningPeer> {
     let started = starts.map(|start| spawn_blocking(move || start(&Peers::find())));
     join_all(started).await.into_iter().map(Result::unwrap).collect()
 }
 
-/// Starts them again, each at its address.
+/// Restarts them, each at its address.
 async fn start_again(peers: Vec<RunningPeer>) -> Vec<RunningPeer> {
     let started = peers.into_iter().map(|mut peer| {
         spawn_blocking(move || {
@@ -32,7 +32,8 @@ async fn start_again(peers: Vec<RunningPeer>) -> Vec<RunningPeer> {
     join_all(started).await.into_iter().map(Result::unwrap).collect()
 }
 
-/// Kills the servers, waits until that is noticed, starts them again, and waits until all are back.
+/// Kills the servers, waits until that is noticed, restarts them, and waits until all are ready
+/// again.
 async fn kill_all(
     tools: &AgentTools,
     expected: &[Expected],
@@ -42,7 +43,7 @@ async fn kill_all(
         expected.iter().map(|it| tools.server(it.name).unwrap().snapshots()).collect();
     peers.iter_mut().for_each(RunningPeer::kill);
     let noticed = expected.iter().zip(&mut watched).map(|(expected, snapshots)| async move {
-        // Where no stream is open, only a call shows it.
+        // Without an open stream, only a call detects it.
         while snapshots.borrow().state == ServerState::Ready {
             let (arguments, _) = expected.call.clone();
             let failed = call(tools, &expected.name_of(expected.tools[0]), arguments).await;
@@ -56,7 +57,7 @@ async fn kill_all(
     peers
 }
 
-/// Ends the servers, and asserts that nothing of them is left.
+/// Stops the servers, and asserts that no process is left.
 async fn end(peers: Vec<RunningPeer>) {
     let groups: Vec<u32> = peers.iter().map(RunningPeer::pid).collect();
     spawn_blocking(move || drop(peers)).await.unwrap();
@@ -66,7 +67,7 @@ async fn end(peers: Vec<RunningPeer>) {
 }
 
 #[tokio::test]
-async fn servers_for_node_are_reached_over_every_transport_and_had_back() {
+async fn node_servers_are_reached_over_every_transport_and_reconnected() {
     let peers = start([
         Peers::everything_http,
         Peers::everything_sse,
@@ -124,7 +125,7 @@ async fn servers_for_node_are_reached_over_every_transport_and_had_back() {
 }
 
 #[tokio::test]
-async fn servers_for_python_are_reached_over_every_transport_and_had_back() {
+async fn python_servers_are_reached_over_every_transport_and_reconnected() {
     let peers = start([
         |peers| peers.fastmcp_http(FastMcp::Http),
         |peers| peers.fastmcp_http(FastMcp::Stateless),
@@ -165,9 +166,9 @@ async fn servers_for_python_are_reached_over_every_transport_and_had_back() {
     end(peers).await;
 }
 
-/// Whoever was away so briefly that nobody noticed has forgotten the session all the same.
+/// A restart that was too brief to be noticed still loses the session.
 #[tokio::test]
-async fn a_server_that_was_started_again_between_two_calls_is_called_as_if_nothing_had_been() {
+async fn a_server_restarted_between_two_calls_can_still_be_called() {
     let peers = start([Peers::everything_http, |peers| peers.fastmcp_http(FastMcp::Http)]).await;
     let config = servers(&json!({
         "node": { "url": peers[0].url(), "timeout": 120_000 },
@@ -176,7 +177,7 @@ async fn a_server_that_was_started_again_between_two_calls_is_called_as_if_nothi
     let (fleet, tools) = ready(&config, setup(Host::default())).await;
     let tools = Arc::clone(&tools);
     let peers = start_again(peers).await;
-    // On a busy machine it may be away for so long that it is noticed: then it must be had back first.
+    // On a busy machine the restart may be noticed: then wait until it is ready again.
     for name in ["node", "python"] {
         until(&mut tools.server(name).unwrap().snapshots(), ServerState::Ready).await;
     }

@@ -1,5 +1,5 @@
-//! The engine against servers that other people wrote, of both SDKs and over all transports: they are
-//! connected to, listed, called, cancelled, killed and had back (N5).
+//! The engine against third-party servers, of both SDKs and over all transports: they are
+//! connected, listed, called, cancelled, killed and restarted (N5).
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

@@ -1,4 +1,4 @@
-//! What servers ask and say by themselves: questions to a person, folders, changed lists, progress.
+//! Messages that servers initiate: elicitations, roots, changed lists, progress.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use tokio::task::spawn_blocking;
 
 use crate::support::{Yard, assert_result, call, ready, servers, setup, within};
 
-/// Milliseconds that a call may take that tells nothing of itself: enough for a busy machine, and less than
-/// the long ones take.
+/// Timeout in milliseconds of a call without progress: enough for a busy machine, and less than the
+/// long calls take.
 const SHORT: u32 = 15_000;
 
-/// Fills in every form alike, and remembers who asked.
+/// A user who fills in every form alike, and records the questions.
 #[derive(Default)]
 struct Ada(Mutex<Vec<Question>>);
 
@@ -38,14 +38,14 @@ impl Person for Ada {
 }
 
 impl Ada {
-    /// Who asked, and what.
+    /// Returns the servers and messages of the questions.
     fn was_asked(&self) -> Vec<(String, String)> {
         let questions = self.0.lock().unwrap();
         questions.iter().map(|it| (it.server.clone(), it.message.clone())).collect()
     }
 }
 
-/// Waits until a list has something new.
+/// Waits until a list has a new entry.
 async fn until_listed(is_listed: impl Fn() -> bool) {
     within(async {
         while !is_listed() {
@@ -55,7 +55,7 @@ async fn until_listed(is_listed: impl Fn() -> bool) {
     .await;
 }
 
-/// What the server for files says of its folders, once it has asked for them.
+/// Returns the folders of the filesystem server, once it has requested the roots.
 async fn until_given(tools: &AgentTools, given: &str) -> String {
     within(async {
         loop {
@@ -70,14 +70,14 @@ async fn until_given(tools: &AgentTools, given: &str) -> String {
     .await
 }
 
-/// A call that takes longer than the time for a call, and is given more for telling how far it is.
+/// Makes a call that exceeds its timeout, but reports progress.
 async fn assert_given_time(tools: &AgentTools, server: &str, tool: &str, long: Value) {
     let outcome = call(tools, &format!("mcp_{server}_{tool}"), long).await;
     assert_result(&outcome, server, "");
 }
 
 #[tokio::test]
-async fn servers_for_node_ask_a_person_learn_the_folders_and_tell_of_changes_and_progress() {
+async fn node_servers_elicit_request_roots_and_report_changes_and_progress() {
     let (peers, yard) = (Peers::find(), Yard::new());
     let remote = spawn_blocking(|| Peers::find().everything_http()).await.unwrap();
     let (named, given) = (yard.folder("named"), yard.folder("given"));
@@ -97,7 +97,8 @@ async fn servers_for_node_ask_a_person_learn_the_folders_and_tell_of_changes_and
     assert!(!folders.contains(named.to_str().unwrap()), "{folders}");
 
     for server in ["local", "remote"] {
-        // It offers these only to those who can be asked, and says so after the handshake.
+        // It offers these only to clients with the capability, and announces them after the
+        // handshake.
         let [roots, ask] = ["get-roots-list", "trigger-elicitation-request"]
             .map(|tool| format!("mcp_{server}_{tool}"));
         until_listed(|| tools.catalogue().get(&ask).is_some()).await;
@@ -128,7 +129,7 @@ async fn servers_for_node_ask_a_person_learn_the_folders_and_tell_of_changes_and
 }
 
 #[tokio::test]
-async fn servers_for_python_ask_a_person_in_both_eras_and_tell_of_progress() {
+async fn python_servers_elicit_in_both_eras_and_report_progress() {
     let (peers, yard) = (Peers::find(), Yard::new());
     let remote =
         spawn_blocking(|| [FastMcp::Sse, FastMcp::Http].map(|it| Peers::find().fastmcp_http(it)));

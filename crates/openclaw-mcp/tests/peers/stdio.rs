@@ -1,4 +1,4 @@
-//! Local servers: one fleet of Node's, one of Python's.
+//! Local servers: one fleet of Node servers, one of Python servers.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -17,7 +17,7 @@ use crate::support::{
     Expected, Yard, assert_result, by_hand, cancel, ready, servers, setup, until, within,
 };
 
-/// Kills every server, and waits until all are back.
+/// Kills every server, and waits until all are ready again.
 async fn kill_all(tools: &AgentTools, expected: &[Expected]) {
     join_all(expected.iter().map(|expected| async {
         let server = tools.server(expected.name).unwrap();
@@ -32,7 +32,7 @@ async fn kill_all(tools: &AgentTools, expected: &[Expected]) {
 }
 
 #[tokio::test]
-async fn servers_for_node_are_used_cancelled_killed_and_had_back() {
+async fn node_servers_are_used_cancelled_killed_and_restarted() {
     let (peers, yard) = (Peers::find(), Yard::new());
     let folder = yard.folder("files");
     std::fs::write(folder.join("note.txt"), "a note for the filesystem server").unwrap();
@@ -84,7 +84,7 @@ async fn servers_for_node_are_used_cancelled_killed_and_had_back() {
         "",
     );
     let pages = tools.resources().iter().filter(|of| of.server == "old").count();
-    assert_eq!(pages, 100, "of ten pages");
+    assert_eq!(pages, 100, "from ten pages");
     let read = tools.read("old", "test://static/resource/99", &by_hand()).await;
     assert_result(&read, "old", "This is a plaintext resource");
     assert!(tools.templates().iter().any(|of| of.server == "everything"));
@@ -111,7 +111,7 @@ async fn servers_for_node_are_used_cancelled_killed_and_had_back() {
 }
 
 #[tokio::test]
-async fn servers_for_python_are_used_cancelled_killed_and_had_back_and_their_era_is_remembered() {
+async fn python_servers_are_used_cancelled_killed_and_restarted_and_their_era_is_cached() {
     let (peers, yard) = (Peers::find(), Yard::new());
     let repository = yard.folder("repository");
     let made = Command::new("git").args(["init", "--quiet"]).arg(&repository).status();

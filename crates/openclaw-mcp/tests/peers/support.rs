@@ -1,4 +1,4 @@
-//! A fleet of real servers, and what is asked of each of them.
+//! A fleet of real servers, and what is expected of each of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// Servers in Python need seconds of CPU to start, and here many start at once.
+/// Python servers need seconds of CPU to start, and many start concurrently.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Writes down its pid, then becomes what it is told to run.
+/// Records its pid, then replaces itself with the given command.
 const STARTER: &str = "echo $$ >> \"$1\"\nshift\nexec \"$@\"\n";
 
-/// A folder for a test: the pids of all that was ever started, and what the engine remembers.
+/// A temporary folder for a test, with the pids of all started processes and the engine's cache.
 pub(crate) struct Yard(tempfile::TempDir);
 
 impl Yard {
@@ -39,20 +39,20 @@ impl Yard {
         Self(folder)
     }
 
-    /// Something in it.
+    /// Returns a path in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// A folder in it.
+    /// Creates a subfolder.
     pub(crate) fn folder(&self, name: &str) -> PathBuf {
         let folder = self.path(name);
         fs::create_dir_all(&folder).unwrap();
-        // As servers name it: without links on the way.
+        // Canonical, as servers report it.
         folder.canonicalize().unwrap()
     }
 
-    /// The entry of a local server, whose starts are written down.
+    /// Returns the entry of a local server whose pids are recorded.
     pub(crate) fn entry(&self, name: &str, peer: &Peer) -> Value {
         let mut args = vec![json!(self.path("starter.sh")), json!(self.pids_of(name))];
         args.push(json!(peer.program));
@@ -66,13 +66,14 @@ impl Yard {
         self.path(&format!("{name}.pids"))
     }
 
-    /// The processes that were started for a server so far, each the first of a group of its own.
+    /// Returns the processes that were started for a server so far, each the leader of its own
+    /// group.
     pub(crate) fn started(&self, name: &str) -> Vec<u32> {
         let text = fs::read_to_string(self.pids_of(name)).unwrap_or_default();
         text.lines().map(|pid| pid.parse().unwrap()).collect()
     }
 
-    /// Asserts that of all that was ever started nothing runs any more.
+    /// Asserts that no started process is left.
     pub(crate) fn assert_nothing_left(&self, names: &[&str]) {
         for name in names {
             let started = self.started(name);
@@ -89,9 +90,9 @@ impl Yard {
 pub(crate) struct Expected {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
-    /// Some of its tools, under their own names.
+    /// Some of its tools, by their own names.
     pub(crate) tools: &'static [&'static str],
-    /// A call of the first of them, and what stands in the result.
+    /// Arguments for the first of them, and a part of the result.
     pub(crate) call: (Value, &'static str),
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn servers(servers: &Value) -> Config {
 }
 
 pub(crate) fn setup(host: Host) -> Setup {
-    // Servers find `git` there, and perhaps `node`.
+    // Servers need it to find `git`, and perhaps `node`.
     let path = std::env::var("PATH").unwrap();
     let environment: Environment = [("PATH", path.as_str())].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
@@ -122,7 +123,7 @@ pub(crate) fn setup(host: Host) -> Setup {
     }
 }
 
-/// A fleet whose servers are all ready.
+/// Starts a fleet and asserts that all servers are ready.
 pub(crate) async fn ready(config: &Config, setup: Setup) -> (Arc<Fleet>, Arc<AgentTools>) {
     let fleet = Fleet::start(config, setup);
     let tools = fleet.agent("main").unwrap();
@@ -146,7 +147,7 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap()
 }
 
-/// Asserts that a result of a server came, inside its boundary.
+/// Asserts that an outcome is a successful, untrusted result of a server.
 pub(crate) fn assert_result(outcome: &ToolOutcome, server: &str, text: &str) {
     assert!(!outcome.is_error, "{server}: {outcome:?}");
     assert!(outcome.details.untrusted, "{server}: {outcome:?}");
@@ -155,7 +156,7 @@ pub(crate) fn assert_result(outcome: &ToolOutcome, server: &str, text: &str) {
 }
 
 impl Expected {
-    /// Asserts that the server speaks the version, lists the tools, and answers the call.
+    /// Asserts that the server negotiates the version, lists the tools, and answers the call.
     pub(crate) async fn assert_met(&self, tools: &AgentTools) {
         let status = tools.server(self.name).unwrap().status();
         assert_eq!(status.protocol_version.as_deref(), Some(self.version), "{status:?}");
@@ -179,7 +180,7 @@ impl Expected {
     }
 }
 
-/// Begins a call that would take long, and lets it go once it is under way.
+/// Starts a long call, and drops it once it is in flight.
 pub(crate) async fn cancel(tools: &AgentTools, server: &str, tool: &str, long: Value) {
     let live = tools.server(server).unwrap().ready().await.unwrap();
     let name = format!("mcp_{server}_{tool}");
@@ -190,20 +191,20 @@ pub(crate) async fn cancel(tools: &AgentTools, server: &str, tool: &str, long: V
         }
     };
     tokio::select! {
-        outcome = calling => panic!("it was to take longer: {outcome:?}"),
+        outcome = calling => panic!("finished too early: {outcome:?}"),
         () = within(under_way) => {}
     }
-    // A list may be on its way, too; the call would take much longer.
+    // A list request may be in flight too; the call would take much longer.
     let nothing_under_way = async {
         while live.connection().in_flight() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     let gone = tokio::time::timeout(PATIENCE, nothing_under_way).await;
-    assert!(gone.is_ok(), "nobody waits any more");
+    assert!(gone.is_ok(), "a call is still pending");
 }
 
-/// Waits for a state.
+/// Waits until a server reaches a state.
 pub(crate) async fn until(
     snapshots: &mut watch::Receiver<Snapshot<LiveConnection>>,
     state: ServerState,
@@ -211,6 +212,6 @@ pub(crate) async fn until(
     let reached = snapshots.wait_for(|snapshot| snapshot.state == state);
     match tokio::time::timeout(PATIENCE, reached).await {
         Ok(snapshot) => drop(snapshot.unwrap()),
-        Err(_) => panic!("it never became {state:?}"),
+        Err(_) => panic!("the server never became {state:?}"),
     }
 }

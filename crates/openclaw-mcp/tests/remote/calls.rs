@@ -1,4 +1,4 @@
-//! Calls over HTTP, and what a server may answer to them.
+//! Calls over HTTP, and their responses.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::support::{Connection, LIMITS, MODERN_META};
 
 #[tokio::test]
-async fn answers_come_as_json_and_as_streams() {
+async fn responses_arrive_as_json_and_as_streams() {
     for script in [
         Script::new().legacy(),
         Script::new().legacy().sse_answers(),
@@ -31,7 +31,7 @@ async fn answers_come_as_json_and_as_streams() {
 }
 
 #[tokio::test]
-async fn marked_arguments_are_told_in_headers_too() {
+async fn marked_arguments_are_also_sent_as_headers() {
     let schema = json!({ "type": "object", "properties": {
         "text": { "type": "string", "x-mcp-header": "Text" },
     } });
@@ -52,7 +52,7 @@ async fn marked_arguments_are_told_in_headers_too() {
 }
 
 #[tokio::test]
-async fn many_calls_at_once_each_get_their_own_answer() {
+async fn concurrent_calls_each_get_their_own_response() {
     for script in [Script::new().modern(), Script::new().legacy_sse_only()] {
         let connection = Connection::open(script).await;
         let texts: Vec<String> = (0..100).map(|number| number.to_string()).collect();
@@ -63,7 +63,7 @@ async fn many_calls_at_once_each_get_their_own_answer() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_server_is_passed_on_as_it_is() {
+async fn an_error_of_the_server_is_passed_on_unchanged() {
     for script in [Script::new().legacy(), Script::new().modern(), Script::new().legacy_sse_only()]
     {
         let connection = Connection::open(script.unknown_tool("echo")).await;
@@ -74,7 +74,7 @@ async fn an_error_of_the_server_is_passed_on_as_it_is() {
 }
 
 #[tokio::test]
-async fn requests_of_the_server_are_answered_while_a_call_waits() {
+async fn requests_from_the_server_are_answered_during_a_call() {
     for script in [
         Script::new().legacy(),
         Script::new().legacy().sse_answers(),
@@ -110,7 +110,7 @@ async fn a_call_that_takes_too_long_is_cancelled_by_a_message_or_by_closing_its_
 #[tokio::test]
 async fn progress_prolongs_a_call_up_to_the_cap() {
     let connection = Connection::open(Script::new().legacy().sse_answers()).await;
-    // On a busy machine seconds may pass between two words of a server.
+    // On a busy machine seconds may pass between two messages of a server.
     let patient = Limits { timeout: Duration::from_secs(10), cap: Duration::from_secs(120) };
     let capped = Limits { timeout: Duration::from_secs(10), cap: Duration::from_secs(11) };
     let (slow, endless) = tokio::join!(
@@ -123,7 +123,7 @@ async fn progress_prolongs_a_call_up_to_the_cap() {
 }
 
 #[tokio::test]
-async fn closing_fails_the_calls_that_wait_at_once() {
+async fn closing_fails_pending_calls_immediately() {
     for script in [Script::new().legacy(), Script::new().modern(), Script::new().legacy_sse_only()]
     {
         let mut connection = Connection::open(script).await;
@@ -137,14 +137,14 @@ async fn closing_fails_the_calls_that_wait_at_once() {
         assert!(connection.received(asked).await);
         let _ = connection.opened.rmcp.close().await;
         let error = waiting.await.unwrap().unwrap_err();
-        // A modern server refuses this one before it waits: it holds no `_meta`.
+        // A modern server rejects this one immediately: it has no `_meta`.
         assert!(matches!(error, CallError::Closed(Closed::ByUs) | CallError::Rpc(_)), "{error:?}");
         connection.close().await;
     }
 }
 
 #[tokio::test]
-async fn the_end_of_the_one_stream_is_the_end_of_the_connection() {
+async fn the_end_of_the_sse_stream_closes_the_connection() {
     let connection = Connection::open(Script::new().legacy_sse_only()).await;
     let lane = connection.lane().clone();
     connection.server.kill();

@@ -1,4 +1,4 @@
-//! Proxies: which connections go through one.
+//! Proxies, and the reuse of connections.
 
 use openclaw_config::ProxySetting;
 use openclaw_mcp::connection::remote::{Network, RemoteError, RemotePlan};
@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::support::{open, plan};
 
-/// A proxy that sends everything to one port, or refuses, and tells what it was asked for.
+/// A proxy that forwards everything to one port, or rejects it, and reports the request lines.
 struct Proxy {
     url: String,
     asked: mpsc::Receiver<String>,
@@ -46,7 +46,7 @@ async fn serve(mut stream: TcpStream, to: Option<u16>, tell: mpsc::Sender<String
         return;
     };
     let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)).await else { return };
-    // The server is asked for the path alone.
+    // The server expects only the path.
     let forwarded = text.replacen("http://mcp.invalid", "", 1);
     if server.write_all(forwarded.as_bytes()).await.is_ok() {
         let _ = copy_bidirectional(&mut stream, &mut server).await;
@@ -60,18 +60,18 @@ async fn problem(plan: RemotePlan) -> ReachProblem {
 }
 
 #[tokio::test]
-async fn a_configured_proxy_is_asked_for_every_connection() {
+async fn a_configured_proxy_is_used_for_every_connection() {
     let server = TestServer::http(&Script::new());
     let mut proxy = Proxy::start(Some(server.port())).await;
     let mut plan = plan("http://mcp.invalid/mcp");
     plan.config.proxy = ProxySetting::Url(Url::parse(&proxy.url).unwrap().into());
-    // The server sees absolute addresses from the second request of a connection on, and takes them.
+    // From the second request of a connection on, the server gets absolute URLs, and accepts them.
     let _ = open(plan).await;
     assert_eq!(proxy.asked.recv().await.unwrap(), "POST http://mcp.invalid/mcp HTTP/1.1");
 }
 
 #[tokio::test]
-async fn the_proxy_of_the_environment_is_used_but_for_hosts_that_need_none() {
+async fn the_proxy_of_the_environment_is_used_except_for_no_proxy_hosts() {
     let mut proxy = Proxy::start(None).await;
     let mut by_environment = plan("https://mcp.invalid/mcp");
     by_environment.network = Network { https_proxy: Some(proxy.url.clone()), ..Network::default() };
@@ -83,12 +83,12 @@ async fn the_proxy_of_the_environment_is_used_but_for_hosts_that_need_none() {
     assert_eq!(problem(excepted).await, ReachProblem::Dns);
     by_environment.config.proxy = ProxySetting::Direct;
     assert_eq!(problem(by_environment).await, ReachProblem::Dns);
-    assert!(proxy.asked.try_recv().is_err(), "nobody asked the proxy again");
+    assert!(proxy.asked.try_recv().is_err(), "the proxy was not used again");
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_not_there_is_said_to_be_the_problem() {
-    // Held, so that nobody else listens there meanwhile.
+async fn an_unreachable_proxy_is_reported_as_the_problem() {
+    // Held, so that no other process listens on the port.
     let held = TcpSocket::new_v4().unwrap();
     held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let gone = format!("http://127.0.0.1:{}", held.local_addr().unwrap().port());
@@ -98,7 +98,7 @@ async fn a_proxy_that_is_not_there_is_said_to_be_the_problem() {
 }
 
 #[tokio::test]
-async fn a_proxy_whose_name_nobody_knows_is_blamed_and_not_the_server() {
+async fn an_unknown_proxy_host_is_reported_and_not_the_server() {
     let proxy = "http://me:sesame@nope.invalid:3128";
     let mut configured = plan("https://mcp.invalid/mcp");
     configured.config.proxy = ProxySetting::Url(Url::parse(proxy).unwrap().into());
@@ -113,8 +113,8 @@ async fn a_proxy_whose_name_nobody_knows_is_blamed_and_not_the_server() {
     }
 }
 
-/// A SOCKS5 proxy without authentication that connects everything to one port (RFC 1928). Tells the host that it was
-/// asked for.
+/// A SOCKS5 proxy without authentication that connects everything to one port (RFC 1928), and
+/// reports the requested host.
 async fn socks(mut stream: TcpStream, port: u16, tell: mpsc::Sender<String>) -> Option<()> {
     let mut greeting = [0; 2];
     stream.read_exact(&mut greeting).await.ok()?;
@@ -156,7 +156,7 @@ async fn a_socks_proxy_resolves_the_host_and_carries_the_connection() {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again_and_one_that_was_closed_meanwhile_is_replaced() {
+async fn a_connection_is_reused_and_one_that_was_closed_is_replaced() {
     let server = TestServer::http(&Script::new());
     let behind = server.port();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -178,7 +178,7 @@ async fn a_connection_is_used_again_and_one_that_was_closed_meanwhile_is_replace
     for _ in 0..5 {
         assert!(!opened.rmcp.list_all_tools().await.unwrap().is_empty());
     }
-    assert!(connections.try_recv().is_err(), "one connection does");
+    assert!(connections.try_recv().is_err(), "one connection is enough");
     first.abort();
     while !first.is_finished() {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! How a server wants to be spoken to is found out by asking it.
+//! Detection of a server's era and transport.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const STREAMABLE: Known = Known { era: Era::Legacy, flavour: Flavour::Streamable
 const SSE: Known = Known { era: Era::Legacy, flavour: Flavour::Sse };
 
 #[tokio::test]
-async fn a_modern_server_is_asked_once_and_spoken_to_without_handshake() {
+async fn a_modern_server_is_detected_once_and_used_without_a_handshake() {
     let connection = Connection::open(Script::new().modern()).await;
     assert_eq!(connection.opened.known, MODERN);
     assert_eq!(connection.opened.version.as_deref(), Some("2026-07-28"));
@@ -44,7 +44,7 @@ async fn a_modern_connection_opens_no_stream_and_deletes_no_session() {
 }
 
 #[tokio::test]
-async fn every_version_with_a_handshake_is_spoken_with_its_session_and_header() {
+async fn every_version_with_a_handshake_uses_its_session_and_header() {
     for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
         let connection = Connection::open(Script::new().versions([version])).await;
         assert_eq!(connection.opened.known, STREAMABLE, "{version}");
@@ -60,12 +60,12 @@ async fn every_version_with_a_handshake_is_spoken_with_its_session_and_header() 
         assert_eq!(headers["accept"], "application/json, text/event-stream");
         let named = headers["mcp-protocol-version"].as_str();
         assert_eq!(named, Some(version).filter(|version| *version >= "2025-06-18"));
-        assert_eq!(recording.http("DELETE").len(), 1, "the server may forget the session");
+        assert_eq!(recording.http("DELETE").len(), 1, "the session is deleted");
     }
 }
 
 #[tokio::test]
-async fn whatever_an_old_server_says_to_the_modern_question_it_is_then_asked_the_old_way() {
+async fn any_rejection_of_discover_falls_back_to_initialize() {
     for answer in [Discover::MethodNotFound, Discover::InvalidParams] {
         let connection = Connection::open(Script::new().legacy().discover(answer)).await;
         assert_eq!(connection.opened.known, STREAMABLE, "{answer:?}");
@@ -80,7 +80,7 @@ async fn whatever_an_old_server_says_to_the_modern_question_it_is_then_asked_the
 }
 
 #[tokio::test]
-async fn silence_to_the_modern_question_is_taken_for_a_no() {
+async fn silence_on_discover_falls_back_to_initialize() {
     let silent = Script::new().legacy().discover(Discover::Silence);
     let connection = Connection::open(silent).await;
     assert_eq!(connection.opened.known, STREAMABLE);
@@ -88,7 +88,7 @@ async fn silence_to_the_modern_question_is_taken_for_a_no() {
 }
 
 #[tokio::test]
-async fn a_modern_server_that_is_slow_to_answer_is_asked_again_when_nothing_else_works() {
+async fn a_slow_modern_server_is_tried_again_when_nothing_else_works() {
     let slow = Script::new().modern().discover(Discover::DelayMs(3_000));
     let connection = Connection::open(slow).await;
     assert_eq!(connection.opened.known, MODERN);
@@ -97,7 +97,7 @@ async fn a_modern_server_that_is_slow_to_answer_is_asked_again_when_nothing_else
 }
 
 #[tokio::test]
-async fn what_is_known_is_not_asked_again() {
+async fn a_known_protocol_is_not_detected_again() {
     let known =
         |plan: &mut openclaw_mcp::connection::remote::RemotePlan| plan.known = Some(STREAMABLE);
     let connection = Connection::open_with(Script::new().legacy(), known).await;
@@ -106,7 +106,7 @@ async fn what_is_known_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn a_known_way_that_hangs_now_is_not_waited_for_until_the_end() {
+async fn a_known_protocol_that_hangs_does_not_use_up_the_timeout() {
     let script = Script::new().initialize_silence();
     let connection = Connection::open_with(script, |plan| plan.known = Some(STREAMABLE)).await;
     assert_eq!(connection.opened.known, MODERN);
@@ -114,7 +114,7 @@ async fn a_known_way_that_hangs_now_is_not_waited_for_until_the_end() {
 }
 
 #[tokio::test]
-async fn a_known_way_that_is_only_slow_gets_the_time_that_it_needs() {
+async fn a_known_protocol_that_is_only_slow_gets_the_whole_timeout() {
     let script = Script::new().legacy().initialize_delay_ms(7_000);
     let connection = Connection::open_with(script, |plan| plan.known = Some(STREAMABLE)).await;
     assert_eq!(connection.opened.known, STREAMABLE);
@@ -122,7 +122,7 @@ async fn a_known_way_that_is_only_slow_gets_the_time_that_it_needs() {
 }
 
 #[tokio::test]
-async fn what_was_known_may_have_changed() {
+async fn a_known_protocol_may_have_changed() {
     for (known, script, now) in [
         (MODERN, Script::new().legacy(), STREAMABLE),
         (STREAMABLE, Script::new().modern(), MODERN),
@@ -149,7 +149,7 @@ async fn a_server_that_rejects_new_versions_is_offered_older_ones() {
 }
 
 #[tokio::test]
-async fn a_version_that_nobody_knows_is_refused() {
+async fn an_unknown_version_is_rejected() {
     let error = refused(&Script::new().legacy().answer_version("2031-01-01")).await;
     assert!(
         matches!(&error, RemoteError::UnknownVersion { version } if version == "2031-01-01"),
@@ -158,7 +158,7 @@ async fn a_version_that_nobody_knows_is_refused() {
 }
 
 #[tokio::test]
-async fn the_transport_of_2024_is_found_where_posts_are_refused() {
+async fn the_transport_of_2024_is_detected_where_posts_are_rejected() {
     let connection = Connection::open(Script::new().legacy_sse_only()).await;
     assert_eq!(connection.opened.known, SSE);
     assert_eq!(connection.echo("hello").await, "hello");
@@ -177,10 +177,10 @@ async fn the_transport_of_2024_is_used_where_it_is_configured() {
 }
 
 #[tokio::test]
-async fn an_endpoint_at_another_origin_gets_nothing() {
+async fn an_endpoint_at_another_origin_is_rejected() {
     let script = Script::new().legacy_sse_only().sse_endpoint("http://elsewhere.invalid/messages");
     let server = TestServer::http(&script);
-    // Also where the transport is found out: that nothing else is known there says less.
+    // Also if the transport is detected: the failures of the other transports are less specific.
     for flavour in [HttpFlavour::Sse, HttpFlavour::Streamable] {
         let mut plan = plan(server.url());
         plan.config.flavour = flavour;
@@ -190,7 +190,7 @@ async fn an_endpoint_at_another_origin_gets_nothing() {
 }
 
 #[tokio::test]
-async fn authorization_is_asked_for_with_the_challenge_and_a_way_out() {
+async fn missing_authorization_is_reported_with_the_challenge_and_a_hint() {
     let error = refused(&Script::new().bearer("token", Some("Bearer realm=\"x\""))).await;
     let RemoteError::NeedsAuth { challenge, .. } = &error else { panic!("{error:?}") };
     assert_eq!(challenge.as_deref(), Some("Bearer realm=\"x\""));
@@ -199,7 +199,7 @@ async fn authorization_is_asked_for_with_the_challenge_and_a_way_out() {
 }
 
 #[tokio::test]
-async fn configured_headers_go_with_every_request() {
+async fn configured_headers_are_sent_with_every_request() {
     let script = Script::new().legacy().bearer("sesame", None);
     let connection = Connection::open_with(script, |plan| {
         plan.headers.insert("Authorization".to_owned(), "Bearer sesame".to_owned().into());
@@ -211,7 +211,7 @@ async fn configured_headers_go_with_every_request() {
 }
 
 #[tokio::test]
-async fn a_page_for_people_is_not_an_mcp_server() {
+async fn an_html_page_is_not_an_mcp_server() {
     let page = Fault::status(200).header("content-type", "text/html").body("<html>hi</html>");
     let error = refused(&Script::new().fault(page)).await;
     assert!(matches!(error, RemoteError::NotMcp { .. }), "{error:?}");
@@ -219,8 +219,8 @@ async fn a_page_for_people_is_not_an_mcp_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_nowhere_is_said_to_be_so() {
-    // Held, so that nobody else listens there meanwhile.
+async fn a_refused_connection_and_an_unknown_host_are_reported() {
+    // Held, so that no other process listens on the port.
     let held = TcpSocket::new_v4().unwrap();
     held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let url = format!("http://127.0.0.1:{}/mcp", held.local_addr().unwrap().port());
@@ -235,7 +235,7 @@ async fn a_server_that_is_nowhere_is_said_to_be_so() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_given_up_at_the_step_where_it_hung() {
+async fn a_server_that_never_responds_times_out_at_the_step_where_it_hung() {
     let server = TestServer::http(&Script::new().legacy().initialize_silence());
     let mut plan = plan(server.url());
     plan.timeout = Duration::from_secs(10);
@@ -243,7 +243,7 @@ async fn a_server_that_never_answers_is_given_up_at_the_step_where_it_hung() {
     assert!(matches!(error, RemoteError::TimedOut { step: Step::Initializing, .. }), "{error:?}");
 }
 
-/// Waits until no task is left. Connections that were kept for later end a moment after their client.
+/// Waits until no task is left. Idle connections end shortly after their client.
 async fn nothing_is_left() {
     let metrics = tokio::runtime::Handle::current().metrics();
     let gone = async {
@@ -256,7 +256,7 @@ async fn nothing_is_left() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_a_connection_that_was_closed_failed_or_was_given_up() {
+async fn nothing_is_left_of_a_connection_that_was_closed_failed_or_dropped() {
     for script in [Script::new().modern(), Script::new().legacy(), Script::new().legacy_sse_only()]
     {
         let connection = Connection::open(script.clone()).await;
@@ -268,7 +268,7 @@ async fn nothing_is_left_of_a_connection_that_was_closed_failed_or_was_given_up(
         drop(connection);
         nothing_is_left().await;
     }
-    // The stream of the old transport is open when this one fails.
+    // The stream of the old transport is open when the handshake fails.
     let failing = Script::new().legacy_sse_only().answer_version("2031-01-01");
     refused(&failing).await;
     nothing_is_left().await;

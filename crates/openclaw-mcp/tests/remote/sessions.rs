@@ -1,4 +1,4 @@
-//! Sessions that are lost, and streams that break.
+//! Lost sessions and broken streams.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,9 +19,9 @@ async fn a_lost_session_is_renewed_once_for_all_callers_and_every_call_is_made()
     assert_eq!(futures_util::future::join_all(answers).await, texts);
     assert_ne!(connection.lane().session_id(), first);
     let tools = connection.opened.rmcp.list_all_tools().await.unwrap();
-    assert!(!tools.is_empty(), "rmcp goes on in the new session");
+    assert!(!tools.is_empty(), "rmcp continues in the new session");
     let recording = connection.close().await;
-    assert_eq!(recording.of_method("initialize").len(), 2, "the first, and one for all");
+    assert_eq!(recording.of_method("initialize").len(), 2, "the first, and one renewal");
     assert_eq!(recording.of_method("notifications/initialized").len(), 2);
 }
 
@@ -38,7 +38,7 @@ async fn a_session_that_cannot_be_renewed_is_a_lost_connection() {
 }
 
 #[tokio::test]
-async fn a_call_is_replayed_once_and_not_for_ever() {
+async fn a_call_is_retried_only_once() {
     let script = Script::new().legacy().fault(Fault::status(404).on(On::Call));
     let connection = Connection::open(script).await;
     let error = connection.failure().await;
@@ -58,7 +58,7 @@ async fn a_dropped_stream_is_resumed_where_it_ended() {
         let resumed = recording.http("GET");
         let resumed = resumed.iter().filter(|get| get["headers"]["last-event-id"].is_string());
         assert_eq!(resumed.count(), 1);
-        assert_eq!(recording.of_method("tools/call").len(), 1, "a call is not made twice");
+        assert_eq!(recording.of_method("tools/call").len(), 1, "the call is not repeated");
     }
 }
 
@@ -69,12 +69,12 @@ async fn a_stream_that_cannot_be_resumed_fails_its_call() {
     let connection = Connection::open(script).await;
     let error = connection.failure().await;
     assert!(error.to_string().contains("cannot be resumed"), "{error:?}");
-    assert_eq!(connection.lane().closed(), None, "the connection is another matter");
+    assert_eq!(connection.lane().closed(), None, "the connection is not affected");
     connection.close().await;
 }
 
 #[tokio::test]
-async fn a_modern_call_whose_stream_ends_fails_at_once() {
+async fn a_modern_call_whose_stream_ends_fails_immediately() {
     let script = Script::new().modern().drop_stream(DropStream::default()).retry_ms(20);
     let connection = Connection::open(script).await;
     let error = connection.call("sleep", r#"{"ms":300}"#, LIMITS).await.unwrap_err();
@@ -83,7 +83,7 @@ async fn a_modern_call_whose_stream_ends_fails_at_once() {
 }
 
 #[tokio::test]
-async fn a_session_is_listened_to_and_a_new_one_as_well() {
+async fn every_session_has_its_own_stream() {
     let script = Script::new().legacy().session_lost_after_calls(1);
     let connection = Connection::open(script).await;
     assert!(connection.received(|line| line["method"] == "GET").await);
@@ -101,7 +101,7 @@ async fn a_session_is_listened_to_and_a_new_one_as_well() {
 }
 
 #[tokio::test]
-async fn a_server_that_goes_away_for_good_is_lost() {
+async fn a_server_that_disappears_is_reported_as_lost() {
     let mut connection = Connection::open(Script::new().legacy()).await;
     let lane = connection.lane().clone();
     assert!(connection.received(|line| line["method"] == "GET").await);
@@ -112,7 +112,7 @@ async fn a_server_that_goes_away_for_good_is_lost() {
 }
 
 #[tokio::test]
-async fn a_connection_that_took_too_long_leaves_no_session_behind() {
+async fn a_connection_that_times_out_deletes_its_session() {
     let folder = tempfile::tempdir().unwrap();
     let recording = Recording::at(folder.path().join("record"));
     let script = Script::new().legacy().sse_answers().initialize_silence().record(recording.path());
@@ -127,7 +127,7 @@ async fn a_connection_that_took_too_long_leaves_no_session_behind() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_dropped_has_its_session_ended_once() {
+async fn dropping_a_connection_deletes_its_session_once() {
     let connection = Connection::open(Script::new().legacy()).await;
     let Connection { opened, recording, server, .. } = connection;
     drop(opened);

@@ -17,7 +17,7 @@ use url::Url;
 pub(crate) const LIMITS: Limits =
     Limits { timeout: Duration::from_secs(120), cap: Duration::from_secs(300) };
 
-/// What stands in the `_meta` of a modern call.
+/// The `_meta` members of a modern call.
 pub(crate) const MODERN_META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}"#;
 
 pub(crate) fn client() -> ClientConfig {
@@ -50,13 +50,13 @@ pub(crate) async fn open(plan: RemotePlan) -> Result<Opened<ClientConfig>, Remot
     remote::open(plan, client()).await
 }
 
-/// Why there is no connection to such a server.
+/// Returns why connecting to such a server fails.
 pub(crate) async fn refused(script: &Script) -> RemoteError {
     let server = TestServer::http(script);
     open(plan(server.url())).await.unwrap_err()
 }
 
-/// A server, a connection to it, and what it has received.
+/// A server, a connection to it, and a recording of its requests.
 pub(crate) struct Connection {
     pub(crate) opened: Opened<ClientConfig>,
     pub(crate) recording: Recording,
@@ -107,12 +107,12 @@ impl Connection {
         self.try_echo(text).await.unwrap()
     }
 
-    /// Why an ordinary call fails.
+    /// Returns why an ordinary call fails.
     pub(crate) async fn failure(&self) -> CallError {
         self.try_echo("x").await.unwrap_err()
     }
 
-    /// Waits for a request that may still be on its way.
+    /// Waits until the server has received such a request.
     pub(crate) async fn received(&self, wanted: impl Fn(&Value) -> bool + Send + 'static) -> bool {
         let recording = self.recording.clone();
         let waited = tokio::task::spawn_blocking(move || {
@@ -129,7 +129,7 @@ impl Connection {
     }
 }
 
-/// What a server had received when the connection was over.
+/// The recording of a server after the connection was closed.
 pub(crate) struct Ended {
     recording: Recording,
     _folder: tempfile::TempDir,

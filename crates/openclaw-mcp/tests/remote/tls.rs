@@ -1,4 +1,4 @@
-//! Certificates: whom to trust, and what to say if one is not trusted.
+//! Certificates: which are trusted, and the errors for those that are not.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,11 +19,11 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use crate::support::{open, plan};
 
-/// A server behind TLS, with a certificate of an authority that nobody knows.
+/// A server behind TLS, with a certificate of an unknown CA.
 struct Secured {
     url: String,
     ca_file: PathBuf,
-    /// A certificate of ours, of the same authority, and its key.
+    /// A client certificate of the same CA, and its key.
     client: [PathBuf; 2],
     _folder: tempfile::TempDir,
     _server: HttpServer,
@@ -31,12 +31,12 @@ struct Secured {
 }
 
 impl Secured {
-    /// With a certificate for this host, changed as the test needs it.
+    /// Starts a server with a certificate for `host`, modified by `adjust`.
     async fn start(host: &str, adjust: impl FnOnce(&mut CertificateParams)) -> Self {
         Self::start_with(host, adjust, false).await
     }
 
-    /// One that may want to see a certificate of the client.
+    /// Like [`start`](Self::start), but the server may require a client certificate.
     async fn start_with(
         host: &str,
         adjust: impl FnOnce(&mut CertificateParams),
@@ -56,7 +56,7 @@ impl Secured {
         adjust(&mut params);
         let (certificate, ca_pem) = match params.is_ca {
             IsCa::NoCa => (params.signed_by(&key, &issuer).unwrap(), ca_pem),
-            // One that says what it is speaks for itself.
+            // A certificate with explicit basic constraints is self-signed.
             _ => {
                 let own = params.self_signed(&key).unwrap();
                 let pem = own.pem();
@@ -131,7 +131,7 @@ async fn problem(plan: RemotePlan) -> ReachProblem {
 }
 
 #[tokio::test]
-async fn an_authority_of_ones_own_is_trusted_where_it_is_configured() {
+async fn a_custom_ca_is_trusted_where_it_is_configured() {
     let secured = Secured::start("127.0.0.1", |_| {}).await;
     works(secured.trusted()).await;
     assert_eq!(problem(plan(&secured.url)).await, ReachProblem::UnknownIssuer);
@@ -146,7 +146,7 @@ async fn an_authority_of_ones_own_is_trusted_where_it_is_configured() {
 }
 
 #[tokio::test]
-async fn a_certificate_for_another_host_or_another_time_is_refused_and_said_to_be_so() {
+async fn a_certificate_for_another_host_or_time_is_rejected_with_its_reason() {
     let other = Secured::start("elsewhere.example", |_| {}).await;
     assert_eq!(problem(other.trusted()).await, ReachProblem::WrongName);
     let old = Secured::start("127.0.0.1", |params| {
@@ -157,7 +157,7 @@ async fn a_certificate_for_another_host_or_another_time_is_refused_and_said_to_b
 }
 
 #[tokio::test]
-async fn a_certificate_of_an_authority_is_said_to_be_none_for_a_server_and_the_way_out_works() {
+async fn a_ca_certificate_is_rejected_as_server_certificate_and_the_hint_works() {
     let own = |is_ca| Secured::start("127.0.0.1", move |params| params.is_ca = is_ca);
     let authority = own(IsCa::Ca(BasicConstraints::Unconstrained)).await;
     for plan in [plan(&authority.url), authority.trusted()] {
@@ -175,21 +175,21 @@ async fn a_certificate_of_an_authority_is_said_to_be_none_for_a_server_and_the_w
 }
 
 #[tokio::test]
-async fn a_port_without_tls_is_said_to_be_so() {
+async fn a_port_without_tls_is_reported() {
     let server = TestServer::http(&Script::new());
     let url = server.url().replace("http://", "https://");
     assert_eq!(problem(plan(&url)).await, ReachProblem::Tls);
 }
 
 #[tokio::test]
-async fn a_port_that_wants_tls_and_does_not_get_it_is_said_to_be_so() {
+async fn plain_http_to_a_tls_port_hints_at_https() {
     let secured = Secured::start("127.0.0.1", |_| {}).await;
     let error = open(plan(&secured.url.replace("https://", "http://"))).await.unwrap_err();
     assert!(error.hint().unwrap().contains("https://"), "{error}: {:?}", error.hint());
 }
 
 #[tokio::test]
-async fn files_that_hold_no_certificates_are_named() {
+async fn files_without_certificates_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "nothing").unwrap();
@@ -205,7 +205,7 @@ async fn files_that_hold_no_certificates_are_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_certificate_of_ours_gets_the_configured_one() {
+async fn a_server_that_requires_a_client_certificate_gets_the_configured_one() {
     let secured = Secured::start_with("127.0.0.1", |_| {}, true).await;
     let [certificate, key] = &secured.client;
     let mut plan = secured.trusted();

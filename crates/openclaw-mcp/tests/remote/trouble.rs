@@ -1,4 +1,4 @@
-//! Statuses, redirects, and answers that make no sense or have no end.
+//! Error statuses, redirects, and responses that are invalid or endless.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use openclaw_testkit::{Fault, On, Script, TestServer};
 
 use crate::support::{Connection, LIMITS, open, plan, refused};
 
-/// Why a call fails that is answered so. The server is fine before and after.
+/// Returns why a call with this fault fails. The server is fine before and after.
 async fn failure(fault: Fault) -> CallError {
     let script = Script::new().legacy().fault(fault.on(On::Call).times(1));
     let connection = Connection::open(script).await;
@@ -21,7 +21,7 @@ async fn failure(fault: Fault) -> CallError {
 }
 
 #[tokio::test]
-async fn statuses_are_told_apart() {
+async fn statuses_map_to_errors() {
     let error = failure(Fault::status(401).header("www-authenticate", "Bearer a=\"b\"")).await;
     assert!(
         matches!(&error, CallError::NeedsAuth { challenge: Some(it) } if it == "Bearer a=\"b\""),
@@ -56,7 +56,7 @@ async fn statuses_are_told_apart() {
 }
 
 #[tokio::test]
-async fn an_outage_is_not_taken_for_too_many_calls() {
+async fn an_outage_is_not_reported_as_rate_limiting() {
     let outage = Fault::status(503).header("retry-after", "1");
     let error = refused(&Script::new().legacy().fault(outage)).await;
     let said = error.to_string();
@@ -65,7 +65,7 @@ async fn an_outage_is_not_taken_for_too_many_calls() {
 }
 
 #[tokio::test]
-async fn the_page_of_a_service_that_is_out_of_order_says_nothing_about_its_address() {
+async fn an_error_page_of_a_failing_service_does_not_blame_the_url() {
     for (status, advice) in
         [(503, "the service is down"), (500, "the service is down"), (404, "`url`")]
     {
@@ -78,7 +78,7 @@ async fn the_page_of_a_service_that_is_out_of_order_says_nothing_about_its_addre
 }
 
 #[tokio::test]
-async fn a_refusal_is_quoted_on_one_clean_line() {
+async fn an_error_message_is_quoted_on_one_clean_line() {
     let message = format!("go\\n\\u001b[31maway {}", "x".repeat(5_000));
     let rpc = format!(
         r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32050,"message":"{message}","data":"secret data"}}}}"#
@@ -95,7 +95,7 @@ async fn a_refusal_is_quoted_on_one_clean_line() {
 }
 
 #[tokio::test]
-async fn answers_that_make_no_sense_fail_their_call_and_no_other() {
+async fn invalid_responses_fail_only_their_call() {
     let html = Fault::status(200).header("content-type", "text/html").body("<html>");
     let error = failure(html).await;
     assert!(
@@ -119,7 +119,7 @@ async fn answers_that_make_no_sense_fail_their_call_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_bomb_is_not_unpacked() {
+async fn a_gzip_bomb_is_not_decompressed() {
     let connection = Connection::open(Script::new().legacy().gzip_bomb_mb(10_000)).await;
     let error = connection.failure().await;
     let CallError::Unfit(Unfit::Compressed { encoding }) = &error else { panic!("{error:?}") };
@@ -128,9 +128,9 @@ async fn a_bomb_is_not_unpacked() {
 }
 
 #[tokio::test]
-async fn a_stream_without_end_ends_by_its_bytes_or_by_the_clock() {
+async fn an_endless_stream_ends_by_its_size_or_the_timeout() {
     let connection = Connection::open(Script::new().legacy().endless_stream()).await;
-    // So many small events take minutes where the machine is busy.
+    // This many small events take minutes on a busy machine.
     let hour = Duration::from_secs(3_600);
     let patient = Limits { timeout: hour, cap: hour };
     let error = connection.call("echo", r#"{"text":"x"}"#, patient).await.unwrap_err();
@@ -143,7 +143,7 @@ async fn a_stream_without_end_ends_by_its_bytes_or_by_the_clock() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_is_not_read_to_its_end() {
+async fn a_response_that_is_too_large_is_not_read_to_its_end() {
     for script in [Script::new().legacy(), Script::new().legacy().sse_answers()] {
         let connection = Connection::open(script).await;
         let big = format!(r#"{{"bytes":{}}}"#, 66 * 1024 * 1024);
@@ -172,7 +172,7 @@ async fn credentials_follow_no_redirect_to_another_origin() {
 }
 
 #[tokio::test]
-async fn a_redirect_within_the_origin_is_followed_and_a_circle_ends() {
+async fn a_redirect_within_the_origin_is_followed_and_a_loop_ends() {
     let once = Fault::status(307).on(On::Call).times(1).header("location", "/mcp?again");
     let connection = Connection::open(Script::new().legacy().fault(once)).await;
     assert_eq!(connection.echo("x").await, "x");
@@ -196,7 +196,7 @@ async fn a_redirect_that_would_change_the_method_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_server_of_another_transport_is_told_as_such() {
+async fn a_server_with_another_transport_is_reported() {
     for script in [Script::new().legacy(), Script::new().legacy().no_get(), Script::new().modern()]
     {
         let server = TestServer::http(&script);
@@ -210,7 +210,7 @@ async fn a_server_of_another_transport_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_said_to_be_none_and_its_beginning_is_quoted() {
+async fn invalid_json_is_reported_and_its_beginning_is_quoted() {
     let answered = async |body: &str| {
         let fault = Fault::status(200).header("content-type", "application/json").body(body);
         refused(&Script::new().fault(fault)).await
@@ -231,7 +231,7 @@ async fn what_is_no_json_is_said_to_be_none_and_its_beginning_is_quoted() {
 }
 
 #[tokio::test]
-async fn a_web_page_is_told_as_such() {
+async fn a_web_page_is_reported() {
     let page = Fault::status(404).header("content-type", "text/html").body("<!DOCTYPE html><p>No");
     let error = refused(&Script::new().fault(page)).await;
     assert!(matches!(error, RemoteError::WebPage { status: 404 }), "{error:?}");

@@ -1,6 +1,6 @@
-//! The model that needs no network: no language model, but a stand-in that follows simple words. It
-//! always answers the same to the same, and uses tools in earnest, so that a first run, a demo and a test
-//! go all the way.
+//! The model that needs no network: not a language model, but a stand-in that understands simple
+//! commands. It is deterministic and calls tools for real, so that a first run, a demo and a test exercise
+//! the whole program.
 
 mod pick;
 mod resources;
@@ -12,12 +12,13 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use openclaw_content::{Source, Text};
+use openclaw_tools::schema::Dialect;
 
 use crate::error::ModelError;
 use crate::message::{Message, Part, ToolResult, ToolUse};
-use crate::model::{Chunk, Dialect, Model, Request, StopReason, Usage};
+use crate::model::{Chunk, Model, Request, StopReason, Usage};
 
-/// So many characters are about a token.
+/// The approximate number of characters per token.
 const CHARS_PER_TOKEN: usize = 4;
 
 /// The model that needs no network.
@@ -93,7 +94,7 @@ fn answer(request: &Request) -> Vec<Chunk> {
     chunks
 }
 
-/// What an MCP server asks, if one does and no person.
+/// Returns the text of a sampling request, if the last message is one from an MCP server.
 fn sampled(request: &Request) -> Option<&str> {
     let last = request.messages.iter().rev().find_map(|message| match &**message {
         Message::User { parts } => Some(parts.as_slice()),
@@ -104,7 +105,7 @@ fn sampled(request: &Request) -> Option<&str> {
     texts.find(is_sampling).map(|text| text.expose().trim())
 }
 
-/// The answer to a server: a call of one of its tools, or words.
+/// Answers a sampling request: with a call of one of its tools, or with text.
 fn answer_server(asked: &str, request: &Request) -> (String, Vec<PlannedCall>) {
     let mut wanted = wish::read(asked, &request.tools).0;
     if let (true, true, Some(first)) =
@@ -118,7 +119,7 @@ fn answer_server(asked: &str, request: &Request) -> (String, Vec<PlannedCall>) {
     }
 }
 
-/// As many words as fit into so many tokens, and whether some do not.
+/// Truncates a text to the given number of tokens; returns whether it was truncated.
 fn within(mut words: String, max_tokens: Option<u32>) -> (String, bool) {
     let max = max_tokens.map_or(usize::MAX, |most| {
         usize::try_from(most).unwrap_or(usize::MAX).saturating_mul(CHARS_PER_TOKEN)
@@ -130,10 +131,10 @@ fn within(mut words: String, max_tokens: Option<u32>) -> (String, bool) {
     (words, is_cut)
 }
 
-/// What a person said last, and everything after it.
+/// Returns the last message of the user, and all messages after it.
 fn last_question(messages: &[Arc<Message>]) -> (String, &[Arc<Message>]) {
     let asked = messages.iter().enumerate().rev().find_map(|(at, message)| match &**message {
-        // What comes from outside is data, and no wish.
+        // External text is data, not a command.
         Message::User { parts } => Some((at, text(parts, |text| !text.is_outside()))),
         _ => None,
     });
@@ -143,7 +144,7 @@ fn last_question(messages: &[Arc<Message>]) -> (String, &[Arc<Message>]) {
     }
 }
 
-/// What came of the calls that were made last.
+/// Returns the results of the latest round of calls.
 fn last_round(since: &[Arc<Message>]) -> Vec<&ToolResult> {
     let is_call = |message: &Arc<Message>| matches!(**message, Message::Assistant { .. });
     let begin = since.iter().rposition(is_call).map_or(0, |at| at + 1);
@@ -162,7 +163,7 @@ fn text(parts: &[Part], is_wanted: impl Fn(&Text) -> bool) -> String {
     texts.map(Text::expose).collect::<Vec<_>>().join("\n")
 }
 
-/// Ids are counted through the conversation.
+/// Returns the number for the next call id: ids are numbered through the conversation.
 fn first_free_number(messages: &[Arc<Message>]) -> usize {
     let numbers = messages.iter().flat_map(|message| match &**message {
         Message::Assistant { tool_uses, .. } => tool_uses.as_slice(),
@@ -177,7 +178,7 @@ fn tokens(chars: usize) -> u64 {
     u64::try_from(chars.div_ceil(CHARS_PER_TOKEN)).unwrap_or(u64::MAX)
 }
 
-/// How much a real model would have had to read, in characters.
+/// Returns the size of the input for a real model, in characters.
 fn read_length(request: &Request) -> usize {
     let part = |part: &Part| match part {
         Part::Text(text) => text.rendered_len(),

@@ -1,7 +1,7 @@
-//! Finding the tool that is meant, and filling in what it wants.
+//! Selects the tool that is meant, and fills in its arguments.
 //!
-//! Names are read here as a language model reads them. Nothing is decided by this: the call goes the way
-//! of all calls.
+//! Tool names are interpreted as a language model would. This routes nothing: the call takes the same
+//! pipeline as every call.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::model::ToolOffer;
 
-/// The first tool whose name is or ends in one of these words.
+/// Returns the first tool whose name is or ends in one of these words.
 pub(super) fn ending_in<'t>(tools: &'t [Arc<ToolOffer>], words: &[&str]) -> Option<&'t ToolOffer> {
     let exact = tools.iter().find(|tool| words.contains(&tool.name.as_str()));
     let ends = |tool: &&Arc<ToolOffer>| words.contains(&last_word(&tool.name));
@@ -21,7 +21,7 @@ fn last_word(name: &str) -> &str {
     name.trim_end_matches(is_border).rsplit(is_border).next().unwrap_or(name)
 }
 
-/// Whether a property of the arguments is of one of these types.
+/// Whether a property has one of these types.
 fn is_of_type(property: &Value, kinds: &[&str]) -> bool {
     match property.get("type") {
         Some(Value::String(kind)) => kinds.contains(&kind.as_str()),
@@ -36,7 +36,7 @@ fn properties(tool: &ToolOffer) -> impl Iterator<Item = (&String, &Value)> {
     tool.schema.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
-/// Arguments that put these numbers into the first properties that take some.
+/// Returns arguments with these numbers in the first numeric properties; none if there are too few.
 pub(super) fn with_numbers(tool: &ToolOffer, numbers: &[f64]) -> Option<String> {
     let takers = properties(tool).filter(|(_, about)| is_of_type(about, &["number", "integer"]));
     let filled: Map<String, Value> =
@@ -44,7 +44,7 @@ pub(super) fn with_numbers(tool: &ToolOffer, numbers: &[f64]) -> Option<String> 
     (filled.len() == numbers.len()).then(|| Value::Object(filled).to_string())
 }
 
-/// Whole numbers are written as such: an integer is asked for now and then.
+/// Writes whole numbers as integers, for properties of type `integer`.
 fn written(number: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() < EXACT {
@@ -54,7 +54,8 @@ fn written(number: f64) -> Value {
     Number::from_f64(number).map_or(Value::Null, Value::Number)
 }
 
-/// Arguments that put this text into a property: one of these names, or the first that takes text.
+/// Returns arguments with this text in the property with one of these names, or else in the first string
+/// property.
 pub(super) fn with_text(tool: &ToolOffer, names: &[&str], text: &str) -> Option<String> {
     let takers: Vec<&String> = properties(tool)
         .filter(|(_, about)| is_of_type(about, &["string"]))
@@ -66,7 +67,7 @@ pub(super) fn with_text(tool: &ToolOffer, names: &[&str], text: &str) -> Option<
     Some(Value::Object(filled).to_string())
 }
 
-/// Whether the tool can be called without this.
+/// Whether the tool requires this property.
 pub(super) fn requires(tool: &ToolOffer, property: &str) -> bool {
     let required = tool.schema.get("required").and_then(Value::as_array);
     required.is_some_and(|required| required.iter().any(|name| name == property))

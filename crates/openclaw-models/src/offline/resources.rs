@@ -1,4 +1,4 @@
-//! Reading a resource: first the list, then the one that was meant.
+//! Reads a resource: lists all of them first, then reads the one that is meant.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{PlannedCall, text};
 use crate::message::ToolResult;
 use crate::model::ToolOffer;
 
-/// The tool that lists resources, and reads one.
+/// The tool that lists and reads resources.
 const TOOL: &str = "mcp_resources";
 
 /// Whether these words, in lower case, are about resources.
@@ -17,13 +17,13 @@ pub(super) fn is_wanted(words: &str) -> bool {
     has(&["note", "notes", "resource", "resources"]) && has(&["read", "list", "show"])
 }
 
-/// The call that lists them.
+/// Returns the call that lists resources.
 pub(super) fn list(tools: &[Arc<ToolOffer>]) -> Option<PlannedCall> {
     let tool = tools.iter().find(|tool| tool.name == TOOL)?;
     Some(PlannedCall { tool: tool.name.clone(), arguments: "{}".to_owned() })
 }
 
-/// After the list: the call that reads what was meant.
+/// Returns the call that reads the resource that is meant, after the listing.
 pub(super) fn follow_up(
     asked: &str,
     results: &[&ToolResult],
@@ -40,7 +40,7 @@ pub(super) fn follow_up(
     let lines: Vec<(&str, &str, &str)> = shown.lines().filter_map(entry).collect();
     let is_meant = |(_, uri, name): &&(&str, &str, &str)| {
         let entry = format!("{uri} {name}").to_ascii_lowercase();
-        // Short words are in everything.
+        // Short words match nearly everything.
         words.iter().any(|word| word.len() > 3 && *word != "read" && entry.contains(word))
     };
     let only = if lines.len() == 1 { lines.first() } else { None };
@@ -49,7 +49,7 @@ pub(super) fn follow_up(
     Some(PlannedCall { tool: TOOL.to_owned(), arguments })
 }
 
-/// A line of the list: the server, the address, and the name.
+/// Parses a line of the listing: the server, the URI, and the name.
 fn entry(line: &str) -> Option<(&str, &str, &str)> {
     let (server, rest) = line.split_once("  ")?;
     let (uri, name) = rest.split_once("  ")?;

@@ -1,4 +1,4 @@
-//! What the offline model says.
+//! The replies of the offline model.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use super::pick;
 use crate::message::{Part, ToolResult};
 use crate::model::ToolOffer;
 
-/// How much of a result is told.
+/// The maximum number of characters of a result that are repeated.
 const MAX_TOLD: usize = 1_000;
-/// More tools are only counted.
+/// The maximum number of tools that are named; further ones are only counted.
 const MAX_TOOLS: usize = 12;
 
-/// What came of the calls, in words.
+/// Describes the results of the calls.
 pub(super) fn results(results: &[&ToolResult]) -> String {
     results.iter().map(|result| told(result)).collect::<Vec<_>>().join("\n")
 }
@@ -26,8 +26,8 @@ fn told(result: &ToolResult) -> String {
     let words = shortened(&texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"));
     let says = if *is_error { "failed" } else { "says" };
     match (words.as_str(), *is_error) {
-        ("", true) => format!("The tool `{name}` failed, and did not say why."),
-        ("", false) => format!("The tool `{name}` is done. It says nothing."),
+        ("", true) => format!("The tool `{name}` failed without a message."),
+        ("", false) => format!("The tool `{name}` finished without output."),
         (words, _) if words.contains('\n') => format!("The tool `{name}` {says}:\n{words}"),
         (words, _) => format!("The tool `{name}` {says}: {words}"),
     }
@@ -43,30 +43,30 @@ fn shortened(words: &str) -> String {
     }
 }
 
-/// What a server is told that asks for a completion.
+/// The reply to a sampling request of a server.
 pub(super) fn to_server(asked: &str) -> String {
     let asked = shortened(asked);
-    format!("I am the offline stand-in of OpenClaw, and no language model. You asked: {asked}")
+    format!("I am the offline stand-in of OpenClaw, not a language model. You asked: {asked}")
 }
 
-/// What was said beside wishes that were understood.
+/// Names the parts of a message that were not understood.
 pub(super) fn not_understood(parts: &[String]) -> String {
     let parts: Vec<String> = parts.iter().map(|part| format!("“{}”", shortened(part))).collect();
     if parts.is_empty() {
         String::new()
     } else {
-        format!("I do not understand {}; I do the rest.", parts.join(" and "))
+        format!("I did not understand {}; doing the rest.", parts.join(" and "))
     }
 }
 
-/// What this is, what it sees, and how to have something better.
+/// Describes the stand-in, its tools, and how to set up a real model.
 pub(super) fn about_itself(tools: &[Arc<ToolOffer>]) -> String {
     let mut words =
-        "Hello! I am the offline stand-in of OpenClaw: no language model, but I follow \
-                     simple words and use tools, without a network.\n"
+        "Hello! I am the offline stand-in of OpenClaw: not a language model, but I understand \
+                     simple commands and use tools, without a network.\n"
             .to_owned();
     if tools.is_empty() {
-        words.push_str("I see no tools.\n");
+        words.push_str("I have no tools.\n");
     } else {
         let names: Vec<&str> =
             tools.iter().take(MAX_TOOLS).map(|tool| tool.name.as_str()).collect();
@@ -76,18 +76,18 @@ pub(super) fn about_itself(tools: &[Arc<ToolOffer>]) -> String {
         };
         let count = tools.len();
         let noun = if count == 1 { "tool" } else { "tools" };
-        words.push_str(&format!("I see {count} {noun}: {}{more}.\n", names.join(", ")));
+        words.push_str(&format!("I have {count} {noun}: {}{more}.\n", names.join(", ")));
         words.push_str(&format!("Try {}.\n", examples(tools).join(", ")));
     }
     words.push_str(
-        "For a real model, set `agents.defaults.model` to one such as `anthropic/claude-sonnet-4-5`, and \
-         its key in `models.providers.anthropic.apiKey` or $ANTHROPIC_API_KEY; a model of a local Ollama \
-         needs no key.",
+        "To use a language model, set `agents.defaults.model`, for example to `anthropic/claude-sonnet-4-5`, \
+         and its key in `models.providers.anthropic.apiKey` or $ANTHROPIC_API_KEY. Models of a local Ollama \
+         need no key.",
     );
     words
 }
 
-/// What would work with these tools.
+/// Returns example commands that work with these tools.
 fn examples(tools: &[Arc<ToolOffer>]) -> Vec<String> {
     let known: [(&[&str], &str); 4] = [
         (&["now", "time", "clock"], "“what time is it”"),

@@ -1,14 +1,14 @@
-//! What a person wants, as far as simple words tell.
+//! Parses simple commands of a message into calls.
 
 use std::sync::Arc;
 
 use super::{PlannedCall, pick, resources};
 use crate::model::ToolOffer;
 
-/// More wishes in one sentence are not heard.
+/// The maximum number of commands in one message; further ones are ignored.
 const MAX_WISHES: usize = 16;
 
-/// The calls that are wanted, and what was not understood.
+/// Returns the requested calls, and the parts that were not understood.
 pub(super) fn read(asked: &str, tools: &[Arc<ToolOffer>]) -> (Vec<PlannedCall>, Vec<String>) {
     if let Some(wanted) = exact_call(asked, tools) {
         return (vec![wanted], Vec::new());
@@ -31,14 +31,14 @@ fn exact_call(asked: &str, tools: &[Arc<ToolOffer>]) -> Option<PlannedCall> {
     if name.is_empty() {
         return None;
     }
-    // A tool's own name will do, but nothing keeps one from calling what is not there.
+    // The last word of a tool's name suffices. An unknown name is called as it is.
     let is_offered = tools.iter().any(|tool| tool.name == name);
     let meant = if is_offered { None } else { pick::ending_in(tools, &[name]) };
     let tool = meant.map_or(name, |tool| &tool.name).to_owned();
     Some(PlannedCall { tool, arguments: arguments.trim().to_owned() })
 }
 
-/// The parts of a sentence.
+/// Splits a message into commands.
 fn wishes(asked: &str) -> impl Iterator<Item = &str> {
     let parts = asked.split([';', '\n']).flat_map(|part| {
         let mut rest = part;
@@ -46,7 +46,7 @@ fn wishes(asked: &str) -> impl Iterator<Item = &str> {
             if rest.is_empty() {
                 return None;
             }
-            // Lower case in ASCII alone, so that places stay where they are.
+            // Only ASCII is lowercased, so that byte offsets stay the same.
             let border = rest.to_ascii_lowercase().find("and then ");
             let (first, then) = match border {
                 Some(at) => (rest.get(..at)?, rest.get(at + "and then ".len()..)?),
@@ -109,7 +109,7 @@ fn wanted(tool: &ToolOffer, arguments: String) -> Option<PlannedCall> {
     Some(PlannedCall { tool: tool.name.clone(), arguments })
 }
 
-/// The numbers in a text. A minus belongs to one if it stands before it and after none.
+/// Returns the numbers in a text. A minus sign is part of a number if no letter or digit precedes it.
 fn numbers(text: &str) -> Vec<f64> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_wherever_they_stand() {
+    fn numbers_are_found_anywhere_in_a_text() {
         assert_eq!(numbers("2+3"), [2.0, 3.0]);
         assert_eq!(numbers("what is -1.5 plus 20?"), [-1.5, 20.0]);
         assert_eq!(numbers("add 2 and 3."), [2.0, 3.0]);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_is_taken_apart() {
+    fn a_message_is_split_into_commands() {
         let parts: Vec<&str> =
             wishes("Add 1 and 2, And then echo ä; what time is it?\n;").collect();
         assert_eq!(parts, ["Add 1 and 2", "echo ä", "what time is it"]);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_are_careless_are_understood() {
+    fn nonconforming_fragments_are_accepted() {
         let first = json!({"id": "a", "name": "x", "args": "{"});
         let more = json!({"args": "}"});
         let second = json!({"id": "b", "name": "y", "args": {"c": 1}});

@@ -1,7 +1,7 @@
-//! What a provider's error means.
+//! Classifies a provider's errors.
 //!
-//! Wherever there is a status or a code, that decides. For the length of a conversation, for the schema
-//! of a tool and for models without tools most providers have none: there, words do.
+//! A status or a code decides where there is one. For conversations that are too long, rejected tool
+//! schemas and models without tools, most providers have none: there, the message decides.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::failure::Explain;
 use super::refusal::refused_tool;
 use crate::error::ModelError;
 
-/// How providers say that a conversation is too long.
+/// Messages of providers about a conversation that is too long.
 const TOO_LONG: [&str; 8] = [
     "prompt is too long",
     "exceed context limit",
@@ -23,7 +23,7 @@ const TOO_LONG: [&str; 8] = [
     "exceeds the model's context",
 ];
 
-/// How providers and servers say that a model cannot use tools at all.
+/// Messages of providers and servers about a model that does not support tools.
 const NO_TOOLS: [&str; 14] = [
     "does not support tools",
     "does not support tool use",
@@ -37,7 +37,7 @@ const NO_TOOLS: [&str; 14] = [
     "tool calling is not supported",
     "function calling is not supported",
     "function calling is not enabled",
-    // Servers that were started without them: llama.cpp and vLLM.
+    // llama.cpp and vLLM, if started without tool support.
     "tools param requires --jinja",
     "tool choice requires --enable-auto-tool-choice",
 ];
@@ -47,9 +47,9 @@ const NO_TOOLS: [&str; 14] = [
 pub(super) struct Report {
     pub(super) status: Option<u16>,
     pub(super) retry_after: Option<Duration>,
-    /// Its type, its code and its status, whichever there are.
+    /// Its type, code and status, as far as present.
     names: Vec<String>,
-    /// What it is about: `tools[3].function.parameters`.
+    /// The parameter that it is about: `tools[3].function.parameters`.
     param: String,
     message: String,
 }
@@ -69,7 +69,7 @@ impl Report {
             message: error.as_str().unwrap_or_else(|| text("message")).to_owned(),
             ..Self::default()
         };
-        // Gemini tells more in a list.
+        // Gemini's details.
         for detail in error.get("details").and_then(Value::as_array).into_iter().flatten() {
             names.extend(detail.get("reason").and_then(Value::as_str).map(str::to_owned));
             let delay = detail.get("retryDelay").and_then(Value::as_str);
@@ -87,7 +87,7 @@ impl Report {
     }
 }
 
-/// What an error means.
+/// Classifies an error.
 pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
     let provider = explain.provider.clone();
     let status = report.status.unwrap_or_default();
@@ -97,7 +97,7 @@ pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
         || report.is(&["authentication_error", "invalid_api_key", "API_KEY_INVALID"])
         || report.is(&["UNAUTHENTICATED"])
     {
-        // What providers say about a key shows parts of it.
+        // Providers' messages about a key contain parts of it.
         return ModelError::Auth { provider, message: String::new() };
     }
     if status == 403 || report.is(&["permission_error", "PERMISSION_DENIED"]) {
@@ -115,7 +115,7 @@ pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
     {
         return ModelError::RateLimited { provider, retry_after };
     }
-    // Some say it with the status of a missing model, or of a fault of their own.
+    // Some report this with the status of a missing model, or of a server error.
     let plain: String = lower.chars().filter(|c| !matches!(c, '`' | '\'' | '"')).collect();
     let is_offered_tools = !explain.tools.is_empty();
     if is_offered_tools && NO_TOOLS.iter().any(|words| plain.contains(words)) {
@@ -142,8 +142,8 @@ pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
     }
     let message = match (message.is_empty(), report.status) {
         (false, _) => message,
-        (true, Some(status)) => format!("it answers with status {status}"),
-        (true, None) => "it does not say why".to_owned(),
+        (true, Some(status)) => format!("HTTP status {status}"),
+        (true, None) => "no reason given".to_owned(),
     };
     ModelError::Rejected { message }
 }

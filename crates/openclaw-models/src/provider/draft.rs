@@ -10,7 +10,7 @@ use crate::model::{Chunk, StopReason, Usage};
 
 /// The longest answer in bytes: text, thinking, signatures and arguments of calls.
 const MAX_WORDS: usize = 4 << 20;
-/// The most pictures and recordings in bytes of base64.
+/// The most images and audio in bytes of base64.
 const MAX_MEDIA: usize = 16 << 20;
 
 /// What to do after a message of the stream.
@@ -29,7 +29,7 @@ pub(super) struct Draft {
     pub(super) ready: VecDeque<Chunk>,
     pub(super) calls: Calls,
     pub(super) usage: Option<Usage>,
-    /// The provider's word for why the answer ended.
+    /// The provider's stop reason.
     pub(super) reason: Option<String>,
     thoughts: Vec<Thought>,
     /// The text of a refusal.
@@ -68,7 +68,7 @@ impl Draft {
         }
     }
 
-    /// Adds a picture or a recording.
+    /// Adds an image or an audio recording.
     pub(super) fn part(&mut self, part: Part) {
         if let Part::Image { data, .. } | Part::Audio { data, .. } = &part {
             self.media = self.media.saturating_add(data.len());
@@ -78,7 +78,7 @@ impl Draft {
         }
     }
 
-    /// Begins a thought that goes back to the provider with the next request.
+    /// Begins a thought that is sent back to the provider with the next request.
     pub(super) fn thought(&mut self, thought: Thought) {
         if let Thought::Opaque { data } = &thought {
             self.words = self.words.saturating_add(data.to_string().len());
@@ -113,7 +113,7 @@ impl Draft {
         self.words == 0 && self.media == 0 && self.calls.is_empty()
     }
 
-    /// Whether the answer exceeds a bound.
+    /// Whether the answer exceeds a limit.
     pub(super) fn is_endless(&self) -> bool {
         self.words.saturating_add(self.calls.bytes) > MAX_WORDS || self.media > MAX_MEDIA
     }
@@ -150,8 +150,8 @@ impl Draft {
     }
 }
 
-/// The meaning of a provider's stop reason. One table for all formats: servers that speak another
-/// provider's format often keep their own words.
+/// Maps a provider's stop reason. One table for all formats: servers that implement another provider's
+/// format often keep their own reasons.
 fn stop_reason(word: String) -> StopReason {
     match word.as_str() {
         "stop" | "end_turn" | "STOP" | "COMPLETE" | "completed" => StopReason::Done,

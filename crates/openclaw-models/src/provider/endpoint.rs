@@ -1,4 +1,4 @@
-//! Where requests go, and the headers that open the door.
+//! The URL and the headers of requests.
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use url::Url;
@@ -7,10 +7,10 @@ use super::anthropic;
 use crate::error::ModelError;
 use crate::settings::{ApiKind, ProviderSettings};
 
-/// Where requests for one model go.
+/// Returns the URL for requests to a model.
 ///
 /// # Errors
-/// If the address makes no sense.
+/// If the configured URL is invalid.
 pub(super) fn address(settings: &ProviderSettings, model: &str) -> Result<Url, ModelError> {
     let base = base(settings)?;
     let mut address = match settings.kind {
@@ -19,13 +19,13 @@ pub(super) fn address(settings: &ProviderSettings, model: &str) -> Result<Url, M
         ApiKind::OpenAiResponses => base.join("responses"),
         ApiKind::Ollama => base.join("api/chat"),
         ApiKind::Gemini => {
-            // Tuned models stand beside `models`.
+            // Tuned models are not under `models`.
             let folder = if model.contains('/') { "" } else { "models/" };
             base.join(&format!("{folder}{model}:streamGenerateContent"))
         }
     }
-    .map_err(|_| wrong(settings, "is no address that can be added to"))?;
-    // `api-version=…` and the like belong to every request.
+    .map_err(|_| wrong(settings, "cannot be used as a base URL"))?;
+    // A query such as `api-version=…` applies to every request.
     address.set_query(base.query());
     if settings.kind == ApiKind::Gemini {
         address.query_pairs_mut().append_pair("alt", "sse");
@@ -33,10 +33,10 @@ pub(super) fn address(settings: &ProviderSettings, model: &str) -> Result<Url, M
     Ok(address)
 }
 
-/// The headers of a request. This is the only place where keys are exposed.
+/// Returns the headers of a request. This is the only place where keys are exposed.
 ///
 /// # Errors
-/// If a header or the key holds a character that is not allowed there.
+/// If a header or the key contains a character that is not allowed in headers.
 pub(super) fn headers(settings: &ProviderSettings) -> Result<HeaderMap, ModelError> {
     let id = &settings.id;
     let mut headers = HeaderMap::new();
@@ -51,15 +51,15 @@ pub(super) fn headers(settings: &ProviderSettings) -> Result<HeaderMap, ModelErr
             ApiKind::Gemini => (HeaderName::from_static("x-goog-api-key"), secret(key)),
             _ => (AUTHORIZATION, secret(&format!("Bearer {key}"))),
         };
-        let words = "holds a character that no key has, such as a line break";
+        let words = "contains an invalid character, such as a line break";
         let wrong = || ModelError::invalid(format!("`models.providers.{id}.apiKey` {words}"));
         headers.insert(name, value.ok_or_else(wrong)?);
     }
-    // The last of a name counts, and these are the last.
+    // Inserted last: they override the headers above.
     for (name, value) in &settings.headers {
         let header = HeaderName::from_bytes(name.as_bytes()).ok();
         let Some((header, value)) = header.zip(secret(value.expose())) else {
-            let words = "cannot be a header: a character in it is not allowed";
+            let words = "is not a valid header: its name or value contains an invalid character";
             let setting = format!("`models.providers.{id}.headers`: `{name}`");
             return Err(ModelError::invalid(format!("{setting} {words}")));
         };
@@ -68,14 +68,14 @@ pub(super) fn headers(settings: &ProviderSettings) -> Result<HeaderMap, ModelErr
     Ok(headers)
 }
 
-/// A value that is redacted in debug output.
+/// Returns a header value that is redacted in debug output.
 fn secret(value: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
     Some(value)
 }
 
-/// The address, with the usual path where there is none, and a slash at the end.
+/// Returns the base URL, with the default path if it has none, and a trailing slash.
 fn base(settings: &ProviderSettings) -> Result<Url, ModelError> {
     let usual = match settings.kind {
         ApiKind::Anthropic => "https://api.anthropic.com/v1/",
@@ -84,16 +84,16 @@ fn base(settings: &ProviderSettings) -> Result<Url, ModelError> {
         ApiKind::Ollama => "http://localhost:11434/",
     };
     let written = settings.base_url.as_deref().unwrap_or(usual);
-    let mut base = Url::parse(written).map_err(|_| wrong(settings, "is no address"))?;
+    let mut base = Url::parse(written).map_err(|_| wrong(settings, "is not a valid URL"))?;
     if !matches!(base.scheme(), "http" | "https") || base.host().is_none() {
-        return Err(wrong(settings, "does not begin with http:// or https://"));
+        return Err(wrong(settings, "must start with http:// or https://"));
     }
     if !base.username().is_empty() || base.password().is_some() {
-        return Err(wrong(settings, "holds a password; it belongs into `headers`"));
+        return Err(wrong(settings, "contains credentials; set them in `headers`"));
     }
     let mut path = base.path().trim_end_matches('/').to_owned();
     match settings.kind {
-        // Its address is often given as that of its other API.
+        // Often the URL of its OpenAI-compatible API is given.
         ApiKind::Ollama => path.truncate(path.strip_suffix("/v1").map_or(path.len(), str::len)),
         ApiKind::Gemini if path.is_empty() => path.push_str("/v1beta"),
         _ if path.is_empty() => path.push_str("/v1"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_taken_as_people_write_them() {
+    fn base_urls_are_accepted_in_all_usual_forms() {
         use ApiKind::{Anthropic, Gemini, Ollama, OpenAi, OpenAiResponses};
         for (kind, base, expected) in [
             (Anthropic, None, "https://api.anthropic.com/v1/messages"),
@@ -143,13 +143,13 @@ mod tests {
             (
                 OpenAi,
                 Some("http://me:secret@h"),
-                "`models.providers.x.baseUrl` holds a password; it belongs into `headers`",
+                "`models.providers.x.baseUrl` contains credentials; set them in `headers`",
             ),
-            (OpenAi, Some("h"), "`models.providers.x.baseUrl` is no address"),
+            (OpenAi, Some("h"), "`models.providers.x.baseUrl` is not a valid URL"),
             (
                 OpenAi,
                 Some("file:///h"),
-                "`models.providers.x.baseUrl` does not begin with http:// or https://",
+                "`models.providers.x.baseUrl` must start with http:// or https://",
             ),
         ] {
             assert_eq!(written(kind, base, "m-high"), expected);

@@ -1,4 +1,4 @@
-//! From failed requests to our errors.
+//! Converts failed requests to [`ModelError`].
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use super::classify::{Report, classify};
 use crate::error::ModelError;
 use crate::model::ToolOffer;
 
-/// The longest message of a provider that is passed on.
+/// The longest message of a provider that is passed on, in characters.
 const MAX_MESSAGE: usize = 300;
-/// The longest error body that is read.
+/// The longest error body that is read, in bytes.
 const MAX_BODY: usize = 64 << 10;
 
-/// What one needs to know to explain an error.
+/// The context of a request, for error messages.
 pub(super) struct Explain {
     pub(super) provider: String,
     /// The model's whole name.
@@ -40,7 +40,7 @@ impl Explain {
                 }
             }
         };
-        // If the body cannot be read, the status decides alone.
+        // If the body cannot be read, the status alone decides.
         let _ = tokio::time::timeout(self.silence, read).await;
         let words = || Value::from(String::from_utf8_lossy(&body));
         let body = serde_json::from_slice(&body).unwrap_or_else(|_| words());
@@ -50,7 +50,7 @@ impl Explain {
         classify(self, &report)
     }
 
-    /// An error that the provider sent.
+    /// Classifies an error that the provider sent in the stream.
     pub(super) fn sent(&self, body: &Value) -> ModelError {
         classify(self, &Report::read(body))
     }
@@ -58,34 +58,34 @@ impl Explain {
     /// Classifies a failed connection.
     pub(super) fn transport(&self, error: &reqwest::Error) -> ModelError {
         if error.is_builder() {
-            return ModelError::invalid("the request cannot be written: check `headers`");
+            return ModelError::invalid("the request cannot be built: check `headers`");
         }
         if error.is_body() || error.is_decode() {
             return ModelError::Interrupted;
         }
-        // Its own words hold the address, which is nobody's business; those of its cause do not.
+        // The message of the error itself contains the URL, which may be secret; that of its cause does not.
         let mut cause: Option<&dyn std::error::Error> = error.source();
         while let Some(deeper) = cause.and_then(std::error::Error::source) {
             cause = Some(deeper);
         }
         let reason = match cause {
-            _ if error.is_timeout() => "there is no answer".to_owned(),
+            _ if error.is_timeout() => "timed out".to_owned(),
             Some(cause) => self.short(&cause.to_string()),
             None => "the connection failed".to_owned(),
         };
         ModelError::Unreachable { provider: self.provider.clone(), reason }
     }
 
-    /// The error for an answer that is not JSON.
+    /// Returns the error for a response that is not JSON.
     pub(super) fn unreadable(&self) -> ModelError {
         let provider = &self.provider;
         ModelError::invalid(format!(
-            "the answer of the model provider `{provider}` cannot be read: check `api`, and whether \
+            "cannot parse the response of the model provider `{provider}`: check `api`, and whether \
              `baseUrl` is that of its API"
         ))
     }
 
-    /// Words of a provider: without secrets, on one line, and not too long.
+    /// Redacts a provider's message, joins its lines and truncates it.
     pub(super) fn short(&self, words: &str) -> String {
         let words = self.redactor.redact(words);
         let line = words.split(|c: char| c.is_whitespace() || c.is_control());
@@ -98,7 +98,7 @@ impl Explain {
     }
 }
 
-/// How long the provider asks to wait: in milliseconds, in seconds, or until a date.
+/// Parses the wait that the provider requests: in milliseconds, in seconds, or as a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let number = |text: &str| text.trim().parse::<f64>().ok();
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_are_understood_in_every_form() {
+    fn waits_are_parsed_in_every_form() {
         let wait = |name: &'static str, value: &str| {
             let headers = HeaderMap::from_iter([(
                 reqwest::header::HeaderName::from_static(name),

@@ -125,7 +125,7 @@ fn result(result: &ToolResult) -> Value {
     json!({ "functionResponse": response })
 }
 
-/// Reads a piece of the stream.
+/// Reads a message of the stream.
 pub(super) fn read(piece: &Value, draft: &mut Draft) -> Step {
     if piece.get("error").is_some_and(|error| !error.is_null()) {
         return Step::Failed(piece.clone());
@@ -168,7 +168,7 @@ pub(super) fn read(piece: &Value, draft: &mut Draft) -> Step {
     }
 }
 
-/// A picture or a recording.
+/// Returns an image or an audio recording.
 fn inline(inline: &Value) -> Option<Part> {
     let mime_type = inline.get("mimeType")?.as_str()?.to_owned();
     let data = inline.get("data")?.as_str()?.to_owned();

@@ -1,4 +1,4 @@
-//! Drives the reading of an answer.
+//! Drives the receiving of an answer.
 
 use futures_util::stream::{self, Stream};
 use serde_json::Value;
@@ -54,7 +54,7 @@ impl Incoming {
             Err(ReadError::Silent) => return Some(Err(ModelError::Silent(self.explain.silence))),
             Err(ReadError::Broken(error)) => return Some(Err(self.explain.transport(&error))),
         };
-        // Not every server sends the mark: an answer with a stop reason is complete without it.
+        // Not every server sends `[DONE]`: an answer with a stop reason is complete without it.
         let Some(message) = message.filter(|message| message != DONE) else {
             return Some(self.finish());
         };
@@ -72,10 +72,10 @@ impl Incoming {
         }
     }
 
-    /// Ends an answer that exceeds a bound. What was received of it stays.
+    /// Ends an answer that exceeds a limit. The part received so far is kept.
     fn cut_off(&self) -> Result<StopReason, ModelError> {
         if self.draft.is_empty() {
-            return Err(ModelError::invalid("the model's answer has no end: it was given up"));
+            return Err(ModelError::invalid("the model's answer exceeds the size limit"));
         }
         Ok(StopReason::Length)
     }
@@ -88,8 +88,8 @@ impl Incoming {
             Some(reason) => Ok(reason),
             None if self.reader.is_foreign() && self.draft.is_empty() => {
                 Err(ModelError::invalid(format!(
-                    "what answers for the model provider `{}` does not speak its API: check `baseUrl` \
-                     and `api`",
+                    "the server at the `baseUrl` of the model provider `{}` does not implement its API: \
+                     check `baseUrl` and `api`",
                     explain.provider
                 )))
             }

@@ -1,4 +1,4 @@
-//! Models of providers, each in its own wire format.
+//! Models of remote providers and their wire formats.
 //!
 //! A request is turned into a list of turns (`turns`), in which texts are rendered and unsupported media
 //! are replaced by text; the format's `body` writes them as JSON. The response is split into messages
@@ -28,11 +28,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use openclaw_secrets::Redactor;
+use openclaw_tools::schema::Dialect;
 use serde_json::Value;
 use url::Url;
 
 use crate::error::ModelError;
-use crate::model::{Chunk, Dialect, Model, Request};
+use crate::model::{Chunk, Model, Request};
 use crate::settings::{ApiKind, ProviderSettings};
 use crate::window;
 use calls::Calls;
@@ -44,15 +45,15 @@ use turns::{Turn, turns};
 
 /// A model of a provider.
 pub(crate) struct Provider {
-    /// Its whole name.
+    /// The full name, with the provider's id.
     name: String,
-    /// What its provider calls it.
+    /// The provider's name of the model.
     model: String,
     settings: ProviderSettings,
     address: Url,
     http: reqwest::Client,
     redactor: Redactor,
-    /// Its provider has said that it cannot use tools.
+    /// Whether the provider has reported that the model does not support tools.
     has_no_tools: AtomicBool,
 }
 
@@ -64,7 +65,7 @@ impl fmt::Debug for Provider {
 
 impl Provider {
     /// # Errors
-    /// If a key is missing, or a setting makes no sense.
+    /// If a key is missing, or a setting is invalid.
     pub(crate) fn new(
         name: &str,
         model: &str,
@@ -72,14 +73,14 @@ impl Provider {
         http: reqwest::Client,
     ) -> Result<Self, ModelError> {
         let has_key = settings.api_key.as_ref().is_some_and(|key| !key.is_empty());
-        // Whoever gives an address may need no key there.
+        // A server at a custom address may need no key.
         let needs_key = settings.base_url.is_none() && settings.kind != ApiKind::Ollama;
         if needs_key && !has_key && settings.headers.is_empty() {
             let variable = ProviderSettings::usual_variable(&settings.id);
             return Err(ModelError::NeedsKey { provider: settings.id, variable });
         }
         let address = endpoint::address(&settings, model)?;
-        // Only checked here: each request builds its own, so that keys are not kept twice.
+        // Only validated here: each request builds its own headers, so that keys are not stored twice.
         endpoint::headers(&settings)?;
         let redactor = Redactor::new();
         redactor.add_all(&settings.api_key);
@@ -138,17 +139,17 @@ impl Outgoing<'_> {
     }
 }
 
-/// The id of a call for which the provider sent none.
+/// Returns the id of a call for which the provider sent none.
 fn call_id(_name: &str, number: usize) -> String {
     format!("call_{number}")
 }
 
-/// The string at this JSON pointer, or an empty one.
+/// Returns the string at this JSON pointer, or an empty one.
 fn text<'v>(value: &'v Value, place: &str) -> &'v str {
     value.pointer(place).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The number at this JSON pointer, or zero.
+/// Returns the number at this JSON pointer, or zero.
 fn number(value: &Value, place: &str) -> u64 {
     value.pointer(place).and_then(Value::as_u64).unwrap_or_default()
 }

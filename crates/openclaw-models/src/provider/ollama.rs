@@ -45,7 +45,7 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
     body
 }
 
-/// A user message: text and pictures are separate fields.
+/// A user message: text and images are separate fields.
 fn user(pieces: &[Piece<'_>]) -> Value {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for piece in pieces {

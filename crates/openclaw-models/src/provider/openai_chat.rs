@@ -1,4 +1,4 @@
-//! `OpenAI`'s Chat Completions, and others that speak it.
+//! `OpenAI`'s Chat Completions and compatible APIs.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
     body
 }
 
-/// A tool offer; Ollama uses the same form.
+/// A tool definition; Ollama uses the same form.
 pub(super) fn tool(tool: &ToolOffer) -> Value {
     let ToolOffer { name, description, schema } = tool;
     let function = json!({ "name": name, "description": description, "parameters": **schema });

@@ -1,11 +1,12 @@
-//! Every call has one result, and every result one call: a conversation that was cut or interrupted is not
-//! like that, and providers refuse it as a whole.
+//! Pairs every call with one result and every result with one call. In a truncated or interrupted
+//! conversation they are not paired, and providers reject all of it.
 
 use std::sync::Arc;
 
 use crate::message::{Message, Part, ToolResult, ToolUse};
 
-/// The conversation, with words for results that are missing, and without results that nobody asked for.
+/// Returns the conversation with a note for every missing result, and without results that belong to no
+/// call.
 pub(super) fn paired(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let mut paired = Vec::with_capacity(messages.len());
     let mut rest = messages.iter().peekable();
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_added_and_what_is_too_much_is_left_out() {
+    fn missing_results_are_added_and_orphans_are_dropped() {
         let orphan = Message::Tool { results: vec![result("0")] };
         let one = Message::Tool { results: vec![result("b"), result("x")] };
         let other = Message::Tool { results: vec![result("a")] };

@@ -1,14 +1,14 @@
-//! Which tool made a provider refuse the request (B3).
+//! Identifies the tool because of which a provider rejected a request (B3).
 
 use std::sync::Arc;
 
 use crate::model::ToolOffer;
 
-/// What stands before the number of a tool. Gemini's come first: its tools all lie in `tools[0]`.
+/// What precedes the index of a tool. Gemini's come first: all its tools are in `tools[0]`.
 const BEFORE_NUMBER: [&str; 5] =
     ["function_declarations[", "functionDeclarations[", "tools[", "tools.", "tools/"];
 
-/// The tool, by its number or its name in what the provider says.
+/// Returns the tool whose index or name the provider's message contains.
 pub(super) fn refused_tool(message: &str, param: &str, tools: &[Arc<ToolOffer>]) -> Option<String> {
     let numbered = [message, param].into_iter().find_map(|text| {
         let number = BEFORE_NUMBER.iter().find_map(|before| number_after(text, before))?;
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tool_is_found_in_the_words_of_each_provider() {
+    fn the_tool_is_found_in_the_message_of_each_provider() {
         let tools: Vec<_> = ["zero", "one", "two", "three"]
             .map(|name| {
                 let (name, schema) = (name.to_owned(), Arc::new(json!({})));

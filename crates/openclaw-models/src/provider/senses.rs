@@ -1,5 +1,5 @@
-//! Which pictures and recordings a provider takes. One that it does not take would make it refuse the
-//! whole conversation, from then on.
+//! Which images and audio a provider accepts. One that it does not accept would make it reject the whole
+//! conversation, from then on.
 
 use openclaw_content::render;
 
@@ -9,13 +9,14 @@ use crate::settings::ApiKind;
 /// A part of a message in a form that the provider accepts.
 pub(super) enum Piece<'p> {
     Text(String),
-    /// A picture: its type, and its bytes in base64.
+    /// An image: its MIME type, and its bytes in base64.
     Image(&'p str, &'p str),
-    /// A recording: its type as the provider calls it, and its bytes in base64.
+    /// Audio: the provider's name of its MIME type, and its bytes in base64.
     Audio(&'p str, &'p str),
 }
 
-/// Parts as the provider takes them, or words about them. Texts are rendered here and nowhere else.
+/// Converts parts to a form that the provider accepts: text replaces unsupported media. Texts are rendered
+/// here and nowhere else.
 pub(super) fn perceive<'p>(
     kind: ApiKind,
     parts: impl IntoIterator<Item = &'p Part>,
@@ -47,7 +48,7 @@ pub(super) fn perceive<'p>(
     perceived
 }
 
-/// The texts, separated by empty lines, if there is nothing else.
+/// Returns the texts, separated by empty lines, if there is nothing else.
 pub(super) fn only_words(pieces: &[Piece<'_>]) -> Option<String> {
     let words = |piece: &Piece<'_>| match piece {
         Piece::Text(text) => Some(text.clone()),
@@ -56,7 +57,7 @@ pub(super) fn only_words(pieces: &[Piece<'_>]) -> Option<String> {
     Some(pieces.iter().map(words).collect::<Option<Vec<_>>>()?.join("\n\n"))
 }
 
-/// Which pictures the provider takes.
+/// Returns the MIME types of images that the provider accepts.
 fn sees(kind: ApiKind) -> &'static [&'static str] {
     match kind {
         ApiKind::Gemini => &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
@@ -65,7 +66,7 @@ fn sees(kind: ApiKind) -> &'static [&'static str] {
     }
 }
 
-/// What the provider calls such recordings, if it takes them.
+/// Returns the provider's name of an audio MIME type, if it accepts that type.
 fn heard(kind: ApiKind, mime_type: &str) -> Option<&str> {
     let usual = match mime_type {
         "audio/x-wav" | "audio/wave" => "audio/wav",
@@ -83,7 +84,7 @@ fn heard(kind: ApiKind, mime_type: &str) -> Option<&str> {
 }
 
 fn unperceived(what: &str, mime_type: &str) -> Piece<'static> {
-    // The type comes from outside.
+    // The type is untrusted.
     let mime_type: String = mime_type.chars().filter(char::is_ascii_graphic).take(40).collect();
-    Piece::Text(format!("[a {what} ({mime_type}) that this model cannot take]"))
+    Piece::Text(format!("[a {what} ({mime_type}) that this model does not support]"))
 }

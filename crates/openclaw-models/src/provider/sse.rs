@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use reqwest::Response;
 
-/// The longest message. A picture is one message.
+/// The longest message in bytes. An image is one message.
 const MAX_MESSAGE: usize = 24 << 20;
-/// The longest body. Framing is most of it: a few letters come in a message of some hundred bytes.
+/// The longest body in bytes. Most of it is framing: a few letters come in a message of some hundred bytes.
 const MAX_BODY: usize = 128 << 20;
 
 /// How messages are delimited.
@@ -23,7 +23,7 @@ pub(super) enum Framing {
 pub(super) enum ReadError {
     /// Nothing was received for too long.
     Silent,
-    /// A message or the body exceeds its bound.
+    /// A message or the body exceeds its limit.
     TooLong,
     /// The connection failed.
     Broken(reqwest::Error),
@@ -50,7 +50,7 @@ impl Reader {
         self.splitter.is_foreign
     }
 
-    /// The next message, or `None` at the end of the body.
+    /// Returns the next message, or `None` at the end of the body.
     pub(super) async fn next(&mut self) -> Result<Option<String>, ReadError> {
         loop {
             if let Some(message) = self.splitter.next() {
@@ -78,13 +78,13 @@ impl Reader {
     }
 }
 
-/// Splits bytes into messages, wherever the pieces are cut.
+/// Splits bytes into messages, wherever the chunks are cut.
 struct Splitter {
     framing: Framing,
     buffer: Vec<u8>,
     /// Where the next line begins.
     start: usize,
-    /// How far the buffer was searched for its end.
+    /// How far the buffer was searched for the end of the line.
     searched: usize,
     /// The data of the current event.
     data: Option<String>,
@@ -103,7 +103,7 @@ impl Splitter {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The size of the incomplete message.
+    /// Returns the size of the incomplete message in bytes.
     fn len(&self) -> usize {
         self.buffer.len() - self.start + self.data.as_ref().map_or(0, String::len)
     }
@@ -139,7 +139,7 @@ impl Splitter {
         None
     }
 
-    /// The next complete line. It ends with LF, CR or CRLF (WHATWG HTML, 9.2.6).
+    /// Returns the next complete line. It ends with LF, CR or CRLF (WHATWG HTML, 9.2.6).
     fn line(&mut self) -> Option<String> {
         let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
         let Some(found) = self.buffer.get(self.searched..)?.iter().position(is_end) else {
@@ -149,7 +149,7 @@ impl Splitter {
         let end = self.searched + found;
         let width = match self.buffer.get(end..)? {
             [b'\r', b'\n', ..] => 2,
-            // An LF may follow in the next piece.
+            // An LF may follow in the next chunk.
             [b'\r'] => {
                 self.searched = end;
                 return None;
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_told_apart_however_lines_end() {
+    fn events_are_split_at_any_line_ending() {
         let text = ": wait\n\nevent: a\ndata: {\ndata:\"ü\"}\n\n\ndata\n\nid: 1\ndata: last";
         for end in ["\n", "\r\n", "\r"] {
             let messages = split(Framing::Events, &text.replace('\n', end));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_noticed() {
+    fn lines_that_are_not_events_are_detected() {
         for (text, expected) in [("<html>\n\n", true), (": hello\n\nretry: 1\n\n", false)] {
             let mut splitter = Splitter::new(Framing::Events);
             splitter.push(text.as_bytes());

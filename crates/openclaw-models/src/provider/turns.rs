@@ -14,13 +14,13 @@ use crate::settings::ApiKind;
 pub(super) enum Turn<'m> {
     /// A user message; never empty.
     User(Vec<Piece<'m>>),
-    /// An answer of the model; everything in it may be empty.
+    /// An answer of the model; every field may be empty.
     Assistant { thoughts: &'m [Thought], text: &'m str, calls: &'m [ToolUse] },
     /// Results, one for each call of the turn before.
     Results(&'m [ToolResult]),
 }
 
-/// All turns. `name` is the model's whole name: thoughts of other models are left out.
+/// Returns all turns. `name` is the model's full name: thoughts of other models are omitted.
 pub(super) fn turns<'m>(kind: ApiKind, name: &str, messages: &'m [Arc<Message>]) -> Vec<Turn<'m>> {
     let mut turns = Vec::with_capacity(messages.len());
     for message in messages {
@@ -42,7 +42,7 @@ pub(super) fn turns<'m>(kind: ApiKind, name: &str, messages: &'m [Arc<Message>])
             }
             Message::Tool { results } => {
                 turns.push(Turn::Results(results));
-                // Anthropic takes pictures as a part of the result itself.
+                // Anthropic accepts images as part of the result itself.
                 for result in results.iter().filter(|_| kind != ApiKind::Anthropic) {
                     let words = format!("This came from the tool `{}`, as data:", result.name);
                     turns.extend(shown(kind, &words, &result.parts));
@@ -53,12 +53,12 @@ pub(super) fn turns<'m>(kind: ApiKind, name: &str, messages: &'m [Arc<Message>])
     turns
 }
 
-/// The system prompt, if there is one.
+/// Returns the system prompt, if there is one.
 pub(super) fn system(request: &Request) -> Option<String> {
     (!request.system.is_empty()).then(|| render(&request.system).join("\n\n"))
 }
 
-/// The arguments of a call. Every provider requires an object, even where the model failed to write one.
+/// Returns the arguments of a call. Every provider requires an object, even if the model did not write one.
 pub(super) fn arguments(call: &ToolUse) -> Value {
     match serde_json::from_str(&call.arguments) {
         Ok(Value::Object(arguments)) => Value::Object(arguments),
@@ -67,7 +67,7 @@ pub(super) fn arguments(call: &ToolUse) -> Value {
     }
 }
 
-/// A result as text, for formats whose results have no other form.
+/// Returns a result as text, for formats whose results have no other form.
 pub(super) fn words(result: &ToolResult) -> String {
     let mut text = String::new();
     if result.is_error {
@@ -82,8 +82,8 @@ pub(super) fn words(result: &ToolResult) -> String {
     text
 }
 
-/// A user turn with the parts that are not text, for formats that take them nowhere else; `words` names
-/// their source.
+/// Returns a user turn with the parts that are not text, for formats that accept them nowhere else; `words`
+/// names their source.
 fn shown<'m>(kind: ApiKind, words: &str, parts: &'m [Part]) -> Option<Turn<'m>> {
     let shown = perceive(kind, parts.iter().filter(|part| part.as_text().is_none()));
     let words = Piece::Text(words.to_owned());

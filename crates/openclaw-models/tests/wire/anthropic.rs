@@ -46,7 +46,7 @@ fn stream(blocks: Vec<Vec<(&'static str, Value)>>) -> String {
 }
 
 #[tokio::test]
-async fn words_arrive_whole_however_they_are_torn() {
+async fn text_is_assembled_from_chunks_of_any_size() {
     let words = block(0, json!({"type": "text", "text": ""}), &[text("Grüße, "), text("世界 🦀!")]);
     let stream = stream(vec![words, end("end_turn")]);
     let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
@@ -79,7 +79,7 @@ async fn calls_are_put_together_from_fragments() {
 }
 
 #[tokio::test]
-async fn thinking_is_shown_and_goes_back_as_it_came() {
+async fn thinking_is_shown_and_sent_back_unchanged() {
     let signed = block(
         0,
         json!({"type": "thinking", "thinking": "", "signature": ""}),
@@ -107,7 +107,7 @@ async fn thinking_is_shown_and_goes_back_as_it_came() {
     assert_eq!(content[2]["type"], "tool_use");
 
     let (_, body) = body_of(KIND, "claude-other", vec![Message::user("hi"), said]).await;
-    assert_eq!(body["messages"][1]["content"][0]["type"], "tool_use", "others are not shown it");
+    assert_eq!(body["messages"][1]["content"][0]["type"], "tool_use", "not sent to other models");
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn an_error_in_the_middle_is_an_error() {
 }
 
 #[tokio::test]
-async fn reasons_to_stop_are_told_apart() {
+async fn stop_reasons_are_distinguished() {
     for (reason, expected) in [
         ("max_tokens", StopReason::Length),
         ("refusal", StopReason::Refused("refusal".into())),
@@ -188,7 +188,7 @@ async fn the_request_is_as_the_api_wants_it() {
 }
 
 #[tokio::test]
-async fn the_longest_answer_is_told_as_the_api_wants_it_told() {
+async fn the_maximum_length_is_always_sent() {
     for (name, expected) in [
         ("claude-opus-4-1-20250805", 32_000),
         ("claude-sonnet-4-5", 64_000),

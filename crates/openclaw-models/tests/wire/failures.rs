@@ -1,4 +1,4 @@
-//! What becomes of errors, whoever sends them.
+//! Classification and handling of errors of all providers.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::net::TcpSocket;
 use crate::server::{Ending, Reply, Server, events};
 use crate::{KEY, asking, collect, model};
 
-/// What becomes of an error that is sent at once. It is sent as often as anybody may ask.
+/// Returns the error for a response with an error status. The server sends it for every retry.
 async fn told(kind: ApiKind, status: u16, header: &str, body: &Value) -> ModelError {
     let reply = Reply::error(status, header, body);
     let server = Server::start(vec![reply; 4]).await;
@@ -22,7 +22,7 @@ async fn told(kind: ApiKind, status: u16, header: &str, body: &Value) -> ModelEr
 }
 
 #[tokio::test]
-async fn a_key_that_is_not_accepted_is_told_without_any_of_it() {
+async fn a_rejected_key_is_reported_without_any_part_of_it() {
     let openai = json!({"error": {"message": format!("Incorrect API key provided: {KEY}"),
         "type": "invalid_request_error", "param": null, "code": "invalid_api_key"}});
     let anthropic = json!({"type": "error",
@@ -51,7 +51,7 @@ async fn secrets_that_a_provider_repeats_are_not_passed_on() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_too_long_is_told_as_that() {
+async fn a_conversation_that_is_too_long_is_recognized() {
     let openai = json!({"error": {"message": "This model's maximum context length is 8192 tokens.",
         "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}});
     let anthropic = json!({"type": "error", "error": {"type": "invalid_request_error",
@@ -87,7 +87,7 @@ async fn a_tool_that_is_refused_is_named() {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_use_tools_is_told_as_that_and_remembered() {
+async fn a_model_that_cannot_use_tools_is_reported_and_remembered() {
     let ollama = json!({"error": "registry.ollama.ai/library/gemma:latest does not support tools"});
     let openai =
         |words: &str| json!({"error": {"message": words, "type": "invalid_request_error"}});
@@ -114,7 +114,7 @@ async fn a_model_that_cannot_use_tools_is_told_as_that_and_remembered() {
         );
         assert!(!model.takes_tools());
     }
-    // Whoever was offered none has another reason.
+    // Without tools in the request, the cause is another one.
     let server = Server::start(vec![Reply::error(400, "", &ollama)]).await;
     let model = model(&server, ApiKind::Ollama, "m");
     let mut request = asking(vec![Message::user("hi")]);
@@ -131,12 +131,9 @@ async fn other_errors_say_what_can_be_done() {
     assert!(matches!(told(ApiKind::OpenAi, 429, "", &quota).await, ModelError::OutOfCredit { .. }));
     let missing = json!({"error": "model 'm' not found"});
     let error = told(ApiKind::Ollama, 404, "", &missing).await;
-    assert!(error.to_string().contains("`mine/m` (it says: model 'm' not found)"), "{error}");
+    assert!(error.to_string().contains("`mine/m` not found: model 'm' not found"), "{error}");
     let error = told(ApiKind::OpenAi, 418, "", &says("")).await;
-    assert_eq!(
-        error.to_string(),
-        "the model provider refuses the request: it answers with status 418"
-    );
+    assert_eq!(error.to_string(), "the model provider rejected the request: HTTP status 418");
     let error = told(ApiKind::OpenAi, 429, "retry-after: 3000", &says("slow")).await;
     let retry_after = Some(Duration::from_secs(3_000));
     assert_eq!(error, ModelError::RateLimited { provider: "mine".into(), retry_after });
@@ -147,7 +144,7 @@ async fn other_errors_say_what_can_be_done() {
 }
 
 #[tokio::test]
-async fn after_the_wait_it_is_tried_again_and_the_answer_is_that_of_the_second_try() {
+async fn transient_errors_are_retried_after_the_wait() {
     let limited = Reply::error(429, "retry-after: 0", &json!({"error": {"message": "slow"}}));
     let trouble = Reply::error(
         529,
@@ -166,7 +163,7 @@ async fn after_the_wait_it_is_tried_again_and_the_answer_is_that_of_the_second_t
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_something_else_is_told_as_that() {
+async fn a_server_with_another_protocol_is_reported_as_invalid() {
     let page = "<html>\n\n<body>hello</body>\n\n</html>";
     for (kind, page) in [
         (ApiKind::OpenAi, page),
@@ -187,7 +184,7 @@ async fn a_server_that_speaks_something_else_is_told_as_that() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_before_it_begins_broke_off_and_is_asked_for_again() {
+async fn an_empty_stream_is_retried() {
     let delta = json!({"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]});
     let stream = format!("{}data: [DONE]\n\n", events(&[("", delta)]));
     let nothing = Reply::stream("", 9, Ending::Clean);
@@ -199,7 +196,7 @@ async fn a_stream_that_ends_before_it_begins_broke_off_and_is_asked_for_again() 
 }
 
 #[tokio::test]
-async fn a_model_that_never_stops_is_cut_off_and_what_it_said_stays() {
+async fn an_endless_answer_is_cut_off_and_its_text_is_kept() {
     let part = "x".repeat(100_000);
     let delta = json!({"choices": [{"delta": {"content": part}}]});
     let endless = events(&[("", delta)]).repeat(100);
@@ -212,7 +209,7 @@ async fn a_model_that_never_stops_is_cut_off_and_what_it_said_stays() {
 }
 
 #[tokio::test]
-async fn a_message_without_an_end_is_given_up() {
+async fn a_message_without_an_end_is_aborted() {
     for (kind, begin) in [(ApiKind::OpenAi, "data: "), (ApiKind::Ollama, "")] {
         let endless = format!("{begin}{}", "x".repeat(30 << 20));
         let server = Server::start(vec![Reply::stream(&endless, 1 << 20, Ending::Silent)]).await;
@@ -239,9 +236,9 @@ async fn a_call_whose_arguments_have_no_end_is_not_made() {
 }
 
 #[tokio::test]
-async fn silence_is_given_up() {
+async fn a_silent_provider_times_out() {
     let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
-    // Long enough for what does come to come, on a busy machine.
+    // Long enough for the text to arrive on a busy machine.
     for (sent, words, silence) in [("", "", 300), (begun, "Hel", 15_000)] {
         let server = Server::start(vec![Reply::stream(sent, 9, Ending::Silent)]).await;
         let mut settings = ProviderSettings::new("mine", ApiKind::OpenAi);
@@ -258,7 +255,7 @@ async fn silence_is_given_up() {
 }
 
 #[tokio::test]
-async fn who_drops_an_answer_ends_the_request() {
+async fn dropping_an_answer_cancels_the_request() {
     let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
     let server = Server::start(vec![Reply::stream(begun, 9, Ending::Silent)]).await;
     let model = model(&server, ApiKind::OpenAi, "m");
@@ -269,8 +266,8 @@ async fn who_drops_an_answer_ends_the_request() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_is_told_without_the_address() {
-    // Held, so that nobody else listens there meanwhile.
+async fn a_refused_connection_is_reported_without_the_address() {
+    // Bound, so that no other process listens there meanwhile.
     let held = TcpSocket::new_v4().unwrap();
     held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = held.local_addr().unwrap();
@@ -285,7 +282,7 @@ async fn nobody_at_the_address_is_told_without_the_address() {
 }
 
 #[tokio::test]
-async fn settings_that_make_no_sense_are_refused_at_once() {
+async fn invalid_settings_are_rejected_by_open() {
     let http = http_client().unwrap();
     let words = |model: &str, settings: &[ProviderSettings]| {
         open(model, settings, http.clone()).unwrap_err().to_string()

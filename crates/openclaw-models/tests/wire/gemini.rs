@@ -24,7 +24,7 @@ fn text(text: &str) -> (&'static str, Value) {
 }
 
 #[tokio::test]
-async fn words_arrive_whole_however_they_are_torn() {
+async fn text_is_assembled_from_chunks_of_any_size() {
     let end = chunk(json!([{"text": "世界 🦀!"}]), Some("STOP"));
     let stream = events(&[text("Grüße, "), end]).replace('\n', "\r\n");
     let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
@@ -67,7 +67,7 @@ async fn calls_without_ids_get_ids_that_are_used_once_and_keep_their_signatures(
     assert_eq!(ids.len(), 8, "{ids:?}");
     let parts = &server.sent()[0].body["contents"][1]["parts"];
     assert_eq!(parts[0]["thoughtSignature"], "c2ln");
-    assert!(parts[0]["functionCall"].get("id").is_none(), "an id of ours means nothing there");
+    assert!(parts[0]["functionCall"].get("id").is_none(), "our own id is not sent");
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn an_error_in_the_middle_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_as_one() {
+async fn a_refusal_is_recognized() {
     let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"},
         "usageMetadata": {"promptTokenCount": 3}});
     for stream in [
@@ -112,7 +112,7 @@ async fn a_refusal_is_told_as_one() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_model_got_wrong_ends_with_the_providers_word_for_it() {
+async fn a_malformed_call_ends_with_the_providers_reason() {
     let wrong = json!({"candidates": [{"content": {}, "finishReason": "MALFORMED_FUNCTION_CALL",
         "finishMessage": "Malformed function call: print(x)", "index": 0}],
         "usageMetadata": {"promptTokenCount": 3}});

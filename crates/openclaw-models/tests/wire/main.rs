@@ -1,5 +1,4 @@
-//! Each provider's wire format, byte for byte, against a server of our own: what is sent, what is
-//! understood, and what becomes of failures.
+//! Each provider's wire format, byte for byte, against a test server: requests, answers, and failures.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values, and is easier to read so")]
 
@@ -25,7 +24,7 @@ use openclaw_secrets::SecretString;
 use serde_json::{Value, json};
 use server::{Ending, Reply, Server};
 
-/// Words that are torn apart inside their characters.
+/// Text that is split inside its characters.
 const WORDS: &str = "Grüße, 世界 🦀!";
 const KEY: &str = "key-that-nobody-sees";
 const SIZES: [usize; 3] = [1, 7, 100_000];
@@ -54,7 +53,7 @@ fn asking(messages: Vec<Message>) -> Request {
     }
 }
 
-/// What arrived, and how it ended.
+/// Returns the answer, and the error if there was one.
 async fn collect(model: &dyn Model, request: Request) -> (Answer, Option<ModelError>) {
     let mut answer = Answer::default();
     let mut chunks = model.stream(request);
@@ -75,7 +74,7 @@ async fn collect(model: &dyn Model, request: Request) -> (Answer, Option<ModelEr
     (answer, error)
 }
 
-/// Asks once, with the stream in pieces of each size: the answer is always the same.
+/// Requests an answer with the stream in chunks of each size: the answer is always the same.
 async fn answer_to(
     kind: ApiKind,
     name: &str,
@@ -94,7 +93,7 @@ async fn answer_to(
     last.unwrap()
 }
 
-/// What is sent for these messages.
+/// Returns the head and the body of the request for these messages.
 async fn body_of(kind: ApiKind, name: &str, messages: Vec<Message>) -> (String, Value) {
     let refusal = json!({"error": {"message": "no"}});
     let server = Server::start(vec![Reply::error(400, "", &refusal)]).await;
@@ -109,8 +108,8 @@ fn image() -> Part {
     Part::Image { mime_type: "image/png".into(), data: "iVBO".into() }
 }
 
-/// A person shows a picture; the model makes two calls, one of them with arguments that are no JSON; one
-/// result is a picture, the other a failure.
+/// The user sends an image; the model makes two calls, one with arguments that are not JSON; one result is
+/// an image, the other an error.
 fn conversation() -> Vec<Message> {
     let call = |id: &str, arguments: &str| ToolUse {
         id: id.into(),
@@ -146,7 +145,7 @@ fn calls(answer: &Answer) -> Vec<(&str, &str, &str)> {
 }
 
 #[tokio::test]
-async fn how_to_answer_is_said_in_the_words_of_each_provider() {
+async fn options_are_sent_in_the_format_of_each_provider() {
     let stop = json!(["END"]);
     for (kind, expected) in [
         (ApiKind::Anthropic, vec![("/temperature", json!(0.5)), ("/stop_sequences", stop.clone())]),

@@ -1,4 +1,4 @@
-//! Ollama's own API: a line of JSON for every piece.
+//! Ollama's own API: one line of JSON per chunk.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn end(reason: Option<&str>) -> String {
 }
 
 #[tokio::test]
-async fn words_arrive_whole_however_they_are_torn() {
+async fn text_is_assembled_from_chunks_of_any_size() {
     for reason in [Some("stop"), None] {
         let stream = [text("Grüße, "), text("世界 🦀!"), end(reason)].concat();
         let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
@@ -46,7 +46,7 @@ async fn words_arrive_whole_however_they_are_torn() {
 }
 
 #[tokio::test]
-async fn parallel_calls_are_told_apart() {
+async fn parallel_calls_are_distinguished() {
     let call = |id: &str, number: u32| json!({"id": id, "function": {"name": "add", "arguments": {"a": number}}});
     let said = json!({"role": "assistant", "content": "", "thinking": "Hm",
         "tool_calls": [call("c1", 1), call("c2", 2)]});
@@ -109,7 +109,7 @@ async fn the_request_is_as_the_api_wants_it() {
     assert_eq!(body, expected);
 }
 
-/// A local Ollama with these models: their names, their families, and what it tells of each, if anything.
+/// A local Ollama with these models: the name, the family, and the capabilities, if reported.
 async fn local(models: Vec<(&'static str, &str, Option<&[&str]>)>) -> Server {
     let tag = |(name, family, _): &(&str, &str, Option<&[&str]>)| {
         json!({"name": name, "size": 1,
@@ -135,7 +135,7 @@ async fn local(models: Vec<(&'static str, &str, Option<&[&str]>)>) -> Server {
     .await
 }
 
-/// The time to answer is short, and the machine may be busy: one of many is quick enough.
+/// The timeout is short, and the machine may be busy: one of many attempts is fast enough.
 async fn found(
     models: &[(&'static str, &str, Option<&[&str]>)],
     is_expected: impl Fn(&LocalOllama) -> bool,
@@ -157,13 +157,13 @@ const WORDS_ONLY: Option<&[&str]> = Some(&["completion"]);
 const TOOLS: Option<&[&str]> = Some(&["completion", "tools", "thinking"]);
 
 #[tokio::test]
-async fn the_model_that_is_used_can_chat_and_best_use_tools() {
+async fn a_model_with_tools_is_preferred_to_one_that_can_only_chat() {
     for (models, expected) in [
         (vec![("nomic-embed-text:latest", "nomic-bert", EMBEDDING), (NAME, "qwen3", TOOLS)], NAME),
         (vec![("qwen3-embedding:8b", "qwen3", EMBEDDING), (NAME, "qwen3", TOOLS)], NAME),
         (vec![("gemma:2b", "gemma", WORDS_ONLY), (NAME, "qwen3", TOOLS)], NAME),
         (vec![("all-minilm", "bert", None), ("gemma:2b", "gemma", WORDS_ONLY)], "gemma:2b"),
-        // An old version tells nothing.
+        // An old version reports no capabilities.
         (vec![("embeddinggemma", "gemma3", None), ("llama3", "llama", None)], "llama3"),
         (vec![("old", "llama", None), ("gemma:2b", "gemma", WORDS_ONLY)], "gemma:2b"),
     ] {
@@ -173,7 +173,7 @@ async fn the_model_that_is_used_can_chat_and_best_use_tools() {
 }
 
 #[tokio::test]
-async fn an_ollama_without_a_model_that_can_chat_is_told_as_that() {
+async fn an_ollama_without_a_model_that_can_chat_is_recognized() {
     for models in [
         vec![],
         vec![("nomic-embed-text", "nomic-bert", None)],
@@ -185,7 +185,7 @@ async fn an_ollama_without_a_model_that_can_chat_is_told_as_that() {
 }
 
 #[tokio::test]
-async fn only_some_of_many_models_are_asked_about() {
+async fn details_are_requested_for_a_few_models_only() {
     let names: [&'static str; 30] =
         std::array::from_fn(|nth| if nth == 0 { "first" } else { "more" });
     let models: Vec<_> = names.map(|name| (name, "llama", WORDS_ONLY)).into();
@@ -195,7 +195,7 @@ async fn only_some_of_many_models_are_asked_about() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_answer_in_a_moment_is_not_there() {
+async fn an_ollama_that_does_not_respond_in_time_is_absent() {
     let http = http_client().unwrap();
     let hung = Server::start(vec![Reply::stream("{", 1, Ending::Silent)]).await;
     let asked = find_ollama(&hung.address, &http);

@@ -1,4 +1,4 @@
-//! `OpenAI`'s Chat Completions, and others that speak it.
+//! `OpenAI`'s Chat Completions and compatible APIs.
 
 use openclaw_models::{ApiKind, Message, ModelError, StopReason, Thought, Usage};
 use serde_json::{Value, json};
@@ -29,17 +29,17 @@ fn usage() -> (&'static str, Value) {
     )
 }
 
-/// With the mark at the end.
+/// A stream with `[DONE]` at its end.
 fn done(chunks: &[(&str, Value)]) -> String {
     format!("{}data: [DONE]\n\n", events(chunks))
 }
 
 #[tokio::test]
-async fn words_arrive_whole_however_they_are_torn() {
+async fn text_is_assembled_from_chunks_of_any_size() {
     let begin = chunk(json!({"role": "assistant", "content": "", "refusal": null}), None);
     let stop = chunk(json!({}), Some("stop"));
     let stream = done(&[begin, text("Grüße, "), text("世界 🦀!"), stop, usage()]);
-    // Some send comments while they wait, and some end lines as Windows does.
+    // Some servers send comments while they wait, and some end lines with CRLF.
     for stream in [format!(": PROCESSING\n\n{stream}"), stream.replace('\n', "\r\n")] {
         let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
         assert_eq!(error, None);
@@ -86,7 +86,7 @@ async fn calls_without_ids_and_with_the_wrong_reason_are_calls() {
 }
 
 #[tokio::test]
-async fn thinking_goes_back_only_where_it_came_in_the_field_for_it() {
+async fn only_thinking_in_reasoning_content_is_sent_back() {
     for (field, goes_back) in [("reasoning_content", true), ("reasoning", false)] {
         let thought = chunk(json!({ field: "Hm…" }), None);
         let stream = done(&[thought, text("Yes."), chunk(json!({}), Some("stop"))]);
@@ -109,11 +109,11 @@ async fn an_answer_without_an_end_is_interrupted() {
         assert_eq!((answer.text.as_str(), error), ("Hel", Some(ModelError::Interrupted)));
     }
     let (_, error) = answer_to(KIND, NAME, &done(&[text("Hel")]), Ending::Clean).await;
-    assert_eq!(error, Some(ModelError::Interrupted), "a mark, but no reason to stop");
+    assert_eq!(error, Some(ModelError::Interrupted), "`[DONE]`, but no stop reason");
 }
 
 #[tokio::test]
-async fn an_answer_with_a_reason_to_stop_is_complete_without_the_mark() {
+async fn an_answer_with_a_stop_reason_is_complete_without_done() {
     let stream = events(&[text("Hello"), chunk(json!({}), Some("stop")), usage()]);
     let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
     assert_eq!((answer.text.as_str(), error), ("Hello", None));
@@ -122,7 +122,7 @@ async fn an_answer_with_a_reason_to_stop_is_complete_without_the_mark() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_as_one() {
+async fn a_refusal_is_recognized() {
     let refusal = |words: &str| chunk(json!({ "refusal": words }), None);
     let stop = chunk(json!({}), Some("stop"));
     let stream = done(&[refusal("I will "), refusal("not."), stop]);
@@ -139,11 +139,11 @@ async fn content_in_typed_parts_is_understood() {
     let stream = done(&[part(thinking, None), part(words, Some("stop"))]);
     let (answer, _) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
     assert_eq!((answer.thinking.as_str(), answer.text.as_str()), ("Hm", "Yes."));
-    assert_eq!(answer.reasoning, None, "it did not come in the field in which it goes back");
+    assert_eq!(answer.reasoning, None, "only `reasoning_content` is sent back");
 }
 
 #[tokio::test]
-async fn the_longest_answer_is_named_as_the_model_wants_it() {
+async fn the_maximum_length_is_sent_in_the_field_of_the_model_family() {
     for (name, field) in [("gpt-5-mini", "max_completion_tokens"), ("gpt-4.1", "max_tokens")] {
         let (_, body) = body_of(KIND, name, vec![Message::user("hi")]).await;
         assert_eq!(body[field], 1_000, "{body}");
@@ -162,7 +162,7 @@ async fn an_error_in_the_middle_is_an_error() {
 
 #[tokio::test]
 async fn the_request_is_as_the_api_wants_it() {
-    // The end of this name is part of it, and says nothing about effort.
+    // `-max` is part of this name, not a reasoning effort.
     let (head, body) = body_of(KIND, "qwen-max", conversation()).await;
     assert!(head.starts_with("post /v1/chat/completions http/1.1\r\n"), "{head}");
     assert!(head.contains("\r\nauthorization: bearer key-that-nobody-sees"), "{head}");

@@ -1,4 +1,4 @@
-//! Text from outside reaches every provider inside its boundary, and no other text does (U1).
+//! External text, and no other, is sent to every provider inside its boundary (U1).
 
 use openclaw_content::{Source, Text, Untrusted};
 use openclaw_models::{ApiKind, Message, Part, ToolResult, ToolUse};
@@ -54,7 +54,7 @@ async fn every_provider_gets_text_from_outside_inside_its_boundary() {
         assert_eq!(sent.matches(END).count(), 2, "{kind:?}: {sent}");
         assert!(sent.contains("one [removed token]\ntwo\n<<<END"), "{kind:?}: {sent}");
         assert!(sent.contains("CONTENT pasted by the user"), "{kind:?}: {sent}");
-        // A provider's prompt cache sees the same bytes again.
+        // The bytes are the same again, for the provider's prompt cache.
         assert_eq!(body_of(kind, "model", messages).await.1, body, "{kind:?}");
     }
 }

@@ -30,7 +30,7 @@ fn closed(kind: &'static str, status: &str, error: Value) -> (&'static str, Valu
 }
 
 #[tokio::test]
-async fn words_arrive_whole_however_they_are_torn() {
+async fn text_is_assembled_from_chunks_of_any_size() {
     let begin = event("response.created", json!({"response": {"id": "resp_1"}}));
     let end = closed("response.completed", "completed", Value::Null);
     let stream = events(&[begin, text("Grüße, "), text("世界 🦀!"), end]);
@@ -84,7 +84,7 @@ async fn an_answer_without_an_end_is_interrupted() {
 }
 
 #[tokio::test]
-async fn calls_that_only_the_end_tells_are_calls() {
+async fn calls_listed_only_in_the_last_event_are_found() {
     let mut end = closed("response.completed", "completed", Value::Null);
     end.1["response"]["output"] = json!([{"type": "reasoning", "summary": []},
         {"type": "function_call", "call_id": "call_a", "name": "add", "arguments": "{\"a\": 1}"}]);
@@ -96,7 +96,7 @@ async fn calls_that_only_the_end_tells_are_calls() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_as_one() {
+async fn a_refusal_is_recognized() {
     let refusal = event("response.refusal.delta", json!({"delta": "No."}));
     let end = closed("response.completed", "completed", Value::Null);
     let mut filtered = closed("response.incomplete", "incomplete", Value::Null);
@@ -108,7 +108,7 @@ async fn a_refusal_is_told_as_one() {
 }
 
 #[tokio::test]
-async fn failures_in_the_middle_are_told_apart() {
+async fn errors_in_the_stream_are_classified() {
     let failed = |code: &str| {
         let error = json!({"code": code, "message": "words"});
         events(&[text("Hel"), closed("response.failed", "failed", error)])

@@ -1,4 +1,4 @@
-//! A server that records what it is sent and answers byte for byte what it is told to.
+//! A server that records its requests and sends scripted responses byte for byte.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,18 +9,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// How an answer ends.
+/// How a response ends.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Ending {
-    /// As it should.
+    /// Properly.
     Clean,
     /// The connection is closed in the middle.
     Broken,
-    /// Nothing more comes, until the other end has had enough.
+    /// The connection stays open, without more data, until the client closes it.
     Silent,
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone)]
 pub(crate) struct Reply {
     head: String,
@@ -29,7 +29,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// A stream, in pieces of so many bytes: each reaches the client by itself.
+    /// A stream in chunks of `piece` bytes.
     pub(crate) fn stream(text: &str, piece: usize, ending: Ending) -> Self {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n".to_owned();
         let pieces = text.as_bytes().chunks(piece).map(<[u8]>::to_vec).collect();
@@ -44,7 +44,7 @@ impl Reply {
     }
 }
 
-/// What was sent.
+/// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     /// The first line and the headers, in lower case.
@@ -52,7 +52,7 @@ pub(crate) struct Sent {
     pub(crate) body: Value,
 }
 
-/// The server. It is gone when dropped.
+/// The server. It stops when dropped.
 pub(crate) struct Server {
     pub(crate) address: String,
     sent: Arc<Mutex<Vec<Sent>>>,
@@ -67,7 +67,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// A server that gives these answers, one after the other, to whoever asks.
+    /// Starts a server that sends these responses, one per connection.
     pub(crate) async fn start(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -87,7 +87,7 @@ impl Server {
         Self { address, sent, left, task }
     }
 
-    /// A server that looks at what it is sent and answers that, connections side by side.
+    /// Starts a server whose responses depend on the requests; connections are served in parallel.
     pub(crate) async fn answering(answer: impl Fn(&Sent) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -110,12 +110,12 @@ impl Server {
         Self { address, sent, left: Arc::default(), task }
     }
 
-    /// Waits until a connection is over.
+    /// Waits until a connection is closed.
     pub(crate) async fn until_left(&self) {
         tokio::time::timeout(Duration::from_secs(60), self.left.notified()).await.unwrap();
     }
 
-    /// What it was sent so far.
+    /// Returns the requests so far.
     pub(crate) fn sent(&self) -> Vec<Sent> {
         self.sent.lock().unwrap().clone()
     }
@@ -139,7 +139,7 @@ async fn read(connection: &mut TcpStream) -> Sent {
 }
 
 async fn write(connection: &mut TcpStream, reply: &Reply) {
-    // Whoever asked may be gone.
+    // The client may have disconnected.
     let mut send = async |bytes: &[u8]| connection.write_all(bytes).await.is_ok();
     let head = format!("{}connection: close\r\ntransfer-encoding: chunked\r\n\r\n", reply.head);
     send(head.as_bytes()).await;
@@ -160,7 +160,7 @@ async fn write(connection: &mut TcpStream, reply: &Reply) {
     connection.shutdown().await.ok();
 }
 
-/// Server-sent events, each with a name if it has one.
+/// Formats server-sent events; a name may be empty.
 pub(crate) fn events(events: &[(&str, Value)]) -> String {
     let event = |(name, data): &(&str, Value)| {
         let name = if name.is_empty() { String::new() } else { format!("event: {name}\n") };

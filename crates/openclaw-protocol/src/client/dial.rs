@@ -16,16 +16,16 @@ use crate::frame::{self, Frame};
 use crate::method::Method;
 use crate::socket::{Broken, SendLimits, Socket};
 
-/// The largest message that we take. Gateways answer with more than they take.
+/// Maximum size of a received message. Gateways send larger messages than they accept.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
-/// What may wait for a gateway that does not read.
+/// Send limits, for a gateway that does not read.
 const LIMITS: SendLimits =
     SendLimits { bytes: 64 * 1024 * 1024, frames: 256, pause: 1, stall: Duration::from_secs(30) };
-/// How many frames may come before the one that is waited for.
+/// Maximum number of frames received before the expected one.
 const MAX_PREAMBLE: usize = 16;
-/// When to try again if a gateway does not say.
+/// Default retry delay, if a gateway does not specify one.
 const RETRY: Duration = Duration::from_secs(60);
-/// The id of the first request; later ones are numbers.
+/// Id of the first request; later ones are numbers.
 const CONNECT_ID: &str = "connect";
 
 pub(super) async fn dial(options: &Options) -> Result<(Socket, HelloOk), ConnectError> {
@@ -47,7 +47,7 @@ pub(super) async fn dial(options: &Options) -> Result<(Socket, HelloOk), Connect
 fn address(url: &str) -> Result<(String, u16), ConnectError> {
     let wrong = || ConnectError::Address(url.to_owned());
     let uri: Uri = url.parse().map_err(|_| wrong())?;
-    // There is no TLS in this client: gateways listen on this machine.
+    // This client has no TLS: gateways listen on the local host.
     if uri.scheme_str() != Some("ws") {
         return Err(wrong());
     }
@@ -97,7 +97,7 @@ fn connect(params: &impl Serialize) -> Result<String, ConnectError> {
     text.map_err(|error| ConnectError::NoGateway(error.to_string()))
 }
 
-/// Reads until there is what is waited for.
+/// Reads frames until `wanted` accepts one.
 async fn wait_for<T>(
     socket: &mut Socket,
     wanted: impl Fn(Frame) -> Option<T>,
@@ -110,7 +110,7 @@ async fn wait_for<T>(
             return Ok(found);
         }
     }
-    Err(ConnectError::NoGateway("it does not shake hands".to_owned()))
+    Err(ConnectError::NoGateway("no handshake".to_owned()))
 }
 
 fn lost(broken: &Broken) -> ConnectError {

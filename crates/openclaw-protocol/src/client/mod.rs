@@ -1,4 +1,4 @@
-//! The WebSocket client: a [`Surface`] at the other end of a socket.
+//! The WebSocket client: a [`Surface`] over a socket.
 
 mod dial;
 mod pending;
@@ -22,36 +22,36 @@ use crate::method::{Method, Request, Response};
 use crate::surface::{AskError, Surface};
 use openclaw_secrets::SecretString;
 
-/// The id of requests to cancel another one: their answers are not waited for.
+/// Id of cancel requests, whose responses are ignored.
 const CANCEL_ID: &str = "cancel";
-/// How many requests wait to be written.
+/// Capacity of the queue of outgoing requests.
 const OUTBOX: usize = 64;
-/// How many events are kept for a listener that is slow.
+/// Number of events buffered for a slow listener.
 const EVENTS: usize = 1_024;
 
-/// Whom to call, as whom.
+/// Options of a connection to a gateway.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// `ws://host:port/path`.
     pub url: String,
-    /// What lets us in.
+    /// Gateway token.
     pub token: Option<SecretString>,
-    /// Who we are.
+    /// Client identification.
     pub client: ClientInfo,
     /// `operator` or `node`.
     pub role: String,
-    /// What we want to do.
+    /// Requested scopes.
     pub scopes: Vec<String>,
-    /// What we can show: some of [`caps`].
+    /// Capabilities of the client: some of [`caps`].
     pub caps: Vec<String>,
-    /// How long connecting and the handshake may take.
+    /// Timeout of connecting and the handshake.
     pub connect_timeout: Duration,
-    /// How long an answer may take. That the gateway is there is watched apart from this.
+    /// Timeout of a request. Liveness of the gateway is monitored independently.
     pub request_timeout: Duration,
 }
 
 impl Options {
-    /// An operator's command line, which may do everything.
+    /// Returns the options of an operator's command line, with all scopes.
     #[must_use]
     pub fn new(url: impl Into<String>, token: Option<SecretString>, version: &str) -> Self {
         let scopes = ["admin", "read", "write", "approvals", "questions"];
@@ -72,63 +72,63 @@ impl Options {
     }
 }
 
-/// Why there is no connection.
+/// Why connecting failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The address is none.
+    /// The address is invalid.
     #[error("invalid gateway address `{0}`: expected `ws://host:port`")]
     Address(String),
-    /// Nobody listens there.
+    /// Nothing listens at the address.
     #[error("no gateway answers at {address}: {error}")]
     Unreachable {
-        /// Where.
+        /// The address.
         address: String,
-        /// What came instead.
+        /// The underlying error.
         error: std::io::Error,
     },
-    /// It took too long.
+    /// Connecting or the handshake timed out.
     #[error("the gateway did not answer in time")]
     TimedOut,
-    /// Something else listens there.
+    /// The peer is not a gateway.
     #[error("not a gateway: {0}")]
     NoGateway(String),
-    /// It wants a token.
+    /// The gateway requires a token.
     #[error("the gateway requires a token")]
     TokenMissing,
     /// The token is wrong.
     #[error("the gateway rejected the token")]
     TokenMismatch,
-    /// Too many wrong tokens came from here.
+    /// Too many wrong tokens were sent from this client.
     #[error("too many wrong tokens; retry in {} s", .retry_after.as_secs())]
     RateLimited {
-        /// When to try again.
+        /// Delay before the next attempt.
         retry_after: Duration,
     },
-    /// The two sides share no version.
+    /// The two sides have no protocol version in common.
     #[error("the gateway speaks another version of the protocol: {0}")]
     ProtocolMismatch(ErrorShape),
-    /// It says no for another reason.
+    /// The gateway rejected the connection for another reason.
     #[error("the gateway rejected the connection: {0}")]
     Refused(ErrorShape),
 }
 
-/// A connection to a gateway. It ends when this is dropped.
+/// A connection to a gateway. It is closed on drop.
 #[derive(Debug)]
 pub struct Client {
     hello: HelloOk,
     pending: Arc<Pending>,
     outbox: mpsc::Sender<String>,
-    /// The task alone can tell: with the connection, events end.
+    /// A weak handle: only the task can send, so event streams end with the connection.
     events: EventSource,
     request_timeout: Duration,
     task: JoinHandle<()>,
 }
 
 impl Client {
-    /// Connects and shakes hands.
+    /// Connects and performs the handshake.
     ///
     /// # Errors
-    /// If there is no gateway, or it refuses.
+    /// If no gateway is reachable, or it rejects the connection.
     pub async fn connect(options: &Options) -> Result<Self, ConnectError> {
         let dialled = timeout(options.connect_timeout, dial::dial(options)).await;
         let (socket, hello) = dialled.map_err(|_| ConnectError::TimedOut)??;
@@ -143,28 +143,29 @@ impl Client {
         Ok(Self { hello, pending, outbox, events: source, request_timeout, task })
     }
 
-    /// What the gateway said about itself.
+    /// Returns what the gateway reported in the handshake.
     #[must_use]
     pub fn hello(&self) -> &HelloOk {
         &self.hello
     }
 
-    /// Whether the gateway says that it has this method.
+    /// Returns whether the gateway announced this method.
     #[must_use]
     pub fn has_method(&self, method: &str) -> bool {
         self.hello.features.methods.iter().any(|known| known == method)
     }
 
-    /// Whether the connection is still there.
+    /// Returns whether the connection is open.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         !self.task.is_finished()
     }
 
-    /// Asks by name and in JSON, for methods that [`Method`](crate::Method) does not have.
+    /// Sends a request by method name and raw JSON, for methods that [`Method`](crate::Method)
+    /// lacks.
     ///
     /// # Errors
-    /// What the gateway answers instead; or that the connection is lost, or the time is over.
+    /// The gateway's error response; or that the connection was lost, or the request timed out.
     pub async fn request(
         &self,
         method: &str,
@@ -176,11 +177,11 @@ impl Client {
             .map_err(|error| ErrorShape::invalid(error.to_string()))?;
         let limit = self.hello.policy.max_payload;
         if text.len() as u64 > limit {
-            let message = format!("`{method}` is too large: the gateway takes {limit} bytes");
+            let message = format!("`{method}` is too large: the gateway accepts {limit} bytes");
             return Err(ErrorShape::invalid(message));
         }
         let answered = timeout(self.request_timeout, async {
-            // If the connection is gone, whoever waits is told by it.
+            // If the connection is gone, the pending request fails anyway.
             let _ = self.outbox.send(text).await;
             waiting.answer().await
         });
@@ -195,7 +196,7 @@ impl Client {
     }
 }
 
-/// Tells the gateway that a request needs no answer any more, if this is dropped before there is one.
+/// Cancels a request at the gateway if dropped before the response arrived.
 struct OnDrop<'a> {
     client: &'a Client,
     id: Option<String>,
@@ -220,7 +221,8 @@ impl Drop for OnDrop<'_> {
             frame::request(CANCEL_ID, Method::RequestCancel.name(), Some(&params))
         });
         if let Ok(text) = text {
-            // Where there is no room the gateway does not read either: the request ends with the connection.
+            // A full outbox means that the gateway does not read: the request ends with the
+            // connection.
             let _ = self.client.outbox.try_send(text);
         }
     }

@@ -1,4 +1,4 @@
-//! Requests that wait for their answers.
+//! Requests that wait for their responses.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::error::{ErrorShape, detail};
 
 type PendingReply = Result<Box<RawValue>, ErrorShape>;
 
-/// All requests of a connection that wait.
+/// All pending requests of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Pending(Mutex<Table>);
 
@@ -21,7 +21,7 @@ struct Table {
     is_lost: bool,
 }
 
-/// One request. It is forgotten when this is dropped.
+/// A pending request. It is removed from the table on drop.
 #[derive(Debug)]
 pub(super) struct Waiting<'a> {
     pending: &'a Pending,
@@ -30,7 +30,7 @@ pub(super) struct Waiting<'a> {
 }
 
 impl Pending {
-    /// A place for an answer; none once the connection is lost.
+    /// Registers a request; fails once the connection is lost.
     pub(super) fn open(&self) -> Result<Waiting<'_>, ErrorShape> {
         let mut table = self.lock();
         if table.is_lost {
@@ -43,14 +43,14 @@ impl Pending {
         Ok(Waiting { pending: self, id, answer })
     }
 
-    /// The answer has come. One that nobody waits for is dropped.
+    /// Completes a request. Responses to unknown ids are dropped.
     pub(super) fn answer(&self, id: &str, answer: PendingReply) {
         if let Some(waiting) = self.lock().waiting.remove(id) {
             let _ = waiting.send(answer);
         }
     }
 
-    /// No answer will come any more.
+    /// Marks the connection as lost and fails all pending requests.
     pub(super) fn lose(&self) {
         let mut table = self.lock();
         table.is_lost = true;

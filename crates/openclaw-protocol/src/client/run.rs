@@ -1,4 +1,4 @@
-//! The task that owns the socket: requests go out, answers and events come in.
+//! The task that owns the socket: it sends requests and dispatches responses and events.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::event::{Event, EventSender};
 use crate::frame::Frame;
 use crate::socket::{Broken, Socket};
 
-/// Shorter intervals of a gateway are not believed.
+/// Lower bound for the tick interval that a gateway announces.
 const SHORTEST_TICK: Duration = Duration::from_millis(100);
-/// After so many intervals without a byte the gateway counts as gone.
+/// The gateway is considered gone after this many intervals without a byte received.
 const SILENT_TICKS: u32 = 3;
 
-/// Runs until the connection is lost; then all who wait are told.
+/// Runs until the connection is lost; then all pending requests fail.
 pub(super) async fn run(
     socket: Socket,
     outbox: mpsc::Receiver<String>,
@@ -26,10 +26,10 @@ pub(super) async fn run(
     events: EventSender,
     tick: Duration,
 ) {
-    // Also if this task is aborted: nobody waits in vain.
+    // Pending requests fail even if this task is aborted.
     let told = LoseOnDrop(pending);
     let broken = serve(socket, outbox, &told.0, &events, tick.max(SHORTEST_TICK)).await;
-    tracing::debug!(reason = %broken, "the connection to the gateway ended");
+    tracing::debug!(reason = %broken, "connection to the gateway closed");
 }
 
 struct LoseOnDrop(Arc<Pending>);
@@ -52,7 +52,7 @@ async fn serve(
     let (mut received, mut silent) = (0, 0);
     let mut last_seq = None;
     loop {
-        // What waits for room in the socket waits in the channel.
+        // While the socket is full, requests stay in the channel.
         let has_room = !socket.is_full();
         let happened = tokio::select! {
             biased;
@@ -80,7 +80,7 @@ fn take(text: &str, pending: &Pending, events: &EventSender, last_seq: &mut Opti
             pending.answer(&id, outcome.map(|payload| payload.unwrap_or_else(null)));
         }
         Ok(Frame::Event { event, payload, seq }) => {
-            // A gap tells that the gateway left something out for us.
+            // A gap means that the gateway dropped events for this client.
             if let (Some(last), Some(seq)) = (*last_seq, seq)
                 && seq > last + 1
             {
@@ -91,9 +91,9 @@ fn take(text: &str, pending: &Pending, events: &EventSender, last_seq: &mut Opti
             events.tell(Event { event: Cow::Owned(event), payload, seq });
         }
         Ok(Frame::Request { method, .. }) => {
-            tracing::warn!(method, "a gateway does not ask; ignored");
+            tracing::warn!(method, "ignored a request from the gateway");
         }
-        Err(error) => tracing::warn!(%error, "the gateway sent something that is no frame"),
+        Err(error) => tracing::warn!(%error, "the gateway sent an invalid frame"),
     }
 }
 

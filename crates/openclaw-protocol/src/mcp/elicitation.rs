@@ -1,95 +1,95 @@
-//! `mcp.elicitation.*`: questions that servers ask a person in the middle of a call (T11).
+//! `mcp.elicitation.*`: questions that servers ask the user during a call (T11).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::approvals::ResolvedReason;
 
-/// A question of a server; the event `mcp.elicitation.requested`. It goes to callers that may decide about
-/// calls, say that they can show it ([`caps::ELICITATION`](crate::connect::caps::ELICITATION)), and follow
-/// one of the conversations.
+/// A question of a server; payload of the event `mcp.elicitation.requested`. It is sent to clients
+/// that have the approvals scope, announce
+/// [`caps::ELICITATION`](crate::connect::caps::ELICITATION), and follow one of the sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Elicitation {
-    /// What an answer names.
+    /// Id to quote in the response.
     pub id: String,
-    /// Who asks.
+    /// Server that asks.
     pub server: String,
-    /// The conversations that the server works for: it asks for the sake of one of them.
+    /// Sessions that the server is used by: the question concerns one of them.
     pub session_keys: Vec<String>,
-    /// What it says, in one line. From outside.
+    /// One-line message. Untrusted.
     pub message: String,
-    /// What it wants.
+    /// Requested input.
     #[serde(flatten)]
     pub wanted: QuestionKind,
-    /// Since when, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created_at_ms: u64,
-    /// Until when; then it is cancelled.
+    /// Expiry time, in milliseconds since 1970; an expired question is cancelled.
     pub expires_at_ms: u64,
 }
 
-/// What a server wants of a person. All of it is from outside.
+/// Input that a server requests from the user. All of it is untrusted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum QuestionKind {
-    /// Some values.
+    /// A form.
     Form {
-        /// The JSON Schema of an object of plain values.
+        /// JSON Schema of a flat object.
         requested_schema: Value,
     },
-    /// A visit to an address, which must be shown in full, and not be looked at beforehand.
+    /// A URL to visit. It must be shown in full and not be fetched in advance.
     Url {
-        /// The address.
+        /// The URL.
         url: String,
     },
 }
 
-/// What a person can answer.
+/// The user's response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Yes.
+    /// Accept.
     Accept,
-    /// No.
+    /// Decline.
     Decline,
-    /// Never mind.
+    /// Cancel.
     Cancel,
 }
 
-/// `mcp.elicitation.respond`.
+/// Parameters of `mcp.elicitation.respond`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RespondParams {
-    /// To which question.
+    /// Elicitation id.
     pub id: String,
-    /// The answer.
+    /// The response.
     pub action: Action,
-    /// The values of a form that was accepted.
+    /// Form values, if accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
 }
 
-/// What `mcp.elicitation.respond` answers.
+/// Result of `mcp.elicitation.respond`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RespondResult {
-    /// Always true.
+    /// Always `true`.
     pub ok: bool,
-    /// To which question.
+    /// Elicitation id.
     pub id: String,
-    /// What holds: of two answers, the first.
+    /// The response in effect: of two responses, the first one counts.
     pub action: Action,
 }
 
-/// The event `mcp.elicitation.resolved`. What was filled in is not told.
+/// Payload of the event `mcp.elicitation.resolved`. Form values are not included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedEvent {
-    /// What no longer waits.
+    /// Elicitation id.
     pub id: String,
-    /// What was answered; none if nobody did.
+    /// The response; `None` if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
-    /// How it came to that.
+    /// How the elicitation was resolved.
     pub reason: ResolvedReason,
 }

@@ -1,30 +1,30 @@
-//! What comes back from a tool, a resource or a prompt, for people and programs.
+//! Results of tools, resources and prompts, for users and programs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// What `mcp.call`, `mcp.read` and `mcp.prompt` answer.
+/// Result of `mcp.call`, `mcp.read` and `mcp.prompt`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// Its parts: texts first.
+    /// Content parts, texts first.
     pub content: Vec<Part>,
-    /// Raw from the server, and untrusted: nobody has looked through it.
+    /// Structured content, raw from the server: untrusted and not sanitized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Box<RawValue>>,
-    /// Of a prompt, its messages with their roles: raw from the server, and as untrusted.
+    /// For prompts: the messages with their roles, raw from the server and untrusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Box<RawValue>>,
-    /// Whether it failed.
+    /// Whether the call failed.
     pub is_error: bool,
-    /// Who answered, how long it took, what was suspicious.
+    /// Source, duration and suspicious findings.
     pub details: Details,
-    /// What the caller should know besides, such as an approval that could not be saved.
+    /// Warnings for the caller, such as an approval that could not be saved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// A part of an answer.
+/// A part of a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Part {
@@ -32,116 +32,116 @@ pub enum Part {
     Text {
         /// The text.
         text: String,
-        /// Whether it comes from outside; otherwise these are the gateway's words.
+        /// Whether the text is untrusted; otherwise it comes from the gateway.
         untrusted: bool,
-        /// Whether it only stands for something that is not text, which comes by itself where it was asked
-        /// for.
+        /// Whether it only stands in for content that is not text, which is a separate part where
+        /// requested.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         placeholder: bool,
     },
-    /// A picture.
+    /// An image.
     Image {
-        /// Its media type.
+        /// Media type.
         mime_type: String,
-        /// The file that it was written to.
+        /// File that the data was saved to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
-        /// In base64, unless it is in a file.
+        /// Data in base64, unless saved to a file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<String>,
     },
-    /// A sound.
+    /// Audio.
     Audio {
-        /// Its media type.
+        /// Media type.
         mime_type: String,
-        /// The file that it was written to.
+        /// File that the data was saved to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
-        /// In base64, unless it is in a file.
+        /// Data in base64, unless saved to a file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<String>,
     },
-    /// Something else that is no text.
+    /// Other binary data.
     Blob {
-        /// Where the server has it.
+        /// URI on the server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
-        /// Its media type; empty if nobody says.
+        /// Media type; empty if unknown.
         mime_type: String,
-        /// The file that it was written to.
+        /// File that the data was saved to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
-        /// In base64, unless it is in a file.
+        /// Data in base64, unless saved to a file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<String>,
     },
 }
 
-/// About an answer.
+/// Details of a result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Details {
-    /// Whether something from outside is in it.
+    /// Whether the result contains untrusted content.
     pub untrusted: bool,
-    /// The kind of source, `mcp_server` for instance.
+    /// Kind of source, such as `mcp_server`.
     pub source: Option<String>,
-    /// The server.
+    /// Server name.
     pub server: Option<String>,
-    /// The tool's own name there; of a resource its address, of a prompt its name.
+    /// Name of the tool on the server; for resources the URI, for prompts the name.
     pub tool: Option<String>,
-    /// Whether text from outside stands inside its boundary here, as a model reads it.
+    /// Whether untrusted text is inside its boundary here, as a model sees it.
     pub wrapped: bool,
-    /// What is suspicious in it.
+    /// Suspicious findings.
     pub findings: Vec<Finding>,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
-    /// Why there is no answer of the server's own.
+    /// Why the server returned no result.
     pub failure: Option<Failure>,
-    /// Whether this is only the beginning of the text.
+    /// Whether the text was truncated.
     pub is_cut: bool,
-    /// The file that holds all of it.
+    /// File that holds the complete text.
     pub kept_in: Option<String>,
-    /// What it points at.
+    /// Links to resources.
     pub links: Vec<Link>,
 }
 
-/// Something suspicious.
+/// A suspicious finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What.
+    /// Kind of finding.
     pub kind: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: usize,
 }
 
-/// Something that an answer points at, in the words of its source.
+/// A link to a resource, as given by the source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
-    /// Where it is.
+    /// URI.
     pub uri: String,
-    /// What it is called.
+    /// Name.
     pub name: Option<String>,
-    /// Its media type.
+    /// Media type.
     pub mime_type: Option<String>,
 }
 
-/// Why there is no answer of the server's own.
+/// Why a server returned no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Failure {
-    /// Its server cannot be reached.
+    /// The server is unavailable.
     Unavailable,
-    /// It took too long.
+    /// The call timed out.
     TimedOut,
-    /// The server refused the request, or broke the protocol.
+    /// The server rejected the request or violated the protocol.
     ProtocolError,
-    /// What came back is no result.
+    /// The response is not a valid result.
     InvalidResponse,
-    /// It is not allowed.
+    /// The call is not allowed.
     Denied,
-    /// There were too many calls.
+    /// Too many calls.
     RateLimited,
-    /// The arguments do not fit the tool.
+    /// The arguments do not match the tool's schema.
     InvalidArguments,
 }

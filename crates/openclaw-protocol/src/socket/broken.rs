@@ -1,47 +1,47 @@
-//! Why a WebSocket ends.
+//! Why a WebSocket failed.
 
 use std::io;
 
 use tungstenite::error::{CapacityError, Error, ProtocolError};
 
-/// Why nothing more can be read or written.
+/// Why a WebSocket can no longer be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
-    /// The other side closed it.
-    #[error("closed by the other side: {code} {reason}")]
+    /// The peer closed the connection.
+    #[error("closed by the peer: {code} {reason}")]
     Closed {
-        /// The code that it gave.
+        /// Close code.
         code: u16,
-        /// The reason that it gave.
+        /// Close reason.
         reason: String,
     },
     /// The connection was lost.
     #[error("the connection was lost: {0}")]
     Lost(io::Error),
-    /// The message is larger than allowed.
-    #[error("a message of {size} bytes is too large, {max} are allowed")]
+    /// A message exceeds the size limit.
+    #[error("message of {size} bytes exceeds the limit of {max} bytes")]
     TooLarge {
-        /// Its size.
+        /// Size in bytes.
         size: usize,
-        /// What is allowed.
+        /// Limit in bytes.
         max: usize,
     },
-    /// It is not text.
-    #[error("only text is spoken here")]
+    /// A message is binary.
+    #[error("binary messages are not supported")]
     Binary,
-    /// It is not UTF-8.
+    /// A message is not UTF-8.
     #[error("the text is not UTF-8")]
     NotUtf8,
-    /// It is no WebSocket.
-    #[error("the WebSocket protocol was broken: {0}")]
+    /// The peer violated the WebSocket protocol.
+    #[error("WebSocket protocol error: {0}")]
     Protocol(String),
-    /// The other side does not read.
+    /// The peer does not read.
     #[error("slow consumer")]
     Slow,
 }
 
 impl Broken {
-    /// The code with which to close; none if it is closed already.
+    /// Returns the close code to send; `None` if the connection is closed already.
     #[must_use]
     pub fn close_code(&self) -> Option<u16> {
         match self {

@@ -1,5 +1,5 @@
-//! [`Socket`]: a WebSocket over TCP with one owner. It reads and writes side by side, and what waits to be
-//! written has a bound.
+//! [`Socket`]: a WebSocket over TCP with a single owner. It reads and writes concurrently, with a
+//! bounded send queue.
 
 mod broken;
 mod tcp;
@@ -26,26 +26,27 @@ use tungstenite::{Message, Utf8Bytes, WebSocket};
 pub use self::broken::Broken;
 use self::tcp::Tcp;
 
-/// Long messages go out in pieces of this size: the library copies what it has not written yet each time
-/// that the kernel takes some of it.
+/// Fragment size of long messages: after each partial write, tungstenite copies the bytes that are
+/// still unwritten.
 const PIECE: usize = 128 * 1024;
-/// What is read before anybody has spoken.
+/// Initial read buffer size, until [`allow`](Socket::allow) raises it.
 const FIRST_READ: usize = 4 * 1024;
-/// What is read at once later.
+/// Read buffer size after [`allow`](Socket::allow).
 const READ: usize = 64 * 1024;
-/// How much is read and thrown away so that the other side hears why it was closed.
+/// Maximum number of bytes drained after closing, so that the peer receives the close reason.
 const MAX_DRAINED: usize = 64 * 1024 * 1024;
 
-/// How much may wait, and for how long.
+/// Limits of the send queue.
 #[derive(Debug, Clone, Copy)]
 pub struct SendLimits {
-    /// More bytes never wait: the other side does not read.
+    /// Maximum number of queued bytes; beyond it the peer is considered too slow.
     pub bytes: usize,
-    /// How many messages.
+    /// Maximum number of queued messages.
     pub frames: usize,
-    /// While so many bytes wait, it counts as full, and the owner had better hold back.
+    /// From this many queued bytes on, the socket reports itself as full, and the owner should
+    /// pause.
     pub pause: usize,
-    /// How long the other side may take nothing at all while something waits.
+    /// How long the peer may accept no data while something is queued.
     pub stall: Duration,
 }
 
@@ -54,16 +55,16 @@ pub struct SendLimits {
 pub struct Socket {
     socket: WebSocket<Tcp>,
     limits: SendLimits,
-    /// What waits; the first may have been sent in part.
+    /// Queued messages; the first may have been sent in part.
     queue: VecDeque<Bytes>,
     sent_of_first: usize,
     queued_bytes: usize,
-    /// Whether the library holds something that the kernel has not taken yet.
+    /// Whether tungstenite holds data that the kernel has not accepted yet.
     is_unflushed: bool,
     stall: Option<Stall>,
 }
 
-/// Since when nothing was taken.
+/// Tracks how long nothing was written.
 #[derive(Debug)]
 struct Stall {
     written: u64,
@@ -71,7 +72,7 @@ struct Stall {
 }
 
 impl Socket {
-    /// The server's end, after the HTTP upgrade; `read` is what came with it.
+    /// Creates the server side after the HTTP upgrade; `read` are the bytes received along with it.
     #[must_use]
     pub fn accepted(stream: TcpStream, read: Vec<u8>, max: usize, limits: SendLimits) -> Self {
         let stream = Tcp::new(stream);
@@ -79,10 +80,10 @@ impl Socket {
         Self::new(WebSocket::from_partially_read(stream, read, Role::Server, config), limits)
     }
 
-    /// The client's end: shakes hands.
+    /// Creates the client side: performs the WebSocket handshake.
     ///
     /// # Errors
-    /// If there is no WebSocket at the other end.
+    /// If the peer does not speak WebSocket.
     pub(crate) async fn dialled(
         stream: TcpStream,
         request: Request,
@@ -98,7 +99,7 @@ impl Socket {
                     socket.allow(max);
                     return Ok(socket);
                 }
-                // What is sent is small and was written at once: it is the answer that is missing.
+                // The request is small and was written immediately: only the response is missing.
                 Err(HandshakeError::Interrupted(round)) => {
                     round.get_ref().get_ref().stream.readable().await?;
                     round
@@ -120,15 +121,15 @@ impl Socket {
         }
     }
 
-    /// From now on messages may be as large as this.
+    /// Sets the maximum size of received messages.
     pub fn allow(&mut self, max: usize) {
         self.socket.set_config(|it| *it = config(max).read_buffer_size(READ));
     }
 
-    /// Puts a message into the queue. [`next`](Self::next) sends it.
+    /// Queues a message. [`next`](Self::next) sends it.
     ///
     /// # Errors
-    /// If too much would wait: the other side does not read.
+    /// If the queue is full: the peer does not read.
     pub fn queue(&mut self, text: String) -> Result<(), Broken> {
         let waiting = self.queued_bytes + text.len();
         if waiting > self.limits.bytes || self.queue.len() >= self.limits.frames {
@@ -139,7 +140,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends a ping. Whatever comes back shows that somebody is there.
+    /// Sends a ping. Any bytes received in return prove that the peer is alive.
     ///
     /// # Errors
     /// If the connection is lost.
@@ -148,23 +149,23 @@ impl Socket {
         accepted(self.socket.write(Message::Ping(Bytes::new())))
     }
 
-    /// Whether the other side should read first.
+    /// Returns whether the owner should wait until the peer has read.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.queued_bytes >= self.limits.pause
     }
 
-    /// How many bytes were ever received.
+    /// Returns the total number of bytes received.
     #[must_use]
     pub fn received_bytes(&self) -> u64 {
         self.socket.get_ref().read
     }
 
-    /// Sends what is queued, and waits for the next message. Without `reading` it only sends. It comes
-    /// back with nothing when it was full and is not any more. Cancel-safe.
+    /// Sends queued messages and waits for the next message. With `reading` false, it only sends.
+    /// Returns `None` when the socket was full and no longer is. Cancel-safe.
     ///
     /// # Errors
-    /// If nothing more can come.
+    /// If the connection is closed or broken.
     pub async fn next(&mut self, reading: bool) -> Result<Option<Utf8Bytes>, Broken> {
         let was_full = self.is_full();
         poll_fn(|cx| match self.poll_write(cx) {
@@ -176,10 +177,10 @@ impl Socket {
         .await
     }
 
-    /// Sends what is queued, and waits for the next message. Cancel-safe.
+    /// Sends queued messages and waits for the next message. Cancel-safe.
     ///
     /// # Errors
-    /// If nothing more can come.
+    /// If the connection is closed or broken.
     pub async fn message(&mut self) -> Result<Utf8Bytes, Broken> {
         loop {
             if let Some(text) = self.next(true).await? {
@@ -188,10 +189,10 @@ impl Socket {
         }
     }
 
-    /// Sends what is queued. Cancel-safe.
+    /// Sends all queued messages. Cancel-safe.
     ///
     /// # Errors
-    /// If the connection is lost or the other side does not read.
+    /// If the connection is lost or the peer does not read.
     pub async fn flush(&mut self) -> Result<(), Broken> {
         poll_fn(|cx| self.poll_write(cx)).await
     }
@@ -203,7 +204,7 @@ impl Socket {
                 Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
                 Ok(Message::Binary(_)) => return Poll::Ready(Err(Broken::Binary)),
                 Ok(Message::Close(frame)) => {
-                    // The library has an answer ready.
+                    // tungstenite has queued the close response.
                     self.is_unflushed = true;
                     let (code, reason) = frame
                         .map(|frame| (frame.code.into(), frame.reason.to_string()))
@@ -242,7 +243,7 @@ impl Socket {
         }
     }
 
-    /// Gives the library as much as one write can take.
+    /// Passes as much to tungstenite as one write can take.
     fn hand_over(&mut self) -> Result<(), Broken> {
         let mut room = PIECE;
         while let Some(text) = self.queue.front() {
@@ -268,7 +269,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Nothing can be written now. That must not last.
+    /// Called while nothing can be written: fails once that lasts too long.
     fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         let written = self.socket.get_ref().written;
         let limit = self.limits.stall;
@@ -282,7 +283,7 @@ impl Socket {
         Poll::Ready(Err(Broken::Slow))
     }
 
-    /// Says why, and closes. What was queued goes out first, if the other side takes it in time.
+    /// Sends queued messages and a close frame, waiting at most `grace`, and closes the connection.
     pub async fn close(mut self, code: u16, reason: &str, grace: Duration) {
         let _ = timeout(grace, self.say_goodbye(code, reason)).await;
     }
@@ -296,7 +297,8 @@ impl Socket {
         self.flush().await?;
         let stream = &mut self.socket.get_mut().stream;
         stream.shutdown().await.map_err(Broken::Lost)?;
-        // Closed with something unread, TCP would take the goodbye back.
+        // With unread data left, closing resets the TCP connection, and the peer would lose the
+        // close frame.
         let mut buffer = vec![0; FIRST_READ];
         let mut left = MAX_DRAINED;
         while left > 0 {
@@ -309,7 +311,7 @@ impl Socket {
     }
 }
 
-/// The longest reason that fits into a close frame.
+/// Maximum length of the reason in a close frame.
 const MAX_REASON: usize = 123;
 
 fn cut(text: &str, most: usize) -> &str {
@@ -323,11 +325,11 @@ fn config(max: usize) -> WebSocketConfig {
         .max_frame_size(Some(max))
 }
 
-/// What would block was taken all the same, and goes out with the next flush.
+/// On `WouldBlock`, tungstenite has accepted the message and sends it with the next flush.
 fn accepted(written: Result<(), Error>) -> Result<(), Broken> {
     match written {
         Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-        // The goodbyes of both sides are out.
+        // Both sides have sent their close frames.
         Err(Error::ConnectionClosed) => Ok(()),
         other => Ok(other?),
     }

@@ -1,16 +1,16 @@
-//! TCP as the WebSocket library wants it.
+//! Adapts TCP for tungstenite.
 
 use std::io;
 
 use tokio::net::TcpStream;
 
-/// TCP as the library wants it: what cannot be done now would block.
+/// A TCP stream with the non-blocking `Read` and `Write` that tungstenite expects.
 #[derive(Debug)]
 pub(super) struct Tcp {
     pub(super) stream: TcpStream,
-    /// Bytes that were ever read.
+    /// Total bytes read.
     pub(super) read: u64,
-    /// Bytes that were ever written.
+    /// Total bytes written.
     pub(super) written: u64,
 }
 

@@ -1,8 +1,8 @@
-//! `secret://exec/NAME`: what a command of the config prints.
+//! `secret://exec/NAME`: the output of a configured command.
 //!
-//! No shell, a small environment, and a process group of its own that is killed when the answer is
-//! there, the time is over, or the caller has lost interest. What the command prints to standard
-//! error is thrown away: such tools like to repeat the secret there.
+//! The command runs without a shell, with a small environment, in its own process group, which is
+//! killed when the output is complete, on timeout, or when the request is dropped. Its standard error
+//! is discarded: such tools may repeat the secret there.
 
 use std::{
     path::Path,
@@ -21,7 +21,7 @@ use crate::{
     resolve_error::Failure,
 };
 
-/// What a command gets of the host environment besides the baseline: where to find a password store,
+/// The variables that a command inherits in addition to the baseline: they locate a password store,
 /// its agent and its configuration.
 const PASSWORD_STORES: &[&str] = &[
     "XDG_RUNTIME_DIR",
@@ -34,10 +34,11 @@ const PASSWORD_STORES: &[&str] = &[
     "SSH_AUTH_SOCK",
 ];
 
-/// How long the output of a command that has ended may stay open. What it holds is read at once.
+/// How long to wait for the end of the output after the command has exited. Buffered output is read
+/// immediately.
 const LEFT_OPEN: Duration = Duration::from_millis(200);
 
-/// The commands that the config names.
+/// The commands in the config.
 pub(super) struct Exec {
     settings: Arc<Settings>,
     environment: Environment,
@@ -51,7 +52,7 @@ impl Exec {
     async fn run(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
         let name = reference.name();
         let command = self.settings.exec.get(name).ok_or_else(|| {
-            let cause = format!("the config has no command `{name}`");
+            let cause = format!("no command `{name}` in the config");
             Failure::new(ResolveErrorKind::NotConfigured, cause)
                 .hint(format!("add `secrets.exec.{name}` to the config"))
         })?;
@@ -59,9 +60,9 @@ impl Exec {
             .map_err(|error| spawn_failure(&command.command, &error))?;
         let (status, output) = group.finish().await?;
         if !status.success() {
-            let cause = format!("the command `{}` ended with {status}", command.command);
+            let cause = format!("the command `{}` failed ({status})", command.command);
             return Err(Failure::new(ResolveErrorKind::Failed, cause)
-                .hint("run it in a terminal to see what it says"));
+                .hint("run it in a terminal to see its error"));
         }
         text::value(output)
     }
@@ -95,8 +96,8 @@ impl Fetch for Exec {
     }
 }
 
-/// A running command and its descendants. Dropping it kills them, except those that have left its
-/// process group (`setsid`): nobody can tell any more that they belong to it.
+/// A running command and its descendants. Dropping it kills them, except those that have left the
+/// process group (`setsid`): they can no longer be identified.
 pub(super) struct ProcessGroup {
     child: Box<dyn ChildWrapper>,
 }
@@ -107,27 +108,27 @@ impl ProcessGroup {
         command.wrap(process_wrap::tokio::ProcessGroup::leader());
         #[cfg(windows)]
         command.wrap(process_wrap::tokio::JobObject);
-        // Has the runtime reap the leader if we end before it does.
+        // Makes the runtime reap the leader if this is dropped first.
         command.wrap(KillOnDrop);
         Ok(Self { child: command.spawn()? })
     }
 
-    /// How the command ended, and what it has printed until then.
+    /// Waits for the command and returns its exit status and output.
     pub(super) async fn finish(&mut self) -> Result<(ExitStatus, Zeroizing<Vec<u8>>), Failure> {
         let mut stdout = self.child.stdout().take().ok_or_else(|| {
             Failure::new(ResolveErrorKind::Failed, "the command has no standard output")
         })?;
         let mut output = text::buffer(4096);
-        // Both at once: a child in the background may hold the output open after the command ended.
+        // Concurrently: a background child may hold the output open after the command has exited.
         let early = tokio::select! {
             biased;
-            // If this fails the command may still be printing, and there is no status to wait for.
+            // If this fails, the command may still be printing and never exit.
             end = text::read_to_end(&mut stdout, &mut output) => end.map(|()| None)?,
             status = self.status() => Some(status?),
         };
         let Some(status) = early else { return Ok((self.status().await?, output)) };
-        // What the command itself printed lies in the pipe, and the pipe ends with its children. If
-        // one has escaped it does not end, and what lies in it has been read long before we stop.
+        // The output of the command is in the pipe, which closes when its children are killed. If a
+        // child has left the group, the pipe stays open, but buffered output is read before the timeout.
         self.kill();
         let rest = text::read_to_end(&mut stdout, &mut output);
         if let Ok(end) = tokio::time::timeout(LEFT_OPEN, rest).await {
@@ -136,7 +137,7 @@ impl ProcessGroup {
         Ok((status, output))
     }
 
-    /// Waits for the command itself. The group's own `wait` would, on Windows, wait for all of it.
+    /// Waits for the command itself. On Windows, the group's `wait` would wait for all processes.
     async fn status(&mut self) -> Result<ExitStatus, Failure> {
         self.child.inner_mut().wait().await.map_err(|error| {
             let cause = format!("waiting for the command failed: {}", error.kind());
@@ -145,8 +146,8 @@ impl ProcessGroup {
     }
 
     fn kill(&mut self) {
-        // `KillOnDrop` alone reaches only the leader. Also after it has ended by itself: what it
-        // left running in the background has no owner any more. An error means that nobody is left.
+        // `KillOnDrop` alone kills only the leader. Needed even after the leader has exited, to kill
+        // its background processes. An error means that no process is left.
         let _ = self.child.start_kill();
     }
 }
@@ -160,12 +161,12 @@ impl Drop for ProcessGroup {
 fn spawn_failure(command: &str, error: &std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::NotFound => {
-            let cause = format!("there is no program `{command}`");
+            let cause = format!("program `{command}` not found");
             Failure::new(ResolveErrorKind::NotConfigured, cause)
-                .hint("install it, or write its whole path in the config")
+                .hint("install it, or set its full path in the config")
         }
         kind => {
-            let cause = format!("the program `{command}` cannot be started: {kind}");
+            let cause = format!("cannot start `{command}`: {kind}");
             Failure::new(ResolveErrorKind::Failed, cause)
         }
     }

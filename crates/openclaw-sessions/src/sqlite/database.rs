@@ -1,4 +1,4 @@
-//! One database: made when it is first written to, examined when it is opened.
+//! A database: created at the first write, checked when it is opened.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,15 +13,15 @@ use super::lane::{Borrowed, Lane};
 use super::schema::{State, bring_up_to_date, inspect};
 use crate::error::StoreError;
 
-/// So many read at once.
+/// Number of reading connections.
 const READERS: usize = 4;
-/// Rows that wait to be taken: each may be as large as an entry.
+/// Number of rows buffered ahead: each may be as large as an entry.
 const ROWS_AHEAD: usize = 16;
-/// A larger database is checked as a whole only if there is a reason to: it would take too long.
+/// Larger databases are checked in full only if damage is suspected: it would take too long.
 const CHECKED_BYTES: i64 = 2 * 1024 * 1024;
-/// So often a database that is replaced while somebody looks at it is looked at again.
+/// Number of attempts to check a database that is replaced during the check.
 const LOOKS: usize = 3;
-/// After a burst the log shrinks to this.
+/// Size that the write-ahead log is truncated to after a burst.
 const LOG_BYTES: &str = "16777216";
 
 /// A database with its connections.
@@ -32,25 +32,25 @@ pub(super) struct Database {
     patience: Duration,
     writing: Lane,
     reading: Lane,
-    /// Where there is no room for the index of the log, which connections share: it is in memory then, and
-    /// nobody else can use the database meanwhile.
+    /// Used when the disk has no room for the shared index of the log (`-shm`): the index is kept
+    /// in memory then, which locks all other connections out.
     alone: Lane,
     is_alone: AtomicBool,
 }
 
 impl Database {
-    /// The database at a path; nothing is made or opened yet.
+    /// Describes the database at a path; creates and opens nothing yet.
     pub(super) fn at(path: &Path, patience: Duration) -> Result<Self, StoreError> {
         let files = Files::at(path)?;
         let options = SqliteConnectOptions::new()
             .filename(files.path())
             .busy_timeout(patience)
-            // With a write-ahead log this loses nothing when a process dies. When the machine does,
-            // the last moments may be lost, but the database stays sound.
+            // With a write-ahead log, nothing is lost when a process dies. After a power failure
+            // the last commits may be lost, but the database stays consistent.
             .synchronous(SqliteSynchronous::Normal)
             .foreign_keys(true)
             .pragma("journal_size_limit", LOG_BYTES)
-            // What is deleted is overwritten.
+            // Overwrites deleted content.
             .pragma("secure_delete", "ON")
             .row_buffer_size(ROWS_AHEAD)
             .thread_name(|number| format!("sessions-{number}"))
@@ -62,7 +62,7 @@ impl Database {
         Ok(Self { files, options, patience, writing, reading, alone, is_alone })
     }
 
-    /// What went wrong, for the caller. Damage is remembered for the next start.
+    /// Converts a fault for the caller. Damage is recorded for the next start.
     pub(super) fn explain(&self, fault: Fault) -> StoreError {
         if fault.is_corruption() {
             self.files.suspect();
@@ -70,7 +70,7 @@ impl Database {
         fault.explain(self.files.path(), self.patience)
     }
 
-    /// Looks at a database that is there. One that is damaged is set aside; that is told.
+    /// Checks an existing database. A damaged one is moved aside; returns a note about that.
     pub(super) async fn examine(&self) -> Result<Option<String>, Fault> {
         self.files.make_private();
         let mut checked = self.check().await;
@@ -84,7 +84,7 @@ impl Database {
             checked => return checked.map(|()| None),
         }
         let turn = self.files.take_turn(self.patience).await?;
-        // Another process may have set it aside meanwhile, and this be its successor.
+        // Another process may have moved it aside in the meantime, and this is its successor.
         match self.check().await {
             Err(fault) if fault.is_corruption() => {
                 let reason = std::error::Error::source(&self.explain(fault))
@@ -96,7 +96,8 @@ impl Database {
         }
     }
 
-    /// Looks at whatever database is there. One that is replaced meanwhile is no fault of its successor.
+    /// Checks the database, again if it is replaced during the check: the failure is not its
+    /// successor's.
     async fn check(&self) -> Result<(), Fault> {
         let mut looks = 0;
         loop {
@@ -148,7 +149,7 @@ impl Database {
         if self.is_alone.load(Ordering::Relaxed) { &self.alone } else { &self.writing }
     }
 
-    /// A connection to write with. The database is made if it is not there.
+    /// Returns a connection for writing. Creates the database if it does not exist.
     pub(super) async fn writer(&self) -> Result<Borrowed<'_>, Fault> {
         let identity = match self.files.identity()? {
             Some(identity) => identity,
@@ -161,7 +162,7 @@ impl Database {
         Ok(writer)
     }
 
-    /// A connection to read with, unless there is nothing to read.
+    /// Returns a connection for reading, or `None` if there is no database.
     pub(super) async fn reader(&self) -> Result<Option<Borrowed<'_>>, Fault> {
         let Some(identity) = self.files.identity()? else { return Ok(None) };
         if self.is_alone.load(Ordering::Relaxed) {
@@ -174,8 +175,8 @@ impl Database {
         Ok(Some(reader))
     }
 
-    /// Makes the database elsewhere and puts it in its place when it is complete, so that nobody ever
-    /// sees half of it.
+    /// Creates the database under a temporary name and moves it into place once complete, so that
+    /// no process sees it half finished.
     async fn create(&self) -> Result<Identity, Fault> {
         self.files.make_folder()?;
         let turn = self.files.take_turn(self.patience).await?;
@@ -185,17 +186,17 @@ impl Database {
         self.create_in_turn(&turn).await?;
         self.files.identity()?.ok_or_else(|| {
             let error = std::io::ErrorKind::NotFound.into();
-            file_error("somebody removed", self.files.path(), error).into()
+            file_error("cannot find", self.files.path(), error).into()
         })
     }
 
     async fn create_in_turn(&self, turn: &Turn) -> Result<(), Fault> {
-        let cannot = |error| file_error("cannot make", self.files.path(), error);
+        let cannot = |error| file_error("cannot create", self.files.path(), error);
         let workshop = tempfile::Builder::new()
             .prefix(".sessions-")
             .tempdir_in(self.files.make_folder()?)
             .map_err(cannot)?;
-        // Private from its first byte, and closed before SQLite opens it.
+        // Private from the first byte, and closed before SQLite opens it.
         let made = tempfile::NamedTempFile::new_in(&workshop).map_err(cannot)?.into_temp_path();
         let mut connection = self.options.clone().filename(&made).connect().await?;
         bring_up_to_date(&mut connection, &self.files).await?;
@@ -204,7 +205,7 @@ impl Database {
         Ok(())
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes idle connections.
     pub(super) async fn close_idle(&self) {
         self.reading.close_idle().await;
         self.writing.close_idle().await;
@@ -217,5 +218,5 @@ impl Database {
 
 fn note(path: &Path, aside: &Path, reason: &str) -> String {
     let (path, aside) = (path.display(), aside.display());
-    format!("{path} was damaged{reason}; it was moved to {aside}, and sessions begin anew")
+    format!("{path} was damaged{reason}; it was moved to {aside}, and a new store was started")
 }

@@ -1,4 +1,4 @@
-//! What SQLite says is wrong, in our terms. Only its result codes decide, never its words.
+//! Classifies SQLite errors by their result codes, never by their messages.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::lane::QUEUE_TIMEOUT;
 use crate::error::StoreError;
 
-/// `SQLITE_IOERR_SHMSIZE`: what a full disk does to the index of the log.
+/// `SQLITE_IOERR_SHMSIZE`: a full disk has no room for the index of the log.
 const NO_ROOM_FOR_INDEX: i32 = 4874;
 
-/// Something that went wrong on the way.
+/// An internal error.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// According to the database.
+    /// Reported by the database.
     Database(sqlx::Error),
-    /// According to us.
+    /// Detected by this crate.
     Store(StoreError),
 }
 
@@ -31,7 +31,7 @@ impl From<StoreError> for Fault {
 }
 
 impl Fault {
-    /// Whether the database is damaged, or is none.
+    /// Returns whether the database is damaged, or not a database.
     pub(super) fn is_corruption(&self) -> bool {
         match self {
             Self::Database(error) => {
@@ -41,12 +41,12 @@ impl Fault {
         }
     }
 
-    /// Whether there is no room for the index of the log, which even who only reads must make.
+    /// Returns whether there is no room for the index of the log, which even readers must create.
     pub(super) fn is_no_room_for_index(&self) -> bool {
         matches!(self, Self::Database(error) if code_of(error) == Some(NO_ROOM_FOR_INDEX))
     }
 
-    /// For the caller. <https://www.sqlite.org/rescode.html>
+    /// Converts the fault for the caller. <https://www.sqlite.org/rescode.html>
     pub(super) fn explain(self, path: &Path, patience: Duration) -> StoreError {
         let corrupt = self.is_corruption();
         let error = match self {
@@ -71,7 +71,7 @@ impl Fault {
     }
 }
 
-/// The extended result code.
+/// Returns the extended result code.
 fn code_of(error: &sqlx::Error) -> Option<i32> {
     error.as_database_error()?.code()?.parse().ok()
 }

@@ -1,7 +1,7 @@
-//! The files of a database: where they are, who may read them, and how they come and go.
+//! The files of a database: their location, permissions and replacement.
 //!
-//! The database is never opened here: closing a file of this process takes the locks away that SQLite
-//! has on it (POSIX).
+//! The database file is never opened here: closing any descriptor of a file drops all POSIX locks
+//! that this process, and thereby SQLite, has on it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,10 +14,10 @@ use tokio::time::{Instant, sleep};
 use super::stamp::stamp;
 use crate::error::StoreError;
 
-/// How often it is looked whether it is our turn.
+/// Polling interval for the lock file.
 const TURN_INTERVAL: Duration = Duration::from_millis(10);
-/// What SQLite keeps beside a database. They go before it: a log that is left behind would be played
-/// into the next database of that name.
+/// Files that SQLite keeps beside a database. They are moved before it: a leftover log would be
+/// replayed into the next database of that name.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
 /// The files of one database.
@@ -26,18 +26,18 @@ pub(super) struct Files {
     path: PathBuf,
 }
 
-/// Which file it is, whatever its name: one that was replaced is another.
+/// Identity of a file, independent of its name: a replaced file has another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity(u64, u64);
 
-/// While this lives, no other process makes the database or sets it aside.
+/// Lock that keeps other processes from creating the database or moving it aside.
 #[derive(Debug)]
 pub(super) struct Turn(#[expect(dead_code, reason = "holds the lock")] fs::File);
 
 impl Files {
-    /// The database at a path, which need not be there.
+    /// Locates the database at a path, which need not exist.
     pub(super) fn at(path: &Path) -> Result<Self, StoreError> {
-        // SQLite keeps its companions beside what a link points to; so do we.
+        // SQLite keeps its companions beside the target of a symbolic link; so do we.
         let found = match fs::canonicalize(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(path),
             found => found,
@@ -52,7 +52,7 @@ impl Files {
         &self.path
     }
 
-    /// Which file stands there now, if any.
+    /// Returns the identity of the current file, if it exists.
     pub(super) fn identity(&self) -> Result<Option<Identity>, StoreError> {
         match fs::metadata(&self.path) {
             Ok(found) if found.is_dir() => {
@@ -61,11 +61,11 @@ impl Files {
             }
             Ok(found) => Ok(Some(identity_of(&found))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(file_error("cannot look at", &self.path, error)),
+            Err(error) => Err(file_error("cannot access", &self.path, error)),
         }
     }
 
-    /// Makes the folder, private to the user.
+    /// Creates the directory, private to the user.
     pub(super) fn make_folder(&self) -> Result<&Path, StoreError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let mut builder = fs::DirBuilder::new();
@@ -74,11 +74,11 @@ impl Files {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder
             .create(folder)
-            .map_err(|error| file_error("cannot make the folder", folder, error))?;
+            .map_err(|error| file_error("cannot create the directory", folder, error))?;
         Ok(folder)
     }
 
-    /// Takes the files from everybody but the user.
+    /// Removes access to the files for all other users.
     pub(super) fn make_private(&self) {
         #[cfg(unix)]
         for path in self.companions().chain([self.path.clone()]) {
@@ -87,12 +87,12 @@ impl Files {
             if found.permissions().mode() & 0o077 != 0
                 && let Err(error) = fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
             {
-                tracing::warn!(file = %path.display(), %error, "others may read the sessions");
+                tracing::warn!(file = %path.display(), %error, "other users may read the sessions");
             }
         }
     }
 
-    /// Waits until no other process makes the database or sets it aside.
+    /// Waits until no other process is creating the database or moving it aside.
     pub(super) async fn take_turn(&self, patience: Duration) -> Result<Turn, StoreError> {
         let path = self.sibling("-lock");
         let mut options = fs::OpenOptions::new();
@@ -116,32 +116,32 @@ impl Files {
         }
     }
 
-    /// Puts a finished database in its place, where there is none.
+    /// Moves a finished database into place, where there is none.
     pub(super) fn put_in_place(
         &self,
         made: tempfile::TempPath,
         _turn: &Turn,
     ) -> Result<(), StoreError> {
-        // Companions without a database were left by one that somebody removed.
+        // Companions without a database are left over from one that was removed.
         self.move_companions(&self.unused_name("orphaned"))?;
         made.persist_noclobber(&self.path)
-            .map_err(|error| file_error("cannot make", &self.path, error.error))
+            .map_err(|error| file_error("cannot create", &self.path, error.error))
     }
 
-    /// Moves the database and its companions to another name, and says which.
+    /// Moves the database and its companions to another name, which is returned.
     pub(super) fn set_aside(&self, _turn: &Turn) -> Result<PathBuf, StoreError> {
         let aside = self.unused_name("corrupt");
         self.move_companions(&aside)?;
         fs::rename(&self.path, &aside)
-            .map_err(|error| file_error("cannot set aside", &self.path, error))?;
+            .map_err(|error| file_error("cannot move aside", &self.path, error))?;
         self.clear_suspicion();
         Ok(aside)
     }
 
-    /// Notes that damage was met, so that the next start looks at all of the database.
+    /// Records that damage was found, so that the next start checks the whole database.
     pub(super) fn suspect(&self) {
         if let Err(error) = fs::write(self.sibling("-suspect"), "") {
-            tracing::warn!(file = %self.path.display(), %error, "cannot note that it is damaged");
+            tracing::warn!(file = %self.path.display(), %error, "cannot record the damage");
         }
     }
 
@@ -150,7 +150,7 @@ impl Files {
     }
 
     pub(super) fn clear_suspicion(&self) {
-        // If it stays, the next start is slower, no more.
+        // If this fails, the next start is only slower.
         let _ = fs::remove_file(self.sibling("-suspect"));
     }
 
@@ -159,7 +159,7 @@ impl Files {
             let from = self.sibling(companion);
             match fs::rename(&from, with_suffix(aside, companion)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(file_error("cannot set aside", &from, error));
+                    return Err(file_error("cannot move aside", &from, error));
                 }
                 _ => {}
             }
@@ -189,7 +189,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Says what kind of trouble the system has with a file.
+/// Classifies an I/O error on a file.
 pub(super) fn file_error(action: &'static str, path: &Path, source: io::Error) -> StoreError {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     let path = path.to_owned();
@@ -208,7 +208,7 @@ fn identity_of(found: &fs::Metadata) -> Identity {
     Identity(found.dev(), found.ino())
 }
 
-/// Where open files cannot be replaced, there is one.
+/// Where open files cannot be replaced, one identity suffices.
 #[cfg(not(unix))]
 fn identity_of(_: &fs::Metadata) -> Identity {
     Identity(0, 0)

@@ -1,4 +1,4 @@
-//! Connections to one database that take turns: one for writing, a few for reading.
+//! Small connection pools of one database: one connection for writing, a few for reading.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
@@ -12,21 +12,21 @@ use tokio::time::timeout;
 use super::fault::Fault;
 use super::files::Identity;
 
-/// Nobody waits longer than this for others of this process.
+/// Maximum time to wait for a connection that other tasks of this process use.
 pub(super) const QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Some connections, made when they are needed.
+/// A pool of connections, created on demand.
 #[derive(Debug)]
 pub(super) struct Lane {
     options: SqliteConnectOptions,
     permits: Semaphore,
     idle: Mutex<Vec<(Identity, SqliteConnection)>>,
-    /// Whether connections are kept for the next one.
+    /// Whether idle connections are kept for reuse.
     keeps: bool,
 }
 
-/// A connection for a while. It is closed when this is dropped, which ends whatever it was doing;
-/// only one that is known to be fine is given back.
+/// A borrowed connection. Dropping it closes the connection, which aborts its work; only a
+/// connection known to be intact is given back.
 #[derive(Debug)]
 pub(super) struct Borrowed<'a> {
     lane: &'a Lane,
@@ -41,13 +41,14 @@ impl Lane {
         Self { options, permits: Semaphore::new(width), idle: Mutex::default(), keeps: true }
     }
 
-    /// One connection at a time, made anew for each use: it keeps everybody else out while it lives.
+    /// Creates a lane with one connection at a time, opened for each use: it locks all others out
+    /// while it is open.
     pub(super) fn alone(options: SqliteConnectOptions) -> Self {
         Self { keeps: false, ..Self::new(options, 1) }
     }
 
-    /// A connection to the file that stands there now. If it was replaced, connections to the old one
-    /// are closed: nobody would find what they write.
+    /// Returns a connection to the current file. If the file was replaced, connections to the old
+    /// one are closed: their writes would be lost.
     pub(super) async fn borrow(&self, identity: Identity) -> Result<Borrowed<'_>, Fault> {
         let permit = match timeout(QUEUE_TIMEOUT, self.permits.acquire()).await {
             Ok(Ok(permit)) => permit,
@@ -66,29 +67,29 @@ impl Lane {
         Ok(Borrowed { lane: self, identity, connection, is_new, _permit: permit })
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes idle connections.
     pub(super) async fn close_idle(&self) {
         let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
         for (_, connection) in idle {
-            // An error is that its thread is gone already.
+            // An error means that its thread is gone already.
             let _ = connection.close().await;
         }
     }
 }
 
 impl Borrowed<'_> {
-    /// Whether it was made just now.
+    /// Returns whether the connection was just opened.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Closes the connection, and waits until that is done.
+    /// Closes the connection and waits until that is done.
     pub(super) async fn close(self) {
-        // An error is that its thread is gone already.
+        // An error means that its thread is gone already.
         let _ = self.connection.close().await;
     }
 
-    /// Keeps the connection for the next one.
+    /// Returns the connection to the lane for reuse.
     pub(super) fn give_back(self) {
         if !self.lane.keeps {
             return;

@@ -15,25 +15,26 @@ use crate::key::SessionKey;
 use crate::lease::{Lease, LeaseError, LeaseKeeper};
 use crate::limits::{MAX_LEASE, MIN_LEASE, check_name};
 
-/// So often a lease is freed whose holder is gone, before it is called busy: others may be quicker.
+/// Number of attempts to take over the lease of a dead process, before it counts as busy: others
+/// may be faster.
 const TRIES: usize = 3;
 
-/// Who wants a lease.
+/// Owner of a lease.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Owner<'a> {
-    /// For people.
+    /// Name shown to users.
     pub(super) name: &'a str,
-    /// The process, where that is known.
+    /// The process, where known.
     pub(super) holder: Option<&'a Holder>,
 }
 
-/// Who has a lease, or that it was granted.
+/// Result of requesting a lease.
 enum Grant {
     Granted { token: i64 },
     Held { by: String, holder: Option<String>, token: i64, remaining: Duration },
 }
 
-/// Takes the lease of a session, if nobody has it.
+/// Takes the lease of a session, if it is free.
 pub(super) async fn take(
     database: &Arc<Database>,
     key: &SessionKey,
@@ -54,7 +55,7 @@ pub(super) async fn take(
     }
 }
 
-/// The same, as rows. What a process held that is gone is free.
+/// Requests a lease, and frees one held by a dead process.
 async fn grant_or_free(
     database: &Database,
     key: &SessionKey,
@@ -68,8 +69,8 @@ async fn grant_or_free(
         if !holder.parse().is_ok_and(|holder: Holder| holder.is_gone()) {
             break;
         }
-        tracing::info!(session = %key, by, "the process that used this session is gone");
-        // By its token: somebody else may have it by now.
+        tracing::info!(session = %key, by, "freeing the lease of an exited process");
+        // Match the token: another process may have taken the lease in the meantime.
         free(&mut writer, key, *token).await?;
         granted = grant(&mut writer, key, owner, ttl).await?;
     }
@@ -77,7 +78,8 @@ async fn grant_or_free(
     Ok(granted)
 }
 
-/// After an error the connection must not be used again: what was begun is undone when it is closed.
+/// Requests a lease. After an error the connection must not be reused: closing it rolls back the
+/// transaction.
 async fn grant(
     connection: &mut SqliteConnection,
     key: &SessionKey,
@@ -85,8 +87,8 @@ async fn grant(
     ttl: i64,
 ) -> Result<Grant, Fault> {
     let now = to_micros(SystemTime::now());
-    // All at once, as with entries. Leases that have run out go. If the clock was set back, the lease of a
-    // dead owner must not hold for that long.
+    // One round trip, as with entries. Expired leases are deleted. If the clock was set back, the
+    // lease of a dead owner must not last that much longer.
     let held: Vec<(String, Option<String>, i64, i64, bool)> = sqlx::query_as(
         "BEGIN IMMEDIATE;
          DELETE FROM leases WHERE expires_at <= ?;
@@ -118,7 +120,7 @@ async fn grant(
     }
 }
 
-/// Frees a lease, unless it is another one by now.
+/// Frees a lease, unless it was replaced.
 async fn free(
     connection: &mut SqliteConnection,
     key: &SessionKey,
@@ -129,7 +131,7 @@ async fn free(
     Ok(())
 }
 
-/// One lease that was granted: the token tells it from later ones.
+/// A granted lease: the token distinguishes it from later ones.
 #[derive(Debug)]
 struct Keeper {
     database: Arc<Database>,

@@ -15,7 +15,7 @@ use crate::session::{ListFilter, Session};
 type SessionRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
 type EntryRow = (i64, i64, Option<String>, String, String);
 
-/// Makes a session, unless it is there; and what is there now.
+/// Creates a session unless it exists, and returns it.
 pub(super) async fn make(
     connection: &mut SqliteConnection,
     key: &SessionKey,
@@ -56,7 +56,7 @@ pub(super) async fn list(
     connection: &mut SqliteConnection,
     filter: &ListFilter,
 ) -> Result<Vec<Session>, Fault> {
-    // Two statements, so that each goes along its index.
+    // Two statements, so that each uses its index.
     let query = match &filter.agent {
         None => sqlx::query_as::<_, SessionRow>(
             "SELECT key, agent, title, model, created_at, updated_at, last_seq FROM sessions
@@ -77,8 +77,8 @@ pub(super) async fn list(
     rows.fetch_all(connection).await?.into_iter().map(session).collect()
 }
 
-/// Appends entries with the next numbers, all of them or none. After an error the connection must not be
-/// used again: what was begun is undone when it is closed.
+/// Appends entries with the next sequence numbers, all or none. After an error the connection must
+/// not be reused: closing it rolls back the transaction.
 pub(super) async fn append(
     connection: &mut SqliteConnection,
     key: &SessionKey,
@@ -87,7 +87,7 @@ pub(super) async fn append(
 ) -> Result<Vec<u64>, Fault> {
     let now = to_micros(SystemTime::now());
     let count = to_count(entries.len());
-    // All at once: each way to the connection's thread and back takes as long as the work there.
+    // One round trip: each one to the connection's thread takes as long as the work there.
     let script = format!(
         "BEGIN IMMEDIATE;
          UPDATE sessions SET last_seq = last_seq + ?, updated_at = max(updated_at, ?)
@@ -111,7 +111,7 @@ pub(super) async fn append(
             .bind(body)
             .bind(key.as_str());
     }
-    // Not only the first row: what comes after it would not be carried out.
+    // Fetch all rows: statements after the first row would not be executed otherwise.
     let Some(&(last,)) = query.fetch_all(connection).await?.first() else {
         return Err(StoreError::NoSession { key: key.clone() }.into());
     };
@@ -203,17 +203,17 @@ fn entry((seq, at, run, kind, body): EntryRow) -> Result<Entry, Fault> {
         at: from_micros(at),
         run,
         kind: EntryKind::of_name(&kind)
-            .ok_or_else(|| undecodable(format!("an entry is of the unknown kind {kind:?}")))?,
+            .ok_or_else(|| undecodable(format!("unknown entry kind {kind:?}")))?,
         body: serde_json::from_str(&body).map_err(undecodable)?,
     })
 }
 
-/// A row that nobody of ours wrote.
+/// A row that was not written by this program.
 fn undecodable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
     Fault::Database(sqlx::Error::Decode(error.into()))
 }
 
-/// The database counts with signed numbers; lengths in memory are always among them.
+/// SQLite integers are signed; lengths in memory always fit.
 fn to_count(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

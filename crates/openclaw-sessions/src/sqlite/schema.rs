@@ -1,4 +1,4 @@
-//! The tables, and how an older database becomes a current one.
+//! The tables and their migrations.
 
 use sqlx::{Connection as _, SqliteConnection};
 
@@ -6,16 +6,16 @@ use super::fault::Fault;
 use super::files::Files;
 use crate::error::StoreError;
 
-/// Each step leads from the version that is its index to the next one.
+/// Migrations; each leads from the version that is its index to the next one.
 const STEPS: [&str; 3] = [FIRST, HOLDERS, MAIN];
 
-/// The version that this program reads and writes.
+/// The format version that this program reads and writes.
 const KNOWN: i64 = STEPS.len() as i64;
 
-/// `OCSe`: marks a database as ours.
+/// `OCSe`: identifies a database as ours.
 const APPLICATION: i64 = 0x4f43_5365;
 
-/// Times are microseconds since 1970. `last_seq` is also how many entries there are.
+/// Times are microseconds since 1970. `last_seq` is also the number of entries.
 const FIRST: &str = "
     PRAGMA application_id = 0x4f435365;
     CREATE TABLE sessions (
@@ -49,28 +49,27 @@ const FIRST: &str = "
     PRAGMA user_version = 1;
 ";
 
-/// Which process holds a lease, where that is known.
+/// Records which process holds a lease, where known.
 const HOLDERS: &str = "
     ALTER TABLE leases ADD COLUMN holder TEXT;
     PRAGMA user_version = 2;
 ";
 
-/// `main` alone has become short for `agent:ID:main`: what was said there is found again, unless something
-/// was said here and there.
+/// `main` has become short for `agent:ID:main`: existing sessions are renamed, unless both exist.
 const MAIN: &str = "
     UPDATE OR IGNORE sessions SET key = 'agent:' || agent || ':main' WHERE key = 'main';
     PRAGMA user_version = 3;
 ";
 
-/// Whether a database can be used as it is.
+/// State of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Current,
-    /// It has this older version; 0 is an empty one.
+    /// An older version; 0 is an empty database.
     Behind(usize),
 }
 
-/// Looks at the version. One that is newer, or no database of ours, is an error.
+/// Reads the version. Fails for a newer version or a database of another program.
 pub(super) async fn inspect(
     connection: &mut SqliteConnection,
     files: &Files,
@@ -94,23 +93,24 @@ pub(super) async fn inspect(
     }
 }
 
-/// Makes a database current, unless it is, and lets readers and a writer work side by side in it.
+/// Migrates a database if necessary, and enables WAL, so that readers and a writer work
+/// concurrently.
 pub(super) async fn bring_up_to_date(
     connection: &mut SqliteConnection,
     files: &Files,
 ) -> Result<(), Fault> {
     let state = inspect(connection, files).await?;
-    // Not before it is known to be ours: this changes the file.
+    // Only after it is known to be ours: this changes the file.
     let mode: String =
         sqlx::query_scalar("PRAGMA journal_mode = WAL").fetch_one(&mut *connection).await?;
     if mode != "wal" {
-        tracing::warn!(file = %files.path().display(), mode, "readers and writers will wait for each other");
+        tracing::warn!(file = %files.path().display(), mode, "readers and writers block each other");
     }
     if state == State::Current {
         return Ok(());
     }
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    // Another process may have been quicker.
+    // Another process may have been faster.
     if let State::Behind(version) = inspect(&mut transaction, files).await? {
         for step in STEPS.into_iter().skip(version) {
             sqlx::raw_sql(step).execute(&mut *transaction).await?;

@@ -1,10 +1,10 @@
-//! A moment as part of a file's name.
+//! Timestamps in file names.
 
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-/// `20261116T040111Z`
+/// Formats a time as `20261116T040111Z`.
 pub(super) fn stamp(at: SystemTime) -> String {
     let at = Timestamp::try_from(at).unwrap_or(Timestamp::MAX);
     at.strftime("%Y%m%dT%H%M%SZ").to_string()

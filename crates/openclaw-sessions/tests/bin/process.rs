@@ -1,5 +1,5 @@
-//! Another process that uses a store, for the tests: it does one thing, says so on stdout, and ends
-//! when its stdin or stdout does.
+//! A helper process for the tests that uses a store: it performs one action, reports it on stdout,
+//! and exits when its stdin or stdout is closed.
 
 use std::error::Error;
 use std::io::{self, Read as _, Write as _};
@@ -32,9 +32,9 @@ fn main() -> Outcome {
     })
 }
 
-/// Says the number of the last entry of each batch once it is there.
+/// Prints the sequence number of the last entry of each batch once it is stored.
 async fn append(path: &str, key: &str, batches: u64, size: usize) -> Outcome {
-    // The machine is busy, and the others are, too.
+    // The machine is busy, and so are the other processes.
     let options = SqliteOptions { busy_timeout: Duration::from_secs(60) };
     let store = SqliteStore::open_with(path, options).await?.store;
     let key: SessionKey = key.parse()?;
@@ -51,7 +51,7 @@ async fn append(path: &str, key: &str, batches: u64, size: usize) -> Outcome {
     Ok(())
 }
 
-/// Changes things as an append would, and never commits.
+/// Makes the changes of an append, and never commits.
 async fn hang_in_transaction(path: &str, key: &str) -> Outcome {
     let mut connection = SqliteConnectOptions::new().filename(path).connect().await?;
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -59,7 +59,7 @@ async fn hang_in_transaction(path: &str, key: &str) -> Outcome {
         .bind(key)
         .execute(&mut *transaction)
         .await?;
-    // Larger than the cache of pages, so that some of it is in the log already.
+    // Larger than the page cache, so that part of it is already in the log.
     sqlx::query(
         "INSERT INTO entries (session, seq, at, kind, body)
          SELECT id, last_seq, 0, 'message', '\"' || hex(zeroblob(8000000)) || '\"'
@@ -81,7 +81,7 @@ async fn hold_lease(path: &str, key: &str, ttl: u64) -> Outcome {
     Ok(())
 }
 
-/// Says how many entries there are, or why it cannot.
+/// Prints the number of entries, or the error.
 async fn read_then_write(path: &str, key: &str) -> Outcome {
     let read = async {
         let store = SqliteStore::open(path).await?.store;
@@ -98,7 +98,7 @@ async fn read_then_write(path: &str, key: &str) -> Outcome {
     }
 }
 
-/// Says what comes of it.
+/// Prints the result.
 async fn try_to_write(path: &str, key: &str) -> Outcome {
     let written = async {
         let store = SqliteStore::open(path).await?.store;

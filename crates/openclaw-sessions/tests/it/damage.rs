@@ -1,4 +1,4 @@
-//! Files that are no database any more.
+//! Damaged database files.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use openclaw_sessions::{ReadFilter, SessionStore as _, SqliteStore, StoreError};
 use crate::support::{folder, key, message, names_in, store};
 
 #[tokio::test]
-async fn what_is_no_database_is_set_aside_and_sessions_begin_anew() {
+async fn a_file_that_is_not_a_database_is_moved_aside_and_a_new_store_is_started() {
     let (folder, path) = folder();
     std::fs::write(&path, "This is a letter to my aunt, not a database. ".repeat(100)).unwrap();
     let opened = SqliteStore::open(&path).await.unwrap();
@@ -33,7 +33,7 @@ async fn what_only_the_log_held_is_in_what_was_set_aside() {
     let (store, k) = (store(&path).await, key("k"));
     store.open(&k, "main").await.unwrap();
     store.close().await;
-    // The connection stays open, so that this is in the log only.
+    // The connection stays open, so that this is only in the log.
     store.append(&k, vec![message("unforgettable")]).await.unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     for name in ["sessions.db", "sessions.db-wal"] {
@@ -85,7 +85,7 @@ async fn damage_in_a_large_database_is_noticed_when_it_is_met_and_set_aside_at_t
     let (_folder, path) = folder();
     fill(&path, 4_000).await;
     overwrite_second_half(&path);
-    // A look at all of it would take too long, so that this one seems fine.
+    // A full check would take too long, so this one passes.
     let opened = SqliteStore::open(&path).await.unwrap();
     assert_eq!(opened.note, None);
     let mut next = 1;
@@ -96,7 +96,7 @@ async fn damage_in_a_large_database_is_noticed_when_it_is_met_and_set_aside_at_t
         }
     };
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
-    assert!(error.to_string().contains("start again"), "{error}");
+    assert!(error.to_string().contains("restart the program"), "{error}");
     opened.store.close().await;
 
     let opened = SqliteStore::open(&path).await.unwrap();

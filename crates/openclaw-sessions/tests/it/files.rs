@@ -1,4 +1,4 @@
-//! The files of a store: when they are made, who may read them, and what is in the way.
+//! The files of a store: creation, permissions, and conflicts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -38,7 +38,7 @@ async fn files_and_folder_are_private() {
     for name in names {
         assert_eq!(mode(&state.join(name)), 0o600, "{name}");
     }
-    // Where others were let in meanwhile, they are shut out.
+    // Access that was granted in the meantime is removed.
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     store(&path).await;
     assert_eq!(mode(&path), 0o600);
@@ -71,7 +71,7 @@ async fn a_file_that_was_removed_or_replaced_is_noticed() {
     store.append(&k, vec![message("x")]).await.unwrap();
     std::fs::remove_file(&path).unwrap();
     assert_eq!(store.get(&k).await.unwrap(), None);
-    // Its log is not played into the new one.
+    // Its log is not replayed into the new one.
     store.open(&k, "main").await.unwrap();
     assert_eq!(store.append(&k, vec![message("y")]).await.unwrap(), [1]);
     let fresh = crate::support::store(&path).await;
@@ -89,9 +89,7 @@ async fn a_newer_version_is_refused_and_left_alone() {
     sqlx::query("PRAGMA user_version = 7").execute(&mut raw(&path).await).await.unwrap();
     let error = SqliteStore::open(&path).await.unwrap_err();
     assert!(matches!(error, StoreError::Newer { found: 7, known: 3, .. }), "{error}");
-    assert!(
-        error.to_string().contains("newer version of this program (format 7; this one knows 3)")
-    );
+    assert!(error.to_string().contains("(format 7; this one supports up to 3)"));
     assert!(path.exists());
 }
 
@@ -108,7 +106,7 @@ async fn a_database_of_another_program_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn readers_go_on_while_another_program_writes_and_writers_are_told_who_is_in_the_way() {
+async fn readers_continue_while_another_process_writes_and_writers_fail_with_the_reason() {
     let (_folder, path) = folder();
     let k = key("k");
     let options = SqliteOptions { busy_timeout: Duration::from_millis(50) };
@@ -121,13 +119,13 @@ async fn readers_go_on_while_another_program_writes_and_writers_are_told_who_is_
     assert_eq!(store.read(&k, ReadFilter::all()).await.unwrap().len(), 1);
     let error = store.append(&k, vec![message("y")]).await.unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
-    assert!(error.to_string().ends_with("end the program that holds it open"));
+    assert!(error.to_string().ends_with("stop the process that holds it open"));
     transaction.rollback().await.unwrap();
     assert_eq!(store.append(&k, vec![message("y")]).await.unwrap(), [2]);
 }
 
 #[tokio::test]
-async fn writers_go_on_while_somebody_reads() {
+async fn writers_continue_during_a_read_transaction() {
     let (_folder, path) = folder();
     let (store, k) = (store(&path).await, key("k"));
     store.open(&k, "main").await.unwrap();
@@ -141,7 +139,7 @@ async fn writers_go_on_while_somebody_reads() {
 }
 
 #[tokio::test]
-async fn a_path_that_cannot_be_is_told() {
+async fn an_unusable_path_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let error = SqliteStore::open(folder.path()).await.unwrap_err();
     assert!(error.to_string().starts_with("cannot keep sessions in "), "{error}");
@@ -163,7 +161,7 @@ async fn a_database_of_the_first_version_goes_on_with_its_sessions_and_leases() 
     first.open(&k, "main").await.unwrap();
     first.append(&k, vec![message("from before")]).await.unwrap();
     let lease = first.lease(&k, "an older program", Duration::from_secs(600)).await.unwrap();
-    // As the first version made it.
+    // As created by the first version.
     let mut connection = raw(&path).await;
     sqlx::raw_sql("ALTER TABLE leases DROP COLUMN holder; PRAGMA user_version = 1")
         .execute(&mut connection)

@@ -26,7 +26,7 @@ async fn a_session_is_leased_to_one_at_a_time() {
             other => panic!("{other:?}"),
         }
     }
-    // Another session is another matter.
+    // Another session is not affected.
     other.lease(&key("another"), "run 2", LONG).await.unwrap();
     assert!(!lease.is_lost());
     lease.release().await;
@@ -55,7 +55,8 @@ async fn a_lease_that_another_took_over_is_lost_and_not_given_back_in_its_place(
     let (_folder, path) = folder();
     let (store, k) = (store(&path).await, key("k"));
     let first = store.lease(&k, "sleeper", Duration::from_millis(300)).await.unwrap();
-    // As if the machine had slept: it ran out, and another was quicker than the renewal.
+    // As if the machine had slept: the lease expired, and another owner was faster than the
+    // renewal.
     let mut connection = raw(&path).await;
     sqlx::query("UPDATE leases SET token = token + 1, owner = 'quicker', expires_at = ?")
         .bind(i64::MAX)
@@ -86,7 +87,7 @@ async fn a_clock_that_was_set_back_does_not_prolong_a_lease() {
     }
 }
 
-/// A lease in a store that can be broken.
+/// A lease in a store that can be made to fail.
 #[derive(Debug, Default)]
 struct Breakable {
     broken: AtomicBool,
@@ -119,7 +120,7 @@ async fn a_lease_is_renewed_for_as_long_as_it_is_held_and_lost_when_that_fails_f
     }
     assert!(!lease.is_lost());
     keeper.broken.store(true, Ordering::SeqCst);
-    // One failure is not the end of it.
+    // One failure does not lose the lease.
     keeper.renewals.notified().await;
     assert!(!lease.is_lost());
     lease.lost().await;

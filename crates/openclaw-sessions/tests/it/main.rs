@@ -1,4 +1,4 @@
-//! What a store of sessions promises, tried with real files and real processes.
+//! Tests of the session store with real files and real processes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod damage;

@@ -1,4 +1,4 @@
-//! Several processes at once, and processes that are killed.
+//! Concurrent and killed processes.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::support::{PATIENCE, folder, key, message, raw, store};
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// Another process; it does not outlive this.
+/// A helper process; it is killed on drop.
 struct Other {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -36,14 +36,14 @@ impl Other {
         Self::start(Self::command(arguments, path))
     }
 
-    /// What it says next; nothing when it is at its end.
+    /// Returns its next line of output, or `None` at the end.
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let length = self.output.read_line(&mut line).unwrap();
         (length > 0 && line.ends_with('\n')).then(|| line.trim_end().to_owned())
     }
 
-    /// As `kill -9`. Answers with what it had said before.
+    /// Kills it as `kill -9` would. Returns its remaining output.
     fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -61,7 +61,7 @@ impl Drop for Other {
 #[tokio::test]
 async fn processes_append_to_one_session_at_once_and_nothing_is_lost_or_numbered_twice() {
     let (_folder, path) = folder();
-    // All of them find no file, and make it.
+    // No process finds a file, and all of them try to create it.
     let mut others: Vec<_> =
         (0..4).map(|_| Other::new(&["append", "shared", "25", "4"], &path)).collect();
     for other in &mut others {
@@ -83,7 +83,7 @@ async fn processes_append_to_one_session_at_once_and_nothing_is_lost_or_numbered
             (0..25).flat_map(|batch| (0..4).map(move |index| (batch, index))).collect();
         assert_eq!(parts, expected);
     }
-    // What was appended together stands together.
+    // Entries appended together are adjacent.
     for batch in entries.chunks(4) {
         assert!(batch.iter().all(|entry| entry.run == batch[0].run));
     }
@@ -95,7 +95,7 @@ async fn a_process_that_is_killed_while_it_appends_loses_nothing_that_was_said_t
     let mut known = 0;
     for round in 1..=8 {
         let mut other = Other::new(&["append", "k", "1000000", "20"], &path);
-        // Each round is killed at another point of its work.
+        // Each round is killed at another point.
         let mut said: Vec<_> = (0..round).map(|_| other.line().unwrap()).collect();
         said.extend(other.kill());
         let last_said: u64 = said.last().unwrap().parse().unwrap();
@@ -106,10 +106,10 @@ async fn a_process_that_is_killed_while_it_appends_loses_nothing_that_was_said_t
         let numbers: Vec<_> = entries.iter().map(|entry| entry.seq).collect();
         let last = *numbers.last().unwrap();
         assert_eq!(numbers, (known + 1..=last).collect::<Vec<_>>());
-        // At most one batch was there and not said yet, and it is whole.
+        // At most one batch was stored and not reported yet, and it is complete.
         assert!(
             last == last_said || last == last_said + 20,
-            "{last_said} was said, {last} is there"
+            "{last_said} was reported, {last} is stored"
         );
         assert_eq!(store.get(&key("k")).await.unwrap().unwrap().entries, last);
         known = last;
@@ -133,14 +133,14 @@ async fn a_process_that_is_killed_within_a_transaction_leaves_no_trace_and_no_lo
     assert_eq!(texts, ["before", "after"]);
 }
 
-/// Another process that has the lease of `k`.
+/// Starts another process that holds the lease of `k`.
 fn holding(path: &Path, ttl: &str) -> Other {
     let mut other = Other::new(&["hold-lease", "k", ttl], path);
     assert_eq!(other.line().as_deref(), Some("held"));
     other
 }
 
-/// Changes who holds the lease, as others would see it.
+/// Changes the recorded holder of the lease.
 async fn hold_as(path: &Path, change: &'static str) {
     let done = sqlx::query(change).execute(&mut raw(path).await).await.unwrap();
     assert_eq!(done.rows_affected(), 1);
@@ -156,7 +156,7 @@ async fn the_lease_of_a_process_that_lives_is_kept_and_that_of_a_killed_one_is_f
     assert!(matches!(&busy, LeaseError::Busy { by, .. } if by == "other process"), "{busy}");
     assert_eq!(
         busy.to_string(),
-        "session k is in use by other process; wait until that is done, or use another session"
+        "session k is in use by other process; wait until it finishes, or use another session"
     );
     other.kill();
     store.lease(&k, "this process", LONG).await.unwrap();
@@ -168,7 +168,7 @@ async fn a_process_that_got_the_number_of_a_killed_one_holds_no_lease_for_it() {
     let (_folder, path) = folder();
     let (store, k) = (store(&path).await, key("k"));
     let _other = holding(&path, "600000");
-    // The process of that number began at another time than the holder.
+    // The process with that id started at another time than the holder.
     hold_as(&path, "UPDATE leases SET holder = holder || '9'").await;
     store.lease(&k, "this process", LONG).await.unwrap();
 }
@@ -203,7 +203,7 @@ async fn the_lease_of_a_process_of_another_machine_or_an_unknown_one_runs_out() 
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_folder_that_must_not_be_written_to_is_told() {
+async fn a_read_only_directory_is_reported() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::os::unix::process::CommandExt as _;
     let allow = |path: &Path, mode| {
@@ -217,7 +217,7 @@ async fn a_folder_that_must_not_be_written_to_is_told() {
     store(&path).await.open(&key("k"), "main").await.unwrap();
     let absent = closed.join("absent.db");
     allow(&closed, 0o555);
-    // The system lets root do anything: somebody else has to try then.
+    // Root may write anywhere, so another user has to try.
     let is_root = std::fs::metadata(folder.path()).unwrap().uid() == 0;
     for path in [&path, &absent] {
         let mut command = Other::command(&["try-to-write", "k2"], path);

@@ -45,7 +45,7 @@ async fn a_store_can_be_used_without_knowing_which_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_there() {
+async fn missing_sessions_are_none_empty_or_an_error() {
     let (_folder, path) = folder();
     let store = store(&path).await;
     let nothing = key("nothing");
@@ -60,7 +60,7 @@ async fn what_is_not_there_is_not_there() {
     let appended = store.append(&nothing, vec![message("x")]).await;
     assert!(matches!(appended, Err(StoreError::NoSession { .. })));
     assert!(matches!(store.set_title(&nothing, None).await, Err(StoreError::NoSession { .. })));
-    // The store goes on after that.
+    // The store stays usable afterwards.
     assert_eq!(store.append(&key("something"), vec![message("x")]).await.unwrap(), [1]);
 }
 
@@ -112,7 +112,8 @@ async fn sessions_are_listed_newest_first_page_by_page() {
     let of_main = ListFilter { agent: Some("main".into()), limit: 2, before: None };
     let first = list(of_main.clone()).await;
     assert_eq!(keys(&first), ["b", "e"]);
-    // What moves to the front meanwhile does not come twice, and what is removed leaves no hole.
+    // A session that moves to the front in the meantime is not listed twice, and a removed one
+    // leaves no gap.
     store.append(&key("e"), vec![message("x")]).await.unwrap();
     store.delete(&key("b")).await.unwrap();
     let second = list(ListFilter { before: Some(first[1].position()), ..of_main }).await;
@@ -134,7 +135,7 @@ async fn a_title_and_a_model_can_be_given_and_taken_without_moving_the_session()
 }
 
 #[tokio::test]
-async fn a_deleted_session_is_gone_with_its_entries_and_one_of_that_name_begins_anew() {
+async fn a_deleted_session_is_gone_with_its_entries_and_its_key_starts_empty() {
     let (_folder, path) = folder();
     let (store, k) = (store(&path).await, key("k"));
     store.open(&k, "main").await.unwrap();
@@ -144,7 +145,7 @@ async fn a_deleted_session_is_gone_with_its_entries_and_one_of_that_name_begins_
     assert_eq!(store.open(&k, "main").await.unwrap().entries, 0);
     assert_eq!(store.read(&k, ReadFilter::all()).await.unwrap(), []);
     store.close().await;
-    // Not in the file either.
+    // Not even in the file.
     let bytes = std::fs::read(&path).unwrap();
     assert!(!bytes.windows(13).any(|window| window == b"unforgettable"));
 }
@@ -179,10 +180,7 @@ async fn of_entries_that_are_too_large_none_is_appended() {
 
     let too_large = note(Value::String("x".repeat(MAX_BODY_BYTES - 1)));
     let error = store.append(&k, vec![message("fine"), too_large]).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the body of an entry has 33554433 bytes; at most 33554432 can be kept"
-    );
+    assert_eq!(error.to_string(), "the body of an entry has 33554433 bytes; the limit is 33554432");
     let too_deep = (0..MAX_BODY_DEPTH).fold(json!([]), |inside, _| json!([inside]));
     let error = store.append(&k, vec![message("fine"), note(too_deep)]).await.unwrap_err();
     assert!(matches!(error, StoreError::TooDeep { .. }));
@@ -194,7 +192,7 @@ async fn of_entries_that_are_too_large_none_is_appended() {
 }
 
 #[tokio::test]
-async fn what_is_large_is_read_in_several_goes() {
+async fn large_entries_are_read_in_several_pages() {
     let (_folder, path) = folder();
     let (store, k) = (store(&path).await, key("k"));
     store.open(&k, "main").await.unwrap();

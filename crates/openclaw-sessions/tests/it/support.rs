@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers shared by the tests.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, SqliteConnection};
 
-/// Nothing takes this long, not on a busy machine either.
+/// Timeout that is long enough even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn key(key: &str) -> SessionKey {
@@ -23,14 +23,14 @@ pub(crate) fn note(body: Value) -> NewEntry {
     NewEntry::new(EntryKind::Note, body)
 }
 
-/// A folder that goes away, and where the database in it is.
+/// Creates a temporary directory and returns it with the path of the database in it.
 pub(crate) fn folder() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
     (folder, path)
 }
 
-/// A store that expects nothing of note. It waits long: the machine is busy.
+/// Opens a store and expects no note. Waits long for locks: the machine is busy.
 pub(crate) async fn store(path: &Path) -> SqliteStore {
     let opened =
         SqliteStore::open_with(path, SqliteOptions { busy_timeout: PATIENCE }).await.unwrap();
@@ -38,12 +38,12 @@ pub(crate) async fn store(path: &Path) -> SqliteStore {
     opened.store
 }
 
-/// A connection past the store.
+/// Opens a connection that bypasses the store.
 pub(crate) async fn raw(path: &Path) -> SqliteConnection {
     SqliteConnectOptions::new().filename(path).create_if_missing(true).connect().await.unwrap()
 }
 
-/// The names of what is in a folder, in order.
+/// Returns the names of the files in a directory, sorted.
 pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<_> =

@@ -1,4 +1,4 @@
-//! Requests that are neither calls nor the first of a client: lists and what is in them.
+//! Requests other than calls and the handshake: lists and their entries.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{Engine, Listener, Outbox, Session};
 use crate::script::RpcError;
 
 impl Engine {
-    /// The members of the result; `None` if there is no answer, now or ever.
+    /// Returns the members of the result; `None` if there is no response.
     pub(super) fn answer(
         &self,
         session: &Arc<Session>,
@@ -63,7 +63,7 @@ impl Engine {
         Ok(Some(if request.modern { self.cacheable(members) } else { members }))
     }
 
-    /// 2026-07-28 wants to know how long lists and resources may be kept.
+    /// Adds how long lists and resources may be cached, which 2026-07-28 requires.
     fn cacheable(&self, mut members: Vec<u8>) -> Vec<u8> {
         let ttl = self.script.catalogue.ttl_ms;
         members.extend_from_slice(format!(r#","ttlMs":{ttl},"cacheScope":"private""#).as_bytes());
@@ -71,7 +71,7 @@ impl Engine {
     }
 }
 
-/// The request stays open; what changes is sent with its id (2026-07-28).
+/// The request stays open; changes are sent with its id (2026-07-28).
 fn listen(session: &Session, request: &Request<'_>, out: &Arc<dyn Outbox>) {
     let id = request.id.get();
     let wanted = request.params.notifications.map_or("{}", RawValue::get);

@@ -1,4 +1,4 @@
-//! The way of a call: straight through, or with everything that can go wrong.
+//! Executes calls: directly, or with the faults of the script.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,10 +13,10 @@ use super::session::Cancel;
 use super::{Engine, Incoming, Outbox, Session, tools};
 use crate::script::{Ask, RpcError};
 
-/// How often a waiting call looks whether its stream is still there.
+/// How often a waiting call checks whether its stream is still open.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A question to the client.
+/// A request to the client.
 struct Question {
     method: String,
     params: String,
@@ -40,7 +40,7 @@ impl Engine {
         }
         let knobs = &self.script.calls;
         if matches!(name, "sleep" | "ask") || knobs.delay_ms > 0 || knobs.ask.is_some() {
-            // Registered here: the cancellation may be the next line.
+            // Registered before the thread starts: the cancellation may be the next line.
             let cancel = session.begin(request.id.get());
             let (engine, session, out) = (Arc::clone(self), Arc::clone(session), Arc::clone(out));
             let line = line.to_vec();
@@ -56,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// A call that takes time, on a thread of its own.
+    /// Runs a call that takes time; called on its own thread.
     fn slow_call(
         &self,
         session: &Session,
@@ -65,7 +65,7 @@ impl Engine {
         cancel: &Cancel,
         number: u64,
     ) {
-        // It was read before: this cannot fail.
+        // Parsed before: this cannot fail.
         let Ok(message) = serde_json::from_slice::<Incoming<'_>>(line) else { return };
         let (Some(id), Ok(params)) = (message.id, params(message.params)) else { return };
         let modern = self.modern && params.meta.version.is_some();
@@ -88,7 +88,7 @@ impl Engine {
         self.reply(&request, answer, out, number);
     }
 
-    /// Waits as long as the call is to take, with progress; `true` if it was cancelled.
+    /// Waits for the duration of the call and sends progress; returns `true` if it was cancelled.
     fn wait(&self, request: &Request<'_>, out: &Arc<dyn Outbox>, cancel: &Cancel) -> bool {
         let arguments = tools::arguments(request);
         let sleep = if request.name() == "sleep" { arguments.ms.unwrap_or(0) } else { 0 };
@@ -108,7 +108,7 @@ impl Engine {
                 return true;
             }
             let now = Instant::now();
-            // Also when the machine was busy until the end: progress that is due is told.
+            // Progress that is due is sent even if the machine was busy until the end.
             if now >= progress_at && progress_at < end {
                 progress_at += every;
                 if let Some(token) = request.params.meta.progress_token {
@@ -144,7 +144,7 @@ impl Engine {
         Some(Question { method, params })
     }
 
-    /// Sends the request to the client; its reply is the answer to the call.
+    /// Sends the request to the client; its response is the result of the call.
     fn ask(
         &self,
         session: &Session,
@@ -172,8 +172,8 @@ impl Engine {
         }
     }
 
-    /// The same on 2026-07-28: the client retries the call with what was asked for, and with the
-    /// state byte for byte.
+    /// Like [`ask`](Self::ask), on 2026-07-28: the client retries the call with the requested input, and
+    /// with the state byte for byte.
     fn require_input(&self, request: &Request<'_>, question: &Question) -> Vec<u8> {
         let rounds = self.script.calls.ask_rounds.max(1);
         let state = |round: u32| format!("round {round} of {rounds}: \"é\\/\u{1f980}\"");
@@ -213,7 +213,7 @@ impl Engine {
         }
     }
 
-    /// Answers a call with whatever the script wants around it.
+    /// Sends the response to a call, with the extra messages of the script.
     fn reply(
         &self,
         request: &Request<'_>,
@@ -262,7 +262,7 @@ impl Engine {
         }
     }
 
-    /// Changes the tool list and tells everybody who wants to know.
+    /// Changes the tool list and notifies all listeners.
     fn change(&self) {
         self.changed.store(true, Ordering::Relaxed);
         self.broadcast(|session, listener| {
@@ -279,7 +279,7 @@ impl Engine {
     }
 }
 
-/// Sends so many requests, many in one write.
+/// Sends this many requests, many in one write.
 fn flood(requests: usize, out: &Arc<dyn Outbox>) {
     const AT_ONCE: usize = 500;
     for first in (0..requests).step_by(AT_ONCE) {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::defaults::{default_tools, odd_tool};
 use crate::script::{CatalogueScript, Cursor, Script, Tool};
 
-/// What the server lists, ready to be sent.
+/// The serialized lists of the server.
 pub(crate) struct Catalogue {
     tools: Listing,
     changed: Listing,
@@ -22,7 +22,7 @@ struct Listing {
     cursor: Cursor,
 }
 
-/// What the catalogue knows of a tool that is not built in.
+/// How a tool that is not built in is answered.
 pub(crate) enum Known<'a> {
     Result(&'a str),
     Listed,
@@ -45,7 +45,7 @@ impl Catalogue {
         if changed { &self.changed } else { &self.tools }
     }
 
-    /// The members of a `tools/list` result; `None` if there is no such cursor.
+    /// Returns the members of a `tools/list` result; `None` if the cursor is invalid.
     pub(crate) fn tools(&self, changed: bool, cursor: Option<&str>) -> Option<Vec<u8>> {
         self.listing(changed).page(cursor)
     }
@@ -55,7 +55,7 @@ impl Catalogue {
         if let Some(result) = listing.results.get(name) {
             return Known::Result(result);
         }
-        // Tools of endless pages are not in the table; whoever lists them may call them.
+        // Tools of endless pages are not in the table, but can be called.
         if listing.names.contains(name) || name.starts_with("endless_") {
             Known::Listed
         } else {
@@ -63,7 +63,7 @@ impl Catalogue {
         }
     }
 
-    /// Whether a built-in tool might have a result of the test's own.
+    /// Whether a built-in tool may have a result from the script.
     pub(crate) fn has_results(&self) -> bool {
         !self.tools.results.is_empty() || !self.changed.results.is_empty()
     }
@@ -141,7 +141,7 @@ fn page(entries: &[String], next: Option<&str>) -> Vec<u8> {
     members
 }
 
-/// The members of the results of the other lists and of what is in them; `None` if not found.
+/// Returns the members of the results of the other lists and of their entries; `None` if not found.
 pub(crate) fn others(method: &str, name: &str, arguments: &Value) -> Option<Vec<u8>> {
     let result = match (method, name) {
         ("resources/list", _) => json!({"resources": [

@@ -1,10 +1,10 @@
-//! The tools of a server whose script names none, and the odd ones.
+//! The default tools and the odd tools.
 
 use serde_json::{Value, json};
 
 use crate::script::{Odd, Tool};
 
-/// The tools of a server whose script names none.
+/// The tools of a server whose script sets none.
 pub(crate) fn default_tools() -> Vec<Tool> {
     let tool = |name: &str, description: &str, properties: Value, required: &[&str]| {
         Tool::new(name).description(description).schema(json!({
@@ -58,7 +58,7 @@ pub(crate) fn default_tools() -> Vec<Tool> {
     ]
 }
 
-/// The entries that show one oddity.
+/// The entries for one oddity.
 pub(crate) fn odd_tool(odd: Odd) -> Vec<Tool> {
     let called = |name: &str| Tool::new(name).description("An odd tool.");
     let one = |tool: Tool| vec![tool];

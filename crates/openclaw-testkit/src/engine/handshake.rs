@@ -1,4 +1,4 @@
-//! The first messages: `initialize`, `server/discover`, and who may go on.
+//! The first messages: `initialize` and `server/discover`, and the checks of later requests.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl Engine {
         if protocol.rejected_versions.iter().any(|version| version == wanted) {
             return Err(RpcError::new(-32602, format!("Unsupported protocol version: {wanted}")));
         }
-        // A server that speaks only versions without a handshake has nothing to offer.
+        // A server that supports only versions without a handshake has no version to offer.
         let Some(latest) = protocol.latest_with_handshake() else {
             return Err(self.unsupported(wanted));
         };
@@ -73,7 +73,7 @@ impl Engine {
         Ok(Some(members(&result)))
     }
 
-    /// Why a request is not answered: too early, or without what every modern request must have.
+    /// Returns why a request is rejected: it is too early, or a modern request lacks required fields.
     pub(super) fn refusal(&self, session: &Session, request: &Request<'_>) -> Option<RpcError> {
         if !request.modern {
             let early = self.script.protocol.strict && !session.is_initialized();

@@ -1,4 +1,4 @@
-//! Messages as they come and go: only what must be looked at is parsed.
+//! Reads and writes messages; only the fields that are needed are parsed.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 
 use crate::script::RpcError;
 
-/// Text that is borrowed from the line unless it holds escapes.
+/// Text that is borrowed from the line unless it contains escapes.
 #[derive(Deserialize, Clone)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// The outside of a JSON-RPC message.
+/// The envelope of a JSON-RPC message.
 #[derive(Deserialize)]
 pub(crate) struct Incoming<'a> {
     #[serde(borrow)]
@@ -48,7 +48,7 @@ pub(crate) struct Params<'a> {
     pub(crate) meta: Meta<'a>,
 }
 
-/// What 2026-07-28 puts into the `_meta` of every request, and the progress token of all versions.
+/// The `_meta` fields that 2026-07-28 requires in every request, and the progress token of all versions.
 #[derive(Deserialize, Default)]
 pub(crate) struct Meta<'a> {
     #[serde(borrow, rename = "progressToken")]
@@ -59,7 +59,7 @@ pub(crate) struct Meta<'a> {
     pub(crate) capabilities: Option<&'a RawValue>,
 }
 
-/// A request whose parameters have been read.
+/// A request with parsed parameters.
 pub(crate) struct Request<'a> {
     pub(crate) id: &'a RawValue,
     pub(crate) params: Params<'a>,
@@ -73,7 +73,7 @@ impl Request<'_> {
     }
 }
 
-/// Reads parameters; absent ones are as good as empty ones.
+/// Parses parameters; absent ones are equivalent to empty ones.
 pub(crate) fn params(raw: Option<&RawValue>) -> Result<Params<'_>, RpcError> {
     raw.map_or_else(
         || Ok(Params::default()),
@@ -91,7 +91,7 @@ pub(crate) fn response(id: &str, members: &[u8], modern: bool) -> Vec<u8> {
     line.extend_from_slice(id.as_bytes());
     line.extend_from_slice(br#","result":{"#);
     line.extend_from_slice(members);
-    // Every result of 2026-07-28 says how it is to be read.
+    // Every result of 2026-07-28 has a type.
     if modern && !members.starts_with(br#""resultType""#) {
         if !members.is_empty() {
             line.push(b',');
@@ -102,7 +102,7 @@ pub(crate) fn response(id: &str, members: &[u8], modern: bool) -> Vec<u8> {
     line
 }
 
-/// An error response; `id` is JSON, `null` where the request had none that could be read.
+/// An error response; `id` is JSON, `null` if the request had no readable id.
 pub(crate) fn error(id: &str, error: &RpcError) -> Vec<u8> {
     let error = serde_json::to_string(error).unwrap_or_default();
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into_bytes()

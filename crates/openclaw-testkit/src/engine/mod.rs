@@ -1,7 +1,7 @@
 //! The server behind both transports: a message goes in, messages come out.
 //!
-//! It is blocking: what takes time runs on a thread of its own, so that everything else is answered
-//! on the spot, without a hop.
+//! It is blocking: anything that takes time runs on its own thread, so that all other messages are answered
+//! immediately, without a task switch.
 
 mod answer;
 mod call;
@@ -37,7 +37,7 @@ pub(crate) struct Engine {
     pub(crate) script: Script,
     pub(crate) catalogue: Catalogue,
     pub(crate) grandchild: Option<u32>,
-    /// Nothing unusual is to be done with calls.
+    /// The script changes nothing about calls.
     plain: bool,
     modern: bool,
     calls: AtomicU64,
@@ -49,7 +49,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Opens the recording, if there is to be one.
+    /// Creates the engine, and opens the recording if the script sets one.
     pub(crate) fn new(script: Script, grandchild: Option<u32>) -> std::io::Result<Arc<Self>> {
         let record = match &script.record {
             Some(path) => Some(Mutex::new(File::options().create(true).append(true).open(path)?)),
@@ -70,7 +70,7 @@ impl Engine {
         }))
     }
 
-    /// A client that has just come.
+    /// Registers a new client.
     pub(crate) fn new_session(&self) -> Arc<Session> {
         let session = Arc::new(Session::default());
         let mut sessions = lock(&self.sessions);
@@ -79,7 +79,7 @@ impl Engine {
         session
     }
 
-    /// The number of calls so far.
+    /// Returns the number of calls so far.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
@@ -89,8 +89,8 @@ impl Engine {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// Appends a line to the recording, before anything is answered: who has seen the answer finds
-    /// it there.
+    /// Appends a line to the recording, before the response is sent: a client that has received the response
+    /// finds the line there.
     pub(crate) fn record(&self, line: &[u8]) {
         if let Some(file) = &self.record {
             let mut whole = line.strip_suffix(b"\n").unwrap_or(line).to_vec();
@@ -99,7 +99,7 @@ impl Engine {
         }
     }
 
-    /// Takes in one message, or a batch of them.
+    /// Handles a message, or a batch.
     pub(crate) fn handle(
         self: &Arc<Self>,
         session: &Arc<Session>,
@@ -120,7 +120,7 @@ impl Engine {
         }
     }
 
-    /// `waited`: what the script wants to be late is late enough.
+    /// Handles one message. `waited`: the delay of the script is over.
     fn take(
         self: &Arc<Self>,
         session: &Arc<Session>,
@@ -191,7 +191,7 @@ impl Engine {
         !self.plain && self.script.calls.silent_after.is_some_and(|after| self.calls() >= after)
     }
 
-    /// Requests other than calls.
+    /// Handles requests other than calls.
     fn request(
         self: &Arc<Self>,
         session: &Arc<Session>,
@@ -218,7 +218,7 @@ impl Engine {
         }
     }
 
-    /// Tells every listener of every client.
+    /// Sends a message to every listener of every client.
     fn broadcast(&self, message: impl Fn(&Session, &Listener) -> Option<Vec<u8>>) {
         let sessions: Vec<_> = lock(&self.sessions).iter().filter_map(Weak::upgrade).collect();
         for session in sessions {

@@ -1,4 +1,4 @@
-//! What the server remembers of one client: the handshake, calls in the making, open questions.
+//! The state of one client: the handshake, calls in progress, pending requests to the client.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 pub(crate) trait Outbox: Send + Sync {
     /// Sends one message, without an end of line.
     fn send(&self, message: Vec<u8>);
-    /// Whether nobody listens any more.
+    /// Whether the client has disconnected.
     fn is_closed(&self) -> bool {
         false
     }
-    /// Writes out what is held back; `false` if that takes a moment longer.
+    /// Writes out buffered messages; returns `false` if they may not be written yet.
     fn flush(&self) -> bool;
 }
 
-/// Locks, also when a thread that held the lock has panicked.
+/// Locks a mutex, even if it is poisoned.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Somebody who is told of changes.
+/// A receiver of change notifications.
 pub(crate) struct Listener {
     pub(crate) out: Arc<dyn Outbox>,
     /// The id of the `subscriptions/listen` request, as JSON.
@@ -53,7 +53,7 @@ impl Session {
         listeners.push(listener);
     }
 
-    /// Sends to every listener the message that is made for it; `None` skips it.
+    /// Sends a message to every listener; `None` skips it.
     pub(crate) fn tell(&self, message: impl Fn(&Listener) -> Option<Vec<u8>>) {
         for listener in lock(&self.listeners).iter() {
             if let Some(message) = message(listener) {
@@ -79,10 +79,10 @@ impl Session {
         }
     }
 
-    /// Waits for the reply to the request with this id, which is sent by `send`.
+    /// Sends the request with this id by calling `send`, and waits for its response.
     pub(crate) fn ask(&self, id: &str, send: impl FnOnce()) -> Option<Vec<u8>> {
         let (sender, receiver) = mpsc::channel();
-        // Registered before it is sent: the reply may be quicker than the next line here.
+        // Registered before sending: the response may arrive before `send` returns.
         lock(&self.questions).insert(id.to_owned(), sender);
         send();
         let reply = receiver.recv_timeout(Duration::from_secs(60)).ok();
@@ -90,7 +90,7 @@ impl Session {
         reply
     }
 
-    /// A response of the client.
+    /// Handles a response of the client.
     pub(crate) fn replied(&self, id: &str, line: &[u8]) {
         if let Some(sender) = lock(&self.questions).get(id) {
             let _ = sender.send(line.to_vec());
@@ -111,7 +111,7 @@ impl Cancel {
         self.changed.notify_all();
     }
 
-    /// Waits until then; `true` as soon as the call is cancelled.
+    /// Waits until `then`; returns `true` as soon as the call is cancelled.
     pub(crate) fn wait_until(&self, then: Instant) -> bool {
         let mut cancelled = lock(&self.cancelled);
         loop {

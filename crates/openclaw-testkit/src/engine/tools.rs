@@ -1,4 +1,4 @@
-//! The tools that are built in.
+//! The built-in tools.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,7 +29,7 @@ pub(crate) struct Arguments<'a> {
     pub(crate) params: Option<&'a RawValue>,
 }
 
-/// Reads arguments; those that make no sense are as good as none, for most tools ignore them.
+/// Parses arguments; invalid ones are treated as absent, as most tools ignore them.
 pub(crate) fn arguments<'a>(request: &Request<'a>) -> Arguments<'a> {
     request
         .params
@@ -38,7 +38,7 @@ pub(crate) fn arguments<'a>(request: &Request<'a>) -> Arguments<'a> {
         .unwrap_or_default()
 }
 
-/// The members of the result of a call.
+/// Runs a tool and returns the members of its result.
 pub(crate) fn run(engine: &Engine, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
     let name = request.name();
     if engine.catalogue.has_results()
@@ -92,12 +92,12 @@ pub(crate) fn run(engine: &Engine, request: &Request<'_>) -> Result<Vec<u8>, Rpc
     })
 }
 
-/// The error for a tool that does not exist.
+/// Returns the error for an unknown tool.
 pub(crate) fn unknown(name: &str) -> RpcError {
     RpcError::new(-32602, format!("Unknown tool: {name}"))
 }
 
-/// The text is passed through as it came, escapes and all.
+/// Returns the text as it was sent, including its escapes.
 fn echo(arguments: &Arguments<'_>) -> Vec<u8> {
     let text = arguments.text.map_or(r#""""#, RawValue::get);
     let mut members = Vec::with_capacity(text.len() + 48);
@@ -115,7 +115,7 @@ fn add(arguments: &Arguments<'_>) -> Result<Vec<u8>, RpcError> {
     let (Some(a), Some(b)) = (arguments.a, arguments.b) else {
         return Err(RpcError::new(-32602, "Invalid params: a and b must be numbers"));
     };
-    // `Display` of a float writes whole numbers without a point, which is what is wanted here.
+    // `Display` of a float writes whole numbers without a decimal point, as intended.
     let sum = (a + b).to_string();
     let mut members = text_members(&sum);
     members.extend_from_slice(format!(r#","structuredContent":{{"sum":{sum}}}"#).as_bytes());
@@ -147,7 +147,7 @@ fn members(object: &Value) -> Vec<u8> {
     inside(&object.to_string())
 }
 
-/// What stands between the braces.
+/// Returns the text between the braces.
 fn inside(object: &str) -> Vec<u8> {
     let object = object.trim();
     object

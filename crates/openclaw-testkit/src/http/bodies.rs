@@ -1,4 +1,4 @@
-//! Bodies of answers: whole ones, event streams, and streams without end.
+//! Response bodies: complete ones, event streams, and endless streams.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use crate::script::DropStream;
 /// Any body.
 pub(super) type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, std::io::Error>;
 
-/// A body that is there as a whole.
+/// A response with a complete body.
 pub(super) fn text(code: u16, kind: &str, body: impl Into<Bytes>) -> Response<Body> {
     let mut response = status(code);
     *response.body_mut() = Full::new(body.into()).map_err(never).boxed_unsync();
@@ -27,14 +27,14 @@ pub(super) fn text(code: u16, kind: &str, body: impl Into<Bytes>) -> Response<Bo
     response
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(super) fn status(code: u16) -> Response<Body> {
     let mut response = Response::new(Full::default().map_err(never).boxed_unsync());
     *response.status_mut() = code.try_into().unwrap_or_default();
     response
 }
 
-/// Sets a header; what is no header is left out.
+/// Sets a header; an invalid one is ignored.
 pub(super) fn set_header(response: &mut Response<Body>, name: &str, value: &str) {
     if let (Ok(name), Ok(value)) =
         (hyper::header::HeaderName::from_bytes(name.as_bytes()), value.parse())
@@ -54,9 +54,9 @@ where
     response
 }
 
-/// A sender of messages into an answer.
+/// Sends messages into a response.
 ///
-/// The channel has no bound: the engine must not block, and puts in no more than its script says.
+/// The channel is unbounded: the engine must not block, and sends no more than its script says.
 pub(super) struct Channel(UnboundedSender<Vec<u8>>);
 
 /// Both ends of a channel.
@@ -88,11 +88,11 @@ pub(super) struct EventBody {
     pub(super) stream: Option<String>,
     number: usize,
     cut: Option<Cut>,
-    /// The connection breaks then; hyper needs a moment before to write what came earlier.
+    /// When to break the connection; hyper needs some time to write the data before.
     breaks: Option<Pin<Box<Sleep>>>,
 }
 
-/// Where a stream ends too early.
+/// Ends a stream too early.
 pub(super) struct Cut {
     pub(super) server: Arc<Server>,
     pub(super) how: DropStream,
@@ -103,7 +103,7 @@ impl EventBody {
         Self { messages, first: VecDeque::new(), stream: None, number: 0, cut: None, breaks: None }
     }
 
-    /// Sends this event first, as it is.
+    /// Sends this raw event first.
     pub(super) fn first(mut self, event: impl Into<Bytes>) -> Self {
         self.first.push_back(event.into());
         self
@@ -123,7 +123,7 @@ impl EventBody {
         self
     }
 
-    /// Puts a message that was taken out already before all others.
+    /// Puts a message that was already received before all others.
     pub(super) fn put_back(&mut self, message: &[u8]) {
         let event = self.event(message);
         self.first.push_back(event);
@@ -142,7 +142,7 @@ impl EventBody {
         event.into()
     }
 
-    /// Ends the stream; what was not sent yet waits for whoever resumes it.
+    /// Ends the stream; unsent messages are kept for a client that resumes it.
     fn end_early(&mut self, cut: &Cut) {
         if cut.how.resumable
             && let Some(stream) = self.stream.clone()
@@ -190,7 +190,7 @@ impl hyper::body::Body for EventBody {
     }
 }
 
-/// A body that repeats itself, made anew for every piece; it ends when there is none.
+/// A body whose chunks are generated one by one; it ends at `None`.
 pub(super) struct Pieces<F>(pub(super) F);
 
 impl<F: FnMut() -> Option<Bytes> + Unpin> hyper::body::Body for Pieces<F> {

@@ -1,4 +1,4 @@
-//! Answers in the place of the right ones.
+//! Scripted faults in place of the regular responses.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use crate::engine::Incoming;
 use crate::script::{Fault, On};
 
 impl Server {
-    /// The fault that hits this request, if any. `Some(None)` hangs up.
+    /// Returns the fault that applies to this request, if any. `Some(None)` closes the connection.
     pub(super) fn fault(&self, exchange: &Exchange) -> Option<Reply> {
         let faults = &self.engine.script.http.faults;
         let hit = faults.iter().zip(&self.faults).find(|(fault, met)| {
@@ -67,7 +67,7 @@ fn fits(on: On, exchange: &Exchange) -> bool {
     }
 }
 
-/// The JSON-RPC method of a body; empty if there is none.
+/// Returns the JSON-RPC method of a body; empty if there is none.
 fn rpc_method(exchange: &Exchange) -> &str {
     let method = serde_json::from_slice::<Incoming<'_>>(&exchange.body)
         .ok()

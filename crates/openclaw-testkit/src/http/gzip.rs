@@ -1,4 +1,4 @@
-//! A gzip stream that unpacks to far more than it weighs, made by hand and on the fly.
+//! A gzip bomb, generated on the fly without a compressor.
 
 use hyper::Response;
 use hyper::body::Bytes;
@@ -6,12 +6,12 @@ use hyper::body::Bytes;
 use super::bodies::{Body, Pieces, set_header};
 use http_body_util::BodyExt;
 
-/// Eight times "258 bytes again": length code 285 (`11000101`) and distance code 0 (`00000`) of the
-/// fixed Huffman table are 13 bits, so that eight of them fill 13 bytes.
+/// Eight matches of 258 bytes: length code 285 (`11000101`) and distance code 0 (`00000`) of the fixed
+/// Huffman table are 13 bits, so that eight matches fill 13 bytes.
 const MATCHES: usize = 8;
 const MATCH: usize = 258;
 
-/// An answer that is 159 times larger when it is unpacked: blanks, which JSON allows, and no end.
+/// A response that decompresses to 159 times its size: blanks, which JSON allows, without an end.
 pub(super) fn bomb(megabytes: u64) -> Response<Body> {
     let unpacked_per_piece = (MATCH * MATCHES * 1024) as u64;
     let mut left = (megabytes << 20).div_ceil(unpacked_per_piece);
@@ -29,7 +29,7 @@ pub(super) fn bomb(megabytes: u64) -> Response<Body> {
     response
 }
 
-/// Bits from the lowest up, as deflate wants them.
+/// Bits from the lowest up, as deflate requires.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ struct Bits {
 }
 
 impl Bits {
-    /// Huffman codes are written from their highest bit on.
+    /// Appends a Huffman code, highest bit first.
     fn code(&mut self, code: u16, length: usize) {
         for bit in (0..length).rev() {
             if self.used.is_multiple_of(8) {
@@ -51,12 +51,12 @@ impl Bits {
     }
 }
 
-/// The gzip header, and a deflate block that begins with blanks and ends on a byte.
+/// The gzip header, and the start of a deflate block, with blanks up to a byte boundary.
 fn head() -> Vec<u8> {
     let mut bits = Bits::default();
     bits.code(0, 1); // not the last block
     bits.code(0b10, 2); // fixed Huffman codes: 01, lowest bit first
-    // 3 bits so far; a literal has 8 and a match 13, and 3 + 8 + 13 is a number of whole bytes.
+    // 3 bits so far; a literal has 8 and a match 13, and 3 + 8 + 13 bits are whole bytes.
     bits.code(0x30 + u16::from(b' '), 8);
     again(&mut bits);
     let mut bytes = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];

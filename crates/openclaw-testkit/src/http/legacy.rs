@@ -1,4 +1,4 @@
-//! The HTTP+SSE transport of 2024-11-05: answers come on the stream that GET has opened.
+//! The HTTP+SSE transport of 2024-11-05: responses are sent on the stream that GET has opened.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::bodies::{Body, EventBody, channel, events, status, text};
 use super::{Exchange, Server};
 use crate::engine::{Listener, Outbox, lock};
 
-/// The way back to a client of the old transport.
+/// A client of the old transport, and the stream to it.
 pub(super) type Legacy = (Arc<crate::engine::Session>, Arc<dyn Outbox>);
 
 impl Server {

@@ -26,16 +26,16 @@ use crate::engine::{Engine, Session, lock};
 use crate::script::Script;
 use bodies::{Body, EventBody, status, text};
 
-/// An answer; `None` closes the connection without one.
+/// A response; `None` closes the connection without one.
 type Reply = Option<Response<Body>>;
 
-/// What all connections share.
+/// The state shared by all connections.
 struct Server {
     engine: Arc<Engine>,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     /// The client of requests without a session.
     stateless: Arc<Session>,
-    /// Streams that were dropped, by stream id, until somebody resumes them.
+    /// Dropped streams by stream id, until a client resumes them.
     parked: Mutex<HashMap<String, EventBody>>,
     /// Clients of the old transport.
     legacy: Mutex<HashMap<String, legacy::Legacy>>,
@@ -44,7 +44,7 @@ struct Server {
     sessions_lost: AtomicBool,
 }
 
-/// A request whose body has been read.
+/// A request with its complete body.
 struct Exchange {
     method: Method,
     path: String,
@@ -59,11 +59,11 @@ impl Exchange {
     }
 }
 
-/// Serves until the process is ended.
+/// Serves until the process exits.
 pub(crate) fn serve(script: Script, options: &HttpOptions) -> std::io::Result<()> {
     let grandchild = crate::process::begin(&script)?;
     let engine = Engine::new(script, grandchild)?;
-    // One thread: what takes time runs on threads of the engine.
+    // One thread: anything that takes time runs on threads of the engine.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
@@ -71,7 +71,7 @@ pub(crate) fn serve(script: Script, options: &HttpOptions) -> std::io::Result<()
         announce(&url, options)?;
         let server = Arc::new(Server::new(engine));
         loop {
-            // A connection that could not be accepted is the client's loss only.
+            // A failed accept concerns only that client.
             if let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(connection(Arc::clone(&server), stream));
             }
@@ -96,13 +96,13 @@ fn announce(url: &str, options: &HttpOptions) -> std::io::Result<()> {
 }
 
 async fn connection(server: Arc<Server>, stream: TcpStream) {
-    // Without this an SSE answer waits for the client's delayed ACK: 40 ms.
+    // Without this an SSE response waits for the client's delayed ACK: 40 ms.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let server = Arc::clone(&server);
         async move {
             let reply = server.answer(request).await.map_err(std::io::Error::other)?;
-            // An error of the service makes hyper close the connection without an answer.
+            // On an error of the service, hyper closes the connection without a response.
             reply.ok_or_else(|| std::io::Error::other("hanging up"))
         }
     });
@@ -126,7 +126,7 @@ impl Server {
     }
 
     fn new_id(&self, kind: &str) -> String {
-        // With the pid: a server that was started anew must not know the sessions of the old one.
+        // With the pid: a restarted server must not reuse the ids of old sessions.
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         format!("{kind}-{}-{number}", std::process::id())
     }
@@ -189,7 +189,7 @@ fn record(exchange: &Exchange) -> Value {
     })
 }
 
-/// The error type of bodies that never fail, turned into one that could.
+/// Converts the error type of bodies that never fail.
 fn never(error: Infallible) -> std::io::Error {
     match error {}
 }

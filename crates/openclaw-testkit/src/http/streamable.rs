@@ -1,4 +1,4 @@
-//! Streamable HTTP: a POST for every message, with sessions (2025) or without (2026-07-28).
+//! Streamable HTTP: one POST per message, with sessions (2025) or without (2026-07-28).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use crate::script::{Answer, RpcError, is_modern};
 const JSON: &str = "application/json";
 const SESSION: &str = "mcp-session-id";
 
-/// The inside of a message that decides what it is.
+/// The fields of a message that tell responses from other messages.
 #[derive(Deserialize)]
 struct Outgoing<'a> {
     #[serde(borrow)]
@@ -32,7 +32,7 @@ struct Code {
     code: i64,
 }
 
-/// What is being answered, and how.
+/// The kind of a request, and the form of its response.
 struct Kind {
     modern: bool,
     call: bool,
@@ -44,7 +44,7 @@ impl Server {
         let script = &self.engine.script;
         let body = &exchange.body;
         let message = serde_json::from_slice::<Incoming<'_>>(body);
-        // A batch is no message, and has no method; it is answered as a whole.
+        // A batch has no method of its own; it is answered as a whole.
         let batch = message.is_err() && body.trim_ascii_start().starts_with(b"[");
         let Ok(message) = message.or_else(|_| serde_json::from_str(if batch { "{}" } else { "" }))
         else {
@@ -96,7 +96,7 @@ impl Server {
                 return endless();
             }
         }
-        // A subscription has no answer, and a batch has several: both are streams in any case.
+        // A subscription has no response, and a batch has several: both are always streams.
         let json = script.http.answer == Answer::Json;
         let kind = Kind { modern, call, json: json && !batch && method != "subscriptions/listen" };
         let mut response = self.respond(&session, body, &kind).await;
@@ -106,7 +106,7 @@ impl Server {
         response
     }
 
-    /// The session that the request names, or the refusal.
+    /// Returns the session of the request, or the error response.
     fn session_of(&self, exchange: &Exchange) -> Result<Arc<Session>, Box<Response<Body>>> {
         let lost = self.engine.script.http.session_lost_after;
         if lost.is_some_and(|after| self.engine.calls() >= after)
@@ -133,7 +133,7 @@ impl Server {
         if json {
             return json_answer(session, messages, modern).await;
         }
-        // Errors of 2026-07-28 have a status of their own, which a stream cannot have.
+        // Errors of 2026-07-28 have their own HTTP status, which a stream cannot have.
         let mut first = None;
         if modern && let Ok(message) = messages.try_recv() {
             if let Some(code) =
@@ -156,7 +156,7 @@ impl Server {
         events(stream)
     }
 
-    /// The stream for what the server has to say by itself, or the rest of one that was dropped.
+    /// Returns the stream for messages of the server's own, or the rest of a dropped stream.
     pub(super) fn get(&self, exchange: &Exchange) -> Response<Body> {
         let http = &self.engine.script.http;
         if let Some(last) = exchange.header("last-event-id") {
@@ -195,7 +195,7 @@ impl Server {
     }
 }
 
-/// Waits for the response; whatever else comes goes to the GET stream.
+/// Waits for the response; other messages go to the GET stream.
 async fn json_answer(
     session: &Session,
     mut messages: UnboundedReceiver<Vec<u8>>,
@@ -213,7 +213,7 @@ async fn json_answer(
             parsed.error.map_or(200, |error| if modern { status_of(error.code) } else { 200 });
         return text(code, JSON, message);
     }
-    // Nothing will come: the connection stays open, for silence over HTTP is a request that hangs.
+    // There is no response: over HTTP, silence is a request that hangs.
     std::future::pending().await
 }
 
@@ -230,7 +230,7 @@ fn problem(code: u16, id: &str, rpc: i64, message: &str) -> Response<Body> {
     text(code, JSON, error(id, &RpcError::new(rpc, message)))
 }
 
-/// Notifications for ever.
+/// An endless stream of notifications.
 fn endless() -> Response<Body> {
     let data = serde_json::json!({"level": "info", "data": "x".repeat(1000)});
     let message = notification("notifications/message", &data);
@@ -239,7 +239,7 @@ fn endless() -> Response<Body> {
     events(Pieces(move || Some(event.clone())))
 }
 
-/// 2026-07-28: `Mcp-Method` and `Mcp-Name` must say what the body says.
+/// 2026-07-28: `Mcp-Method` and `Mcp-Name` must match the body.
 fn check_headers(
     exchange: &Exchange,
     message: &Incoming<'_>,
@@ -260,7 +260,7 @@ fn check_headers(
     };
     let header = exchange.header("mcp-name");
     match name {
-        // Names that are not plain ASCII travel as base64, which is not looked into here.
+        // Names that are not plain ASCII are sent as base64, which is not decoded here.
         Some(name)
             if header != Some(&*name.0)
                 && !header.is_some_and(|it| it.starts_with("=?base64?")) =>

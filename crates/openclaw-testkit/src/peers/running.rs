@@ -1,4 +1,4 @@
-//! A server of the registries that is served over HTTP, for as long as a test needs it.
+//! A third-party server over HTTP, for the duration of a test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -11,12 +11,12 @@ use super::Peer;
 use crate::processes::KillGroup;
 use crate::server::spawn;
 
-/// Python servers need seconds on a busy machine.
+/// The start timeout: Python servers take seconds on a busy machine.
 const START: Duration = Duration::from_secs(120);
 
 const HOST: &str = "http://127.0.0.1:";
 
-/// A running HTTP server; it ends with this value, and with the test's process.
+/// A running HTTP server; it is killed when this value is dropped, and exits with the test process.
 #[derive(Debug)]
 pub struct RunningPeer {
     peer: Peer,
@@ -27,7 +27,7 @@ pub struct RunningPeer {
 }
 
 impl RunningPeer {
-    /// Starts it on a free port, and waits until it has said which, and answers.
+    /// Starts it on a free port, and waits until it has printed the port and responds.
     pub(super) fn start(peer: Peer, path: &'static str) -> Self {
         let (child, group, address) = run(&peer, 0);
         let url = format!("{address}{path}");
@@ -36,23 +36,23 @@ impl RunningPeer {
         running
     }
 
-    /// Its endpoint.
+    /// Returns its endpoint.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The pid, which is the id of its process group too.
+    /// Returns the pid, which is also the id of its process group.
     pub fn pid(&self) -> u32 {
         self.group.0
     }
 
-    /// Kills it and waits for its end, so that its port is free.
+    /// Kills it and waits until it has exited, so that its port is free.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Starts it again at the same address. It knows nothing of what was before.
+    /// Starts it again at the same address. Its state is lost.
     ///
     /// # Panics
     /// If it does not start.
@@ -60,12 +60,12 @@ impl RunningPeer {
         self.kill();
         let (child, group, address) = run(&self.peer, self.port());
         (self.child, self.group) = (child, group);
-        assert_eq!(self.url, format!("{address}{}", self.path), "it listens somewhere else");
+        assert_eq!(self.url, format!("{address}{}", self.path), "it listens at another address");
         self.until_it_answers();
     }
 
-    /// Whatever it answers. The first answer of some takes seconds on a busy machine, and a client waits
-    /// two before it takes a server for an old one.
+    /// Waits for any response. The first response of some servers takes seconds on a busy machine, and a
+    /// client waits only two before it assumes an old server.
     fn until_it_answers(&self) {
         let body = r#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"testkit","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
         let (port, length) = (self.port(), body.len());
@@ -82,7 +82,7 @@ impl RunningPeer {
             stream.write_all(request.as_bytes())?;
             stream.read(&mut [0; 1])
         });
-        assert!(asked.is_ok_and(|read| read > 0), "it does not answer at {}", self.url);
+        assert!(asked.is_ok_and(|read| read > 0), "no response from {}", self.url);
     }
 
     fn port(&self) -> u16 {
@@ -97,19 +97,19 @@ impl Drop for RunningPeer {
     }
 }
 
-/// Starts a server on this port, and waits until it has said on which address it listens.
-#[expect(clippy::panic, reason = "a test cannot go on without it")]
+/// Starts a server on this port, and waits until it has printed its address.
+#[expect(clippy::panic, reason = "a test cannot continue without it")]
 fn run(peer: &Peer, port: u16) -> (Child, KillGroup, String) {
     let mut child = spawn(peer.command().env("PORT", port.to_string()).stderr(Stdio::null()));
     let group = KillGroup(child.id());
     match address(&mut child) {
         Some(address) => (child, group, address),
-        None => panic!("it does not start; try it in a terminal: {:?}", peer.command()),
+        None => panic!("the server does not start; try it in a terminal: {:?}", peer.command()),
     }
 }
 
-/// The first line that is an address. What else is printed is read and dropped, so that the server
-/// never waits for us; the thread ends with the server.
+/// Returns the first line that is an address. Further output is read and discarded, so that the server
+/// never blocks; the thread ends with the server.
 fn address(child: &mut Child) -> Option<String> {
     let lines = BufReader::new(child.stdout.take()?).lines().map_while(Result::ok);
     let (sender, receiver) = mpsc::sync_channel(1);

@@ -1,4 +1,4 @@
-//! How calls are answered: slowly, twice, wrongly, or with a question to the client.
+//! How calls are answered: slowly, twice, wrongly, or with a request to the client.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::Script;
 
 /// A request that the server sends to the client during a call.
 ///
-/// On 2026-07-28 it travels in an `input_required` result; a `Ping` does not exist there.
+/// On 2026-07-28 it is sent in an `input_required` result; a `Ping` does not exist there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
@@ -65,7 +65,7 @@ pub struct RpcError {
     pub code: i64,
     /// The message.
     pub message: String,
-    /// More about it.
+    /// Additional data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
@@ -81,39 +81,39 @@ impl RpcError {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallScript {
-    /// The process exits with code 1 right after the answer to this many calls.
+    /// The process exits with code 1 right after the response to this many calls.
     pub crash_after: Option<u64>,
-    /// After this many calls nothing is answered any more, not even a ping.
+    /// After this many calls nothing is answered, not even a ping.
     pub silent_after: Option<u64>,
-    /// Every call is answered this many milliseconds late; calls wait side by side.
+    /// The delay of every call in milliseconds; calls are delayed in parallel.
     pub delay_ms: u64,
     /// Every call is answered twice.
     pub answer_twice: bool,
     /// Calls are answered with an id that the client never used.
     pub wrong_id: bool,
-    /// Ids that are numbers come back as strings.
+    /// Numeric ids are returned as strings.
     pub string_ids: bool,
-    /// A cancelled call is answered all the same, so many milliseconds after the cancellation.
+    /// A cancelled call is answered nevertheless, this many milliseconds after the cancellation.
     pub late_after_cancel_ms: Option<u64>,
-    /// Answers come in a JSON-RPC batch, together with a notification.
+    /// Responses are sent in a JSON-RPC batch, together with a notification.
     pub batch: bool,
-    /// A response that nobody asked for stands before every answer.
+    /// An unsolicited response is sent before every response.
     pub unsolicited: bool,
-    /// Every call sends this request to the client and answers with the client's reply.
+    /// Every call sends this request to the client and returns the client's response.
     pub ask: Option<Ask>,
-    /// How often it asks before it answers (0 counts as once).
+    /// The number of requests before the response (0 counts as 1).
     pub ask_rounds: u32,
-    /// Every call sends so many `roots/list` to the client, and reads nothing meanwhile.
+    /// Every call sends this many `roots/list` to the client, and reads nothing meanwhile.
     pub flood: usize,
     /// Requests to the client carry the id of the client's own request.
     pub ask_with_client_id: bool,
-    /// The client is pinged at this interval, for ever.
+    /// The interval of pings to the client in milliseconds.
     pub ping_every_ms: Option<u64>,
-    /// After so many calls the tool list changes, and the client is told.
+    /// After this many calls the tool list changes, and the client is notified.
     pub list_changed_after: Option<u64>,
-    /// A log notification before every answer.
+    /// A log notification is sent before every response.
     pub log: bool,
-    /// These tools are listed, but calling them is error -32602 "Unknown tool".
+    /// These tools are listed, but calls of them fail with error -32602 "Unknown tool".
     pub unknown_tools: Vec<String>,
     /// Every call is answered with this JSON-RPC error.
     pub error: Option<RpcError>,
@@ -122,26 +122,26 @@ pub struct CallScript {
 }
 
 impl CallScript {
-    /// Whether a call may take the short way through the engine.
+    /// Whether a call may take the fast path through the engine.
     pub(crate) fn is_plain(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Script {
-    /// Exits right after the answer to the `calls`th call.
+    /// Exits right after the response to the `calls`th call.
     pub fn crash_after_calls(mut self, calls: u64) -> Self {
         self.calls.crash_after = Some(calls);
         self
     }
 
-    /// Answers nothing any more after so many calls.
+    /// Stops answering after this many calls.
     pub fn silent_after_calls(mut self, calls: u64) -> Self {
         self.calls.silent_after = Some(calls);
         self
     }
 
-    /// Answers every call late.
+    /// Delays the response to every call.
     pub fn call_delay_ms(mut self, ms: u64) -> Self {
         self.calls.delay_ms = ms;
         self
@@ -159,13 +159,13 @@ impl Script {
         self
     }
 
-    /// Sends ids back as strings.
+    /// Returns ids as strings.
     pub fn string_ids(mut self) -> Self {
         self.calls.string_ids = true;
         self
     }
 
-    /// Answers a cancelled call so many milliseconds after the cancellation.
+    /// Answers a cancelled call this many milliseconds after the cancellation.
     pub fn late_after_cancel_ms(mut self, ms: u64) -> Self {
         self.calls.late_after_cancel_ms = Some(ms);
         self
@@ -177,55 +177,55 @@ impl Script {
         self
     }
 
-    /// Sends a response that nobody asked for before every answer.
+    /// Sends an unsolicited response before every response.
     pub fn unsolicited(mut self) -> Self {
         self.calls.unsolicited = true;
         self
     }
 
-    /// Asks the client during every call.
+    /// Sends a request to the client during every call.
     pub fn ask(mut self, ask: Ask) -> Self {
         self.calls.ask = Some(ask);
         self
     }
 
-    /// Asks so many times before answering.
+    /// Sends this many requests to the client before answering.
     pub fn ask_rounds(mut self, rounds: u32) -> Self {
         self.calls.ask_rounds = rounds;
         self
     }
 
-    /// Sends so many `roots/list` during every call, and reads nothing meanwhile.
+    /// Sends this many `roots/list` during every call, and reads nothing meanwhile.
     pub fn flood(mut self, requests: usize) -> Self {
         self.calls.flood = requests;
         self
     }
 
-    /// Asks with the id of the client's own request.
+    /// Sends requests with the id of the client's own request.
     pub fn ask_with_client_id(mut self) -> Self {
         self.calls.ask_with_client_id = true;
         self
     }
 
-    /// Pings the client at this interval, for ever.
+    /// Pings the client at this interval.
     pub fn ping_every_ms(mut self, ms: u64) -> Self {
         self.calls.ping_every_ms = Some(ms);
         self
     }
 
-    /// Changes the tool list after so many calls, and tells the client.
+    /// Changes the tool list after this many calls, and notifies the client.
     pub fn list_changed_after_calls(mut self, calls: u64) -> Self {
         self.calls.list_changed_after = Some(calls);
         self
     }
 
-    /// Sends a log notification before every answer.
+    /// Sends a log notification before every response.
     pub fn log_notifications(mut self) -> Self {
         self.calls.log = true;
         self
     }
 
-    /// Lists this tool, but does not know it when it is called.
+    /// Lists this tool, but rejects calls of it as unknown.
     pub fn unknown_tool(mut self, name: impl Into<String>) -> Self {
         self.calls.unknown_tools.push(name.into());
         self

@@ -5,22 +5,22 @@ use serde_json::{Value, json};
 
 use super::Script;
 
-/// A tool of the test's own, listed as written.
+/// A custom tool, listed as written.
 ///
-/// A name of a default tool keeps its behaviour; any other tool answers with its `result`, or with
+/// A tool with the name of a default tool keeps that tool's behaviour; any other returns its `result`, or
 /// its arguments as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
     /// The entry in `tools/list`.
     pub definition: Value,
-    /// The text of the JSON `result` of a call, pasted as it is (it need not be valid).
+    /// The raw text of the JSON `result` of a call (it need not be valid).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }
 
 impl Tool {
-    /// A tool that takes any object.
+    /// A tool that accepts any object.
     pub fn new(name: impl Into<String>) -> Self {
         Self::listed_as(json!({"name": name.into(), "inputSchema": {"type": "object"}}))
     }
@@ -53,14 +53,14 @@ impl Tool {
         self.raw_result(result.to_string())
     }
 
-    /// Answers calls with this text in the place of the result, valid JSON or not.
+    /// Answers calls with this raw text as the result, valid JSON or not.
     pub fn raw_result(mut self, text: impl Into<String>) -> Self {
         self.result = Some(text.into());
         self
     }
 }
 
-/// A tool entry that is odd in one way; its name is `odd_` and the way, unless the name is the oddity.
+/// A tool entry with one oddity; its name is `odd_` and the oddity, unless the name itself is the oddity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Odd {
@@ -78,7 +78,7 @@ pub enum Odd {
     RemoteReference,
     /// A schema nested 50 levels deep, which is just within serde_json's limit.
     DeepSchema,
-    /// A schema so deep that serde_json refuses the whole list; not among [`Odd::ALL`].
+    /// A schema so deep that serde_json rejects the whole list; not in [`Odd::ALL`].
     BottomlessSchema,
     /// A schema that is not valid JSON Schema (`type: 17`).
     InvalidSchema,
@@ -103,7 +103,7 @@ pub enum Odd {
 }
 
 impl Odd {
-    /// Every oddity that leaves the list as a whole readable.
+    /// Every oddity with which the list as a whole can be parsed.
     pub const ALL: [Self; 17] = [
         Self::SchemaTrue,
         Self::SchemaNull,
@@ -125,7 +125,7 @@ impl Odd {
     ];
 }
 
-/// What `nextCursor` of `tools/list` is.
+/// The behaviour of `nextCursor` in `tools/list`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cursor {
@@ -144,17 +144,17 @@ pub enum Cursor {
 pub struct CatalogueScript {
     /// Replaces the default tools.
     pub tools: Option<Vec<Tool>>,
-    /// So many more tools, `tool_0` and on, each with a small schema.
+    /// The number of additional tools, `tool_0` and on, each with a small schema.
     pub extra_tools: usize,
-    /// Tools that are odd.
+    /// Odd tools.
     pub odd_tools: Vec<Odd>,
     /// The tools after `list_changed_after`; by default one more, `added`.
     pub changed_tools: Option<Vec<Tool>>,
-    /// Tools on a page; 0 is all of them.
+    /// The number of tools per page; 0 is all of them.
     pub page_size: usize,
-    /// What `nextCursor` is.
+    /// The behaviour of `nextCursor`.
     pub cursor: Cursor,
-    /// `tools/list` is answered this many milliseconds late.
+    /// The delay of `tools/list` in milliseconds.
     pub list_delay_ms: u64,
     /// Whether there are resources.
     pub resources: bool,
@@ -188,7 +188,7 @@ impl Script {
         self
     }
 
-    /// Lists so many more tools.
+    /// Lists this many additional tools.
     pub fn extra_tools(mut self, count: usize) -> Self {
         self.catalogue.extra_tools = count;
         self
@@ -200,7 +200,7 @@ impl Script {
         self
     }
 
-    /// Lists every odd tool there is.
+    /// Lists all odd tools.
     pub fn odd_tools(mut self) -> Self {
         self.catalogue.odd_tools = Odd::ALL.to_vec();
         self
@@ -212,19 +212,19 @@ impl Script {
         self
     }
 
-    /// Lists so many tools on a page.
+    /// Lists this many tools per page.
     pub fn page_size(mut self, tools: usize) -> Self {
         self.catalogue.page_size = tools;
         self
     }
 
-    /// Sets what `nextCursor` is.
+    /// Sets the behaviour of `nextCursor`.
     pub fn cursor(mut self, cursor: Cursor) -> Self {
         self.catalogue.cursor = cursor;
         self
     }
 
-    /// Answers `tools/list` late.
+    /// Delays the response to `tools/list`.
     pub fn list_delay_ms(mut self, ms: u64) -> Self {
         self.catalogue.list_delay_ms = ms;
         self

@@ -1,21 +1,21 @@
-//! What goes wrong over HTTP: status codes, lost sessions, broken streams.
+//! Faults over HTTP: status codes, lost sessions, broken streams.
 
 use serde::{Deserialize, Serialize};
 
 use super::Script;
 
-/// The form of an answer to a POST.
+/// The form of the response to a POST.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// `application/json`; what is no response goes to the GET stream.
+    /// `application/json`; messages other than the response go to the GET stream.
     #[default]
     Json,
     /// `text/event-stream`.
     Sse,
 }
 
-/// Which HTTP requests a [`Fault`] hits.
+/// The HTTP requests to which a [`Fault`] applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum On {
@@ -34,21 +34,21 @@ pub enum On {
     Delete,
 }
 
-/// An answer given in the place of the right one.
+/// A response that replaces the regular one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fault {
-    /// The requests that it hits.
+    /// The requests to which it applies.
     pub on: On,
-    /// So many of them are spared first.
+    /// The number of matching requests to skip first.
     pub after: u64,
-    /// So many are hit; 0 is all.
+    /// The number of matching requests to affect; 0 is all.
     pub times: u64,
-    /// The status; 0 closes the connection without an answer.
+    /// The status; 0 closes the connection without a response.
     pub status: u16,
-    /// Headers of the answer.
+    /// The headers of the response.
     pub headers: Vec<(String, String)>,
-    /// The body of the answer.
+    /// The body of the response.
     pub body: String,
 }
 
@@ -58,24 +58,24 @@ impl Fault {
         Self { status, ..Self::default() }
     }
 
-    /// Closes the connection without an answer.
+    /// Closes the connection without a response.
     pub fn hang_up() -> Self {
         Self::status(0)
     }
 
-    /// Hits only these requests.
+    /// Applies only to these requests.
     pub fn on(mut self, on: On) -> Self {
         self.on = on;
         self
     }
 
-    /// Spares the first so many.
+    /// Skips this many matching requests.
     pub fn after(mut self, requests: u64) -> Self {
         self.after = requests;
         self
     }
 
-    /// Hits so many, and no more.
+    /// Affects at most this many requests.
     pub fn times(mut self, requests: u64) -> Self {
         self.times = requests;
         self
@@ -94,15 +94,15 @@ impl Fault {
     }
 }
 
-/// SSE answers to calls that end before the answer is there.
+/// SSE streams of calls that end before the response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DropStream {
-    /// So many events are sent after the first one, which carries an event id and no data.
+    /// The number of events after the first one, which has an event id and no data.
     pub after_events: usize,
-    /// Whether a GET with `Last-Event-ID` brings the rest.
+    /// Whether a GET with `Last-Event-ID` returns the rest.
     pub resumable: bool,
-    /// The connection breaks instead of ending in good order.
+    /// The connection is aborted instead of closed properly.
     pub abrupt: bool,
 }
 
@@ -116,33 +116,33 @@ impl Default for DropStream {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpScript {
-    /// The form of answers.
+    /// The form of responses.
     pub answer: Answer,
-    /// Whether `initialize` hands out a session id (and requests without one are refused).
+    /// Whether `initialize` returns a session id (and requests without one are rejected).
     pub sessions: bool,
-    /// Sessions are forgotten after so many calls, once: 404 from then on.
+    /// All sessions are dropped after this many calls, once: 404 from then on.
     pub session_lost_after: Option<u64>,
-    /// GET on `/mcp` is 405.
+    /// GET on `/mcp` returns 405.
     pub no_get: bool,
-    /// DELETE on `/mcp` is 405.
+    /// DELETE on `/mcp` returns 405.
     pub no_delete: bool,
-    /// Only `Authorization: Bearer` with this token is let in; all else is 401.
+    /// Requests without `Authorization: Bearer` and this token return 401.
     pub bearer: Option<String>,
     /// `WWW-Authenticate` of that 401.
     pub challenge: Option<String>,
-    /// Answers in the place of the right ones; the first that fits is given.
+    /// Responses that replace the regular ones; the first that matches is sent.
     pub faults: Vec<Fault>,
-    /// Calls are answered with gzip that unpacks to so many megabytes.
+    /// Calls are answered with gzip that decompresses to this many megabytes.
     pub gzip_bomb_mb: Option<u64>,
-    /// Calls are answered with an SSE stream that sends notifications for ever and no answer.
+    /// Calls are answered with an endless SSE stream of notifications, without a response.
     pub endless_stream: bool,
-    /// SSE answers to calls end early.
+    /// SSE streams of calls end early.
     pub drop_stream: Option<DropStream>,
     /// `retry:` of SSE streams, in milliseconds.
     pub retry_ms: Option<u64>,
-    /// `/mcp` too speaks the old HTTP+SSE transport, and no POST is understood there.
+    /// `/mcp`, too, serves the old HTTP+SSE transport, and rejects POST.
     pub legacy_only: bool,
-    /// The data of the `endpoint` event (old transport), instead of the right path.
+    /// The data of the `endpoint` event (old transport), instead of the regular path.
     pub endpoint: Option<String>,
     /// The `Mcp-Method` and `Mcp-Name` headers of 2026-07-28 are not checked.
     pub lax_headers: bool,
@@ -177,49 +177,49 @@ impl Script {
         self
     }
 
-    /// Hands out no session ids.
+    /// Returns no session ids.
     pub fn no_sessions(mut self) -> Self {
         self.http.sessions = false;
         self
     }
 
-    /// Forgets all sessions after so many calls, once.
+    /// Drops all sessions after this many calls, once.
     pub fn session_lost_after_calls(mut self, calls: u64) -> Self {
         self.http.session_lost_after = Some(calls);
         self
     }
 
-    /// Refuses GET on `/mcp`.
+    /// Rejects GET on `/mcp`.
     pub fn no_get(mut self) -> Self {
         self.http.no_get = true;
         self
     }
 
-    /// Refuses DELETE on `/mcp`.
+    /// Rejects DELETE on `/mcp`.
     pub fn no_delete(mut self) -> Self {
         self.http.no_delete = true;
         self
     }
 
-    /// Lets in only those who have this token; `challenge` is the `WWW-Authenticate` of the 401.
+    /// Requires this token; `challenge` is the `WWW-Authenticate` of the 401.
     pub fn bearer(mut self, token: impl Into<String>, challenge: Option<&str>) -> Self {
         self.http.bearer = Some(token.into());
         self.http.challenge = challenge.map(str::to_owned);
         self
     }
 
-    /// Gives this answer in the place of the right one.
+    /// Adds a fault.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.http.faults.push(fault);
         self
     }
 
-    /// Redirects every POST there (307); `/mcp` makes a loop.
+    /// Redirects every POST to this location (307); `/mcp` makes a loop.
     pub fn redirect(self, location: impl Into<String>) -> Self {
         self.fault(Fault::status(307).on(On::Post).header("location", location))
     }
 
-    /// Answers calls with gzip that unpacks to so many megabytes.
+    /// Answers calls with gzip that decompresses to this many megabytes.
     pub fn gzip_bomb_mb(mut self, megabytes: u64) -> Self {
         self.http.gzip_bomb_mb = Some(megabytes);
         self
@@ -244,13 +244,13 @@ impl Script {
         self
     }
 
-    /// Speaks only the old HTTP+SSE transport, at `/mcp` too.
+    /// Serves only the old HTTP+SSE transport, also at `/mcp`.
     pub fn legacy_sse_only(mut self) -> Self {
         self.http.legacy_only = true;
         self.legacy()
     }
 
-    /// Names this address in the `endpoint` event.
+    /// Sets the address in the `endpoint` event.
     pub fn sse_endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.http.endpoint = Some(endpoint.into());
         self

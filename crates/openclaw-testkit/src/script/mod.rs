@@ -1,4 +1,4 @@
-//! What a test server does: a value that a test builds and that travels to the server as JSON.
+//! The behaviour of a test server: a value that a test builds and that is passed to the server as JSON.
 
 mod calls;
 mod catalogue;
@@ -19,7 +19,7 @@ pub(crate) use protocol::is_modern;
 pub use protocol::{Discover, ProtocolScript, VERSIONS};
 pub use stdout::{Junk, StdoutScript};
 
-/// How a test server behaves. The default behaves well and speaks every version of the protocol.
+/// The behaviour of a test server. The default is well-behaved and supports every protocol version.
 ///
 /// ```
 /// use openclaw_testkit::{Script, Tool};
@@ -32,7 +32,7 @@ pub use stdout::{Junk, StdoutScript};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
-    /// The name that the server gives itself in `serverInfo`.
+    /// The server's name in `serverInfo`.
     pub name: String,
     /// Every message received is appended to this file, one line each (see `Recording`).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct Script {
     /// Start, end, signals, children and stderr.
     #[serde(skip_serializing_if = "is_default")]
     pub process: ProcessScript,
-    /// What stands on stdout beside the messages (stdio only).
+    /// Output on stdout other than messages (stdio only).
     #[serde(skip_serializing_if = "is_default")]
     pub stdout: StdoutScript,
     /// How calls are answered.
@@ -73,7 +73,7 @@ impl Default for Script {
 }
 
 impl Script {
-    /// A server that behaves well.
+    /// A well-behaved server.
     pub fn new() -> Self {
         Self::default()
     }
@@ -90,14 +90,14 @@ impl Script {
         self
     }
 
-    /// The script as the JSON that `--script` takes.
+    /// Returns the script as the JSON that `--script` takes.
     pub fn to_json(&self) -> String {
-        // Only a map with keys that are no strings could fail, and there is none.
+        // Only a map with non-string keys could fail, and there is none.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// Keeps the command line of a test short: what is as usual is not written.
+/// Keeps the command line of a test short: defaults are not serialized.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -1,4 +1,4 @@
-//! How the process starts and ends, what it leaves behind, and what it says on stderr.
+//! How the process starts and exits, what it leaves behind, and what it prints on stderr.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Script;
 
-/// Start, end, signals, children and stderr.
+/// Start, exit, signals, children and stderr.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProcessScript {
@@ -14,15 +14,15 @@ pub struct ProcessScript {
     pub stderr_lines: Vec<String>,
     /// The process exits with this code after printing its stderr lines, before it reads anything.
     pub exit_at_start: Option<i32>,
-    /// Only the first so many starts exit (with `exit_at_start`, or 1); `state_file` counts them.
+    /// Only this many first starts exit (with `exit_at_start`, or 1); `state_file` counts them.
     pub failing_starts: u32,
-    /// Where the starts are counted, one byte each.
+    /// The file that counts the starts, one byte each.
     pub state_file: Option<PathBuf>,
-    /// Milliseconds before the process begins to read.
+    /// The delay before the process begins to read, in milliseconds.
     pub start_delay_ms: u64,
-    /// SIGTERM does nothing.
+    /// SIGTERM is ignored.
     pub ignore_sigterm: bool,
-    /// The process stays when stdin is closed.
+    /// The process keeps running when stdin is closed.
     pub ignore_stdin_close: bool,
     /// A child of the server that sleeps.
     pub grandchild: Option<Grandchild>,
@@ -32,15 +32,15 @@ pub struct ProcessScript {
     pub stderr_per_call: bool,
 }
 
-/// A process that the server starts and does not look after: it sleeps for ten minutes.
+/// A process that the server spawns and does not reap: it sleeps for ten minutes.
 ///
-/// Its pid is printed on stderr as `grandchild PID` and is part of what the tool `pids` answers.
+/// Its pid is printed on stderr as `grandchild PID` and is part of the result of the tool `pids`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Grandchild {
     /// It ignores SIGTERM.
     pub ignore_sigterm: bool,
-    /// It keeps the server's stdout and stderr open, so that their end is not seen.
+    /// It keeps the server's stdout and stderr open, so that they do not reach EOF.
     pub hold_pipes: bool,
     /// It leaves the server's process group.
     pub own_group: bool,
@@ -61,7 +61,7 @@ impl Script {
         self
     }
 
-    /// Exits at the first `count` starts, and works from then on; `state_file` counts the starts.
+    /// Exits at the first `count` starts, and runs from then on; `state_file` counts the starts.
     pub fn failing_starts(mut self, count: u32, state_file: impl Into<PathBuf>) -> Self {
         self.process.failing_starts = count;
         self.process.state_file = Some(state_file.into());
@@ -80,24 +80,24 @@ impl Script {
         self
     }
 
-    /// Stays when stdin is closed.
+    /// Keeps running when stdin is closed.
     pub fn ignore_stdin_close(mut self) -> Self {
         self.process.ignore_stdin_close = true;
         self
     }
 
-    /// Starts a sleeping child in the same process group.
+    /// Spawns a sleeping child in the same process group.
     pub fn grandchild(self) -> Self {
         self.grandchild_like(Grandchild::default())
     }
 
-    /// Starts a sleeping child.
+    /// Spawns a sleeping child with these options.
     pub fn grandchild_like(mut self, grandchild: Grandchild) -> Self {
         self.process.grandchild = Some(grandchild);
         self
     }
 
-    /// Prints so many megabytes on stderr before reading.
+    /// Prints this many megabytes on stderr before reading.
     pub fn stderr_mb(mut self, megabytes: usize) -> Self {
         self.process.stderr_mb = megabytes;
         self

@@ -1,4 +1,4 @@
-//! Which versions the server speaks, and what it says to the first message.
+//! The versions that the server supports, and how it responds to the first message.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,21 +8,21 @@ use super::Script;
 pub const VERSIONS: [&str; 5] =
     ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// The answer to `server/discover`.
+/// The response to `server/discover`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Discover {
     /// A `DiscoverResult`.
     Modern,
-    /// Error -32601, as most servers that know no such method.
+    /// Error -32601, like most servers without this method.
     MethodNotFound,
-    /// Error -32602, as servers that check parameters first.
+    /// Error -32602, like servers that check parameters first.
     InvalidParams,
-    /// Error -32022 with the list of versions, even if the version asked for is in it.
+    /// Error -32022 with the list of versions, even if the requested version is in it.
     UnsupportedVersion,
-    /// No answer at all.
+    /// No response at all.
     Silence,
-    /// The answer that would be given otherwise, this many milliseconds later.
+    /// The regular response, delayed by this many milliseconds.
     DelayMs(u64),
     /// The process exits.
     Crash,
@@ -34,15 +34,15 @@ pub enum Discover {
 pub struct ProtocolScript {
     /// The versions that the server accepts.
     pub versions: Vec<String>,
-    /// `initialize` is answered with this version, whatever was asked for.
+    /// `initialize` is answered with this version, whatever was requested.
     pub answer_version: Option<String>,
-    /// The answer to `server/discover`; by default it follows from `versions`.
+    /// The response to `server/discover`; by default it follows from `versions`.
     pub discover: Option<Discover>,
     /// `initialize` with one of these versions is answered with error -32602 instead of an offer.
     pub rejected_versions: Vec<String>,
-    /// `initialize` with one of these versions ends the process.
+    /// The process exits on `initialize` with one of these versions.
     pub crash_versions: Vec<String>,
-    /// The answer to `initialize` comes this many milliseconds late.
+    /// The delay of the response to `initialize` in milliseconds.
     pub initialize_delay_ms: u64,
     /// `initialize` is never answered.
     pub initialize_silence: bool,
@@ -76,18 +76,18 @@ impl ProtocolScript {
         self.versions.iter().any(|known| known == version)
     }
 
-    /// Whether a version without handshake is among those accepted.
+    /// Whether a version without a handshake is accepted.
     pub(crate) fn is_modern(&self) -> bool {
         self.versions.iter().any(|version| is_modern(version))
     }
 
-    /// The newest accepted version that begins with `initialize`.
+    /// Returns the newest accepted version that begins with `initialize`.
     pub(crate) fn latest_with_handshake(&self) -> Option<&str> {
         self.versions.iter().map(String::as_str).filter(|version| !is_modern(version)).max()
     }
 }
 
-/// Versions are dates, so their order is that of their text.
+/// Whether a version has no handshake. Versions are dates, so they compare as text.
 pub(crate) fn is_modern(version: &str) -> bool {
     version >= "2026-07-28"
 }
@@ -109,31 +109,31 @@ impl Script {
         self.versions(VERSIONS[4..].iter().copied())
     }
 
-    /// Answers `initialize` with this version, whatever was asked for.
+    /// Answers `initialize` with this version, whatever was requested.
     pub fn answer_version(mut self, version: impl Into<String>) -> Self {
         self.protocol.answer_version = Some(version.into());
         self
     }
 
-    /// Sets the answer to `server/discover`.
+    /// Sets the response to `server/discover`.
     pub fn discover(mut self, discover: Discover) -> Self {
         self.protocol.discover = Some(discover);
         self
     }
 
-    /// Answers `initialize` with this version with an error.
+    /// Answers `initialize` for this version with an error.
     pub fn reject_version(mut self, version: impl Into<String>) -> Self {
         self.protocol.rejected_versions.push(version.into());
         self
     }
 
-    /// Exits when `initialize` names this version.
+    /// Exits on `initialize` for this version.
     pub fn crash_on_version(mut self, version: impl Into<String>) -> Self {
         self.protocol.crash_versions.push(version.into());
         self
     }
 
-    /// Answers `initialize` late.
+    /// Delays the response to `initialize`.
     pub fn initialize_delay_ms(mut self, ms: u64) -> Self {
         self.protocol.initialize_delay_ms = ms;
         self
@@ -145,7 +145,7 @@ impl Script {
         self
     }
 
-    /// Answers requests that come before `initialize`, or without client capabilities.
+    /// Accepts requests before `initialize`, and without client capabilities.
     pub fn lenient(mut self) -> Self {
         self.protocol.strict = false;
         self

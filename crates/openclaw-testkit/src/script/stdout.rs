@@ -1,10 +1,10 @@
-//! What a stdio server prints on stdout beside its messages.
+//! Output of a stdio server on stdout other than messages.
 
 use serde::{Deserialize, Serialize};
 
 use super::Script;
 
-/// Something on stdout that is no message.
+/// Output on stdout that is not a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Junk {
@@ -14,13 +14,13 @@ pub enum Junk {
     Blank,
     /// A line that is not UTF-8.
     NonUtf8,
-    /// Text without an end of line: the next message is glued to it.
+    /// Text without an end of line: the next message is appended to it.
     Partial(String),
-    /// A line of so many megabytes.
+    /// A line of this many megabytes.
     LineOfMb(usize),
 }
 
-/// What stands on stdout beside the messages.
+/// Output on stdout other than messages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StdoutScript {
@@ -28,14 +28,14 @@ pub struct StdoutScript {
     pub before: Vec<Junk>,
     /// Printed before every message.
     pub between: Vec<Junk>,
-    /// Every message is written in two halves, with a pause of so many milliseconds.
+    /// Every message is written in two halves, with a pause of this many milliseconds.
     pub split_ms: Option<u64>,
     /// Lines end with CR LF.
     pub crlf: bool,
 }
 
 impl StdoutScript {
-    /// Whether messages are simply written one after the other.
+    /// Whether messages are written without extras.
     pub(crate) fn is_plain(&self) -> bool {
         *self == Self::default()
     }
@@ -54,7 +54,7 @@ impl Script {
         self
     }
 
-    /// Prints one line of so many megabytes before the first message.
+    /// Prints one line of this many megabytes before the first message.
     pub fn line_of_mb(self, megabytes: usize) -> Self {
         self.junk_before(Junk::LineOfMb(megabytes))
     }

@@ -1,4 +1,4 @@
-//! Status codes and answers that are no answers.
+//! Status codes and faulty responses.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::wire::Client;
 
 #[test]
-fn a_fault_hits_the_requests_that_it_names_and_no_others() {
+fn a_fault_applies_to_its_requests_and_no_others() {
     let script = Script::new()
         .fault(Fault::status(429).on(On::Call).times(2).header("Retry-After", "1"))
         .fault(Fault::status(503).on(On::Call).after(1).times(1).body("overloaded"))
@@ -19,7 +19,7 @@ fn a_fault_hits_the_requests_that_it_names_and_no_others() {
     let first = client.call("count", &json!({}));
     assert_eq!((first.status, first.header("retry-after")), (429, Some("1")));
     assert_eq!(client.call("count", &json!({})).status, 429);
-    // The second fault has met only what the first has let through.
+    // The second fault counts only requests that the first did not affect.
     assert_eq!(client.call("count", &json!({})).status, 200);
     let overloaded = client.call("count", &json!({}));
     assert_eq!((overloaded.status, overloaded.text().as_str()), (503, "overloaded"));
@@ -39,7 +39,7 @@ fn redirects_and_hanging_up_are_faults_too() {
 }
 
 #[test]
-fn only_the_right_token_is_let_in() {
+fn requests_without_the_right_token_are_rejected() {
     let challenge = r#"Bearer resource_metadata="http://127.0.0.1/meta""#;
     let server = TestServer::http(&Script::new().bearer("letmein", Some(challenge)));
     let client = Client::of(&server);

@@ -1,4 +1,4 @@
-//! The HTTP server: does it do what its script says?
+//! The HTTP server behaves as its script says.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may fail as tests do")]
 
 mod faults;
@@ -45,7 +45,7 @@ fn sessions_can_be_lost_once_or_not_exist() {
 }
 
 #[test]
-fn a_modern_request_stands_for_itself_and_its_headers_are_checked() {
+fn a_modern_request_needs_no_session_and_its_headers_are_checked() {
     let server = TestServer::http(&Script::new());
     let client = Client::of(&server);
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
@@ -89,7 +89,7 @@ fn the_old_transport_answers_on_the_stream_that_names_its_endpoint() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_server_ends_with_its_guard_and_can_come_back_on_its_port() {
+fn a_server_is_killed_with_its_guard_and_can_restart_on_its_port() {
     let server = TestServer::http(&Script::new());
     let (pid, port) = (server.pid(), server.port());
     assert!(processes::is_alive(pid));

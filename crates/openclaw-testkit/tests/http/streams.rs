@@ -15,7 +15,7 @@ fn data(events: &str) -> Vec<Value> {
 }
 
 #[test]
-fn an_answer_comes_as_an_event_with_the_progress_before_it() {
+fn a_response_is_an_event_after_its_progress() {
     let server = TestServer::http(&Script::new().sse_answers());
     let mut client = Client::of(&server);
     client.initialize();
@@ -57,7 +57,7 @@ fn a_stream_that_cannot_be_resumed_is_lost() {
 }
 
 #[test]
-fn a_changed_list_is_told_on_the_get_stream() {
+fn a_changed_list_is_announced_on_the_get_stream() {
     let server = TestServer::http(&Script::new().list_changed_after_calls(1));
     let mut client = Client::of(&server);
     client.initialize();
@@ -79,6 +79,6 @@ fn an_endless_stream_does_not_end() {
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo"}});
     let mut start = vec![0; 10 << 20];
     client.stream("POST", &call).read_exact(&mut start).unwrap();
-    // Nobody who stops reading holds up the others.
+    // A client that stops reading does not block others.
     assert_eq!(client.rpc("ping", &json!({})).status, 200);
 }

@@ -1,4 +1,4 @@
-//! An HTTP client of a few lines: it closes every connection and follows nothing.
+//! A minimal HTTP client: it closes every connection and follows no redirects.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -61,7 +61,7 @@ impl Client {
         body: &str,
     ) -> Response {
         let mut bytes = Vec::new();
-        // A connection that breaks leaves what was there before.
+        // If the connection breaks, the bytes received before are kept.
         let _ = self.request(method, path, headers, body).read_to_end(&mut bytes);
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(bytes.len());
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
@@ -78,7 +78,7 @@ impl Client {
         }
     }
 
-    /// The lines of the body, as they come.
+    /// Returns the lines of the body as they arrive.
     pub(crate) fn open(
         &self,
         path: &str,
@@ -109,12 +109,12 @@ impl Client {
         self.rpc("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
-    /// The connection, to read as much of the answer as is wanted.
+    /// Sends a request and returns the connection, to read any part of the response.
     pub(crate) fn stream(&self, method: &str, body: &Value) -> TcpStream {
         self.request(method, "/mcp", &[], &body.to_string())
     }
 
-    /// Sends a request and goes away without waiting for the answer.
+    /// Sends a request and disconnects without waiting for the response.
     pub(crate) fn leave(&self, body: &Value) {
         drop(self.stream("POST", body));
     }

@@ -1,4 +1,4 @@
-//! Servers over HTTP: they listen where they say, answer, and end.
+//! Servers over HTTP: they listen at the printed address, respond, and exit.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use openclaw_testkit::{FastMcp, Peers, RunningPeer, processes};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The lines of an answer, up to and with the first that contains `wanted`.
+/// Returns the lines of a response, up to and including the first that contains `wanted`.
 fn answer(peer: &RunningPeer, method: &str, body: &str, wanted: &str) -> Vec<String> {
     let rest = peer.url().strip_prefix("http://").unwrap();
     let (address, path) = rest.split_once('/').unwrap();
@@ -36,7 +36,7 @@ fn initialize(peer: &RunningPeer) -> Vec<String> {
 }
 
 #[test]
-fn servers_over_streamable_http_shake_hands_and_end_with_their_guard() {
+fn servers_over_streamable_http_initialize_and_are_killed_with_their_guard() {
     let peers = Peers::find();
     for peer in [peers.everything_http(), peers.fastmcp_http(FastMcp::Http)] {
         let answer = initialize(&peer);
@@ -48,7 +48,7 @@ fn servers_over_streamable_http_shake_hands_and_end_with_their_guard() {
 }
 
 #[test]
-fn a_server_without_sessions_names_none() {
+fn a_stateless_server_returns_no_session_id() {
     let answer = initialize(&Peers::find().fastmcp_http(FastMcp::Stateless));
     assert!(!answer.iter().any(|line| line.to_lowercase().starts_with("mcp-session-id:")));
 }

@@ -1,4 +1,4 @@
-//! The servers of the registries: are they there, and what do they speak?
+//! The third-party servers: they are installed, and support the expected versions.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod http;
@@ -8,7 +8,7 @@ use openclaw_testkit::Peers;
 
 #[test]
 #[should_panic(expected = "run `cargo xtask peers`")]
-fn a_server_that_is_not_installed_is_named_with_the_way_to_get_it() {
+fn the_error_for_a_missing_server_says_how_to_install_it() {
     let folder = tempfile::tempdir().unwrap();
     Peers::in_folder(folder.path()).everything();
 }

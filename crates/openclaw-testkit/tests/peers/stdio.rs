@@ -1,4 +1,4 @@
-//! Servers over stdio: which version, which tools, and what `server/discover` gets.
+//! Servers over stdio: their versions, their tools, and the response to `server/discover`.
 //!
 //! Python servers take a second to start, so each is started once for each era.
 
@@ -20,13 +20,13 @@ fn modern(mut params: Value) -> Value {
     params
 }
 
-/// How many tools a list has.
+/// Returns the number of tools in a list.
 fn tools(answer: &Value) -> usize {
     answer["result"]["tools"].as_array().map_or(0, Vec::len)
 }
 
 #[test]
-fn servers_of_the_first_typescript_sdk_know_no_discovery_and_shake_hands_after_it() {
+fn servers_of_the_first_typescript_sdk_have_no_discovery_and_accept_a_handshake_after_it() {
     let (peers, folder) = (Peers::find(), tempfile::tempdir().unwrap());
     for (peer, version, count) in [
         (peers.everything(), "2025-11-25", 13),
@@ -43,10 +43,10 @@ fn servers_of_the_first_typescript_sdk_know_no_discovery_and_shake_hands_after_i
     }
 }
 
-/// So a host must not ask and, after a while, shake hands: a server that was merely slow to start
-/// would refuse.
+/// So a host must not send `server/discover` and, after a timeout, `initialize`: a server that was merely
+/// slow to start would reject it.
 #[test]
-fn servers_of_the_second_python_sdk_are_discovered_and_refuse_a_handshake_after_it() {
+fn servers_of_the_second_python_sdk_are_discovered_and_reject_a_handshake_after_it() {
     let (peers, folder) = (Peers::find(), tempfile::tempdir().unwrap());
     let made = Command::new("git").args(["init", "--quiet"]).arg(folder.path()).status();
     assert!(made.unwrap().success());
@@ -60,7 +60,7 @@ fn servers_of_the_second_python_sdk_are_discovered_and_refuse_a_handshake_after_
 }
 
 #[test]
-fn the_fastmcp_server_of_the_old_era_tells_its_progress_and_asks_by_a_request() {
+fn the_fastmcp_server_of_the_old_era_reports_progress_and_elicits_by_a_request() {
     let mut client = start(&Peers::find().fastmcp());
     let answer = client.initialize_with("2025-11-25", &json!({"elicitation": {}}));
     assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
@@ -85,7 +85,7 @@ fn the_fastmcp_server_of_the_old_era_tells_its_progress_and_asks_by_a_request() 
 }
 
 #[test]
-fn the_fastmcp_server_of_the_new_era_asks_by_a_result() {
+fn the_fastmcp_server_of_the_new_era_elicits_by_a_result() {
     let mut client = start(&Peers::find().fastmcp());
     let discovered = client.request("server/discover", &modern(json!({})));
     assert_eq!(discovered["result"]["supportedVersions"], json!(["2026-07-28"]));

@@ -1,4 +1,4 @@
-//! Calls, answered well and badly.
+//! Calls with regular and with faulty responses.
 
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ fn the_default_tools_do_what_they_say() {
 }
 
 #[test]
-fn many_calls_at_once_are_all_answered_and_a_slow_one_holds_up_nobody() {
-    // The slow one ends when it is told to, however long the others take.
+fn many_calls_at_once_are_all_answered_and_a_slow_one_does_not_block_them() {
+    // The slow one ends when it is cancelled, however long the others take.
     let mut client = StdioClient::connect(&Script::new().late_after_cancel_ms(1));
     let slow = client.ask("tools/call", &json!({"name": "sleep", "arguments": {"ms": 600_000}}));
     for _ in 0..500 {
@@ -81,7 +81,7 @@ fn a_cancelled_call_is_not_answered_unless_the_script_wants_it_late() {
     }
 }
 
-/// The lines between a call of `echo` and the next answer to a ping.
+/// Returns the messages between a call of `echo` and the next response to a ping.
 fn answers(script: &Script) -> Vec<Value> {
     let mut client = StdioClient::connect(script);
     client.ask("tools/call", &json!({"name": "echo", "arguments": {"text": "x"}}));
@@ -115,11 +115,11 @@ fn answers_can_be_doubled_misnamed_batched_or_unsolicited() {
     assert_eq!(unknown[0]["error"]["code"], -32602);
     let odd = Tool::new("echo").raw_result(r#"{"content":[],"n":1e999}"#);
     let raw = Script::new().tools([odd]);
-    assert!(answers(&raw).is_empty(), "1e999 is no number that serde_json takes");
+    assert!(answers(&raw).is_empty(), "serde_json rejects the number 1e999");
 }
 
 #[test]
-fn junk_on_stdout_stands_before_and_between_the_messages() {
+fn junk_on_stdout_is_printed_before_and_between_the_messages() {
     let script = Script::new()
         .junk_before(Junk::Line("Welcome!".into()))
         .junk_before(Junk::LineOfMb(2))
@@ -141,7 +141,7 @@ fn junk_on_stdout_stands_before_and_between_the_messages() {
 }
 
 #[test]
-fn the_reply_to_a_question_is_the_answer_to_the_call() {
+fn the_response_of_the_client_is_the_result_of_the_call() {
     for (script, same_id) in [(Script::new(), false), (Script::new().ask_with_client_id(), true)] {
         let mut client = StdioClient::connect(&script.ask(Ask::Roots));
         let call = client.ask("tools/call", &json!({"name": "echo"}));

@@ -1,4 +1,4 @@
-//! The stdio server: does it do what its script says?
+//! The stdio server behaves as its script says.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may fail as tests do")]
 
 mod calls;

@@ -1,4 +1,4 @@
-//! Processes that fail to start, refuse to end, or leave children behind.
+//! Processes that fail to start, do not exit, or leave children behind.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const SOON: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_server_ends_when_stdin_is_closed() {
+fn a_server_exits_when_stdin_is_closed() {
     let mut client = StdioClient::connect(&Script::new());
     client.close();
     assert_eq!(client.wait().and_then(|status| status.code()), Some(0));
@@ -49,7 +49,7 @@ fn a_stubborn_server_survives_closed_stdin_and_sigterm_until_the_guard_kills_it(
     client.close();
     let killed = Command::new("kill").args(["-TERM", &pid.to_string()]).status();
     assert!(killed.unwrap().success());
-    // What it says after that, it says in spite of both; a hundred pings are more than a pipe's lag.
+    // It pings every millisecond: of a hundred pings, most were sent after the signal.
     for _ in 0..100 {
         assert_eq!(client.message()["method"], "ping");
     }

@@ -11,7 +11,7 @@ fn modern(version: &str) -> Value {
 }
 
 #[test]
-fn every_version_with_a_handshake_is_accepted_as_asked_for() {
+fn every_version_with_a_handshake_is_accepted_as_requested() {
     for version in &VERSIONS[..4] {
         let answer = StdioClient::start(&Script::new()).initialize(version);
         assert_eq!(answer["result"]["protocolVersion"], *version);
@@ -80,7 +80,7 @@ fn a_request_before_the_handshake_is_refused() {
 }
 
 #[test]
-fn a_modern_question_comes_as_a_result_and_its_state_must_come_back_as_it_was() {
+fn a_modern_request_to_the_client_is_a_result_and_its_state_must_be_returned_unchanged() {
     let mut client = StdioClient::start(&Script::new().ask_rounds(2));
     let mut params = modern("2026-07-28");
     params["name"] = json!("ask");
@@ -102,7 +102,7 @@ fn a_modern_question_comes_as_a_result_and_its_state_must_come_back_as_it_was() 
 }
 
 #[test]
-fn a_subscription_is_told_of_a_changed_list_by_its_id() {
+fn a_changed_list_is_announced_with_the_id_of_the_subscription() {
     let mut client = StdioClient::start(&Script::new().list_changed_after_calls(1));
     let mut params = modern("2026-07-28");
     params["notifications"] = json!({"toolsListChanged": true});

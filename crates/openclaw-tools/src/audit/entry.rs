@@ -11,28 +11,28 @@ use crate::clock::Rfc3339;
 use crate::decimal::Decimal;
 use crate::outcome::{Failure, Refused, ToolOutcome};
 
-/// Longer arguments are written down only in part.
+/// Maximum length of logged arguments, in bytes; longer ones are truncated.
 const MAX_ARGUMENTS: usize = 16 * 1024;
-/// Names from outside are cut here.
+/// Maximum length of logged names, in bytes.
 const MAX_NAME: usize = 256;
-/// Most lines fit in here.
+/// Initial capacity; most lines fit.
 const ROOM: usize = 384;
 
-/// How a call ended.
+/// Logged outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditOutcome {
-    /// With a result.
+    /// A result.
     Ok,
-    /// With an error of the tool's own.
+    /// An error reported by the tool.
     Error,
-    /// Nobody waited for its end.
+    /// The caller dropped the call.
     Cancelled,
-    /// Without a result of the tool's own.
+    /// A failure without a result from the tool.
     Failed(Failure),
 }
 
 impl AuditOutcome {
-    /// How this outcome is logged.
+    /// Returns how this outcome is logged.
     pub fn of(outcome: &ToolOutcome) -> Self {
         match (outcome.details.failure, outcome.is_error) {
             (Some(failure), _) => Self::Failed(failure),
@@ -41,7 +41,7 @@ impl AuditOutcome {
         }
     }
 
-    /// The stable name, as in the log.
+    /// Returns the stable name used in the log.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -52,49 +52,49 @@ impl AuditOutcome {
     }
 }
 
-/// A call, as it is logged.
+/// A call as it is logged.
 #[derive(Debug, Clone, Copy)]
 pub struct CallRecord<'a> {
-    /// When it ended. The thread that logs it looks up the time of day.
+    /// When it ended. The logging thread converts it to wall-clock time.
     pub ended: Instant,
-    /// Who is behind it: a user, a client.
+    /// The caller: a user, a client.
     pub who: &'a str,
     /// The agent.
     pub agent: Option<&'a str>,
     /// The session.
     pub session: Option<&'a str>,
-    /// The kind of source: `mcp`, `native`, `client`, `openclaw`; empty if the tool is unknown.
+    /// Kind of source: `mcp`, `native`, `client`, `openclaw`; empty if the tool is unknown.
     pub source: &'a str,
-    /// The server.
+    /// MCP server.
     pub server: &'a str,
-    /// The tool's name as the model knows it.
+    /// Model-facing name of the tool.
     pub tool: &'a str,
-    /// The tool's name as its server knows it.
+    /// Name of the tool on its server.
     pub raw_tool: &'a str,
-    /// The arguments, as they were given.
+    /// Arguments, as given.
     pub arguments: &'a str,
-    /// How it ended.
+    /// Outcome.
     pub outcome: AuditOutcome,
-    /// Which check refused it, if one did.
+    /// Check that refused the call, if any.
     pub refused: Option<Refused>,
-    /// How long it took.
+    /// Duration.
     pub duration: Duration,
-    /// How many characters of text came back.
+    /// Number of characters of text in the result.
     pub result_chars: usize,
 }
 
-/// LoggedArguments as they may be written down.
+/// Arguments in a form that may be logged.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum LoggedArguments {
     Whole(Box<RawValue>),
-    /// Too long, or no longer JSON without its secrets.
+    /// Too long, or no longer valid JSON after redaction.
     Text(String),
 }
 
 impl CallRecord<'_> {
-    /// Adds the line, with its end. With a redactor the arguments are in it. It is put together by hand: there may be
-    /// many.
+    /// Appends the line, including its newline. With a redactor, the arguments are included. Built
+    /// without serde: calls are frequent.
     pub(super) fn write_line(&self, line: &mut String, redactor: Option<&Redactor>) {
         let arguments = self.arguments;
         line.reserve(ROOM);
@@ -127,13 +127,13 @@ impl CallRecord<'_> {
     }
 }
 
-/// The time of day at a moment that is not long ago.
+/// Converts a recent instant to wall-clock time.
 fn time_of_day(moment: Instant) -> SystemTime {
     let now = SystemTime::now();
     now.checked_sub(moment.elapsed()).unwrap_or(now)
 }
 
-/// A text with its name, if there is one.
+/// Appends a string member, if it is present.
 fn member(line: &mut String, name: &str, text: Option<&str>) {
     let Some(text) = text.map(|text| cut(text, MAX_NAME)) else { return };
     for part in [",\"", name, "\":"] {
@@ -149,13 +149,13 @@ fn member(line: &mut String, name: &str, text: Option<&str>) {
     }
 }
 
-/// Milliseconds and thousandths of them.
+/// Writes milliseconds with three decimals.
 fn milliseconds(line: &mut String, duration: Duration) {
     let nanos = duration.as_nanos().saturating_add(500);
     let micros = u64::try_from(nanos / 1_000).unwrap_or(u64::MAX);
     line.push_str(Decimal::default().of(micros / 1_000));
     line.push('.');
-    // A thousand more, so that zeros in front are written.
+    // Adding a thousand keeps leading zeros.
     let mut digits = Decimal::default();
     let parts = digits.of(1_000 + micros % 1_000).get(1..).unwrap_or_default();
     line.push_str(match parts.trim_end_matches('0') {
@@ -166,12 +166,12 @@ fn milliseconds(line: &mut String, duration: Duration) {
 
 impl LoggedArguments {
     fn without_secrets(arguments: &str, redactor: &Redactor) -> Self {
-        // Before it is cut: half a secret would not be found.
+        // Redact before truncating: half a secret would not be found.
         let clean = redactor.redact(arguments);
         if clean.len() > MAX_ARGUMENTS {
             return Self::Text(format!("{}…", cut(&clean, MAX_ARGUMENTS)));
         }
-        // A line break between tokens would break the line in two.
+        // A line break between tokens would split the log line.
         let on_one_line = clean.replace(['\n', '\r'], " ");
         match RawValue::from_string(on_one_line) {
             Ok(json) => Self::Whole(json),
@@ -191,7 +191,7 @@ fn hex(line: &mut String, bytes: &[u8; 32]) {
         pair[0] = DIGITS[usize::from(byte >> 4)];
         pair[1] = DIGITS[usize::from(byte & 0xf)];
     }
-    // Digits are text.
+    // Digits are ASCII.
     line.push_str(std::str::from_utf8(&digits).unwrap_or_default());
 }
 

@@ -1,7 +1,8 @@
-//! The audit log (N3): one line of JSON for each call, in a private file.
+//! The audit log (N3): one line of JSON per call, in a private file.
 //!
-//! A call only packs what is to be logged; a thread of its own makes the lines and writes them. The queue between
-//! them is bounded; when it is full, lines are lost rather than calls held up, and the file says how many.
+//! A call only packs its record; a separate thread formats and writes the lines. The queue between
+//! them is bounded; when it is full, lines are dropped instead of delaying calls, and the file
+//! records how many.
 
 mod entry;
 mod packed;
@@ -22,21 +23,22 @@ use tokio::sync::{mpsc, oneshot};
 use packed::Packed;
 use writer::Writer;
 
-/// How many lines may wait to be written.
+/// Capacity of the queue, in lines.
 const QUEUE: usize = 1_024;
-/// Longer arguments do not wait to be written.
+/// Maximum size of arguments in the queue; longer ones are formatted by the caller.
 const MAX_PACKED: usize = 4 * 1024;
-/// How long to wait for the disk at the end.
+/// Timeout of a flush.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How the audit log is kept.
+/// Options of the audit log.
 #[derive(Debug, Clone)]
 pub struct AuditOptions {
-    /// Whether the arguments of calls are written down; otherwise only their hash is.
+    /// Whether arguments are logged; otherwise only their hash is.
     pub with_arguments: bool,
-    /// What must not be in them.
+    /// Secrets to remove from the arguments.
     pub redactor: Redactor,
-    /// When the file is larger, it becomes `….1`, and a new one begins. One old file is kept.
+    /// Size limit in bytes: a larger file is renamed to `….1`, and a new one is started. One old
+    /// file is kept.
     pub max_bytes: u64,
 }
 
@@ -46,8 +48,8 @@ impl Default for AuditOptions {
     }
 }
 
-/// The audit log. A clone writes to the same file; when the last is dropped, what is queued is still
-/// written, but only [`Audit::flush`] waits for that.
+/// The audit log. Clones write to the same file; when the last one is dropped, queued lines are
+/// still written, but only [`Audit::flush`] waits for that.
 #[derive(Debug, Clone)]
 pub struct Audit(Option<Arc<Log>>);
 
@@ -60,24 +62,24 @@ struct Log {
     redactor: Redactor,
 }
 
-/// How many lines are not where they belong.
+/// Counters of lines that are not in the file.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Recorded, and not in the file yet.
+    /// Recorded, and not written yet.
     waiting: AtomicU64,
-    /// Given up, and the file does not say so yet.
+    /// Lost, and not recorded in the file yet.
     lost: AtomicU64,
 }
 
 enum Message {
     Call(Packed),
-    /// A call with long arguments: they are not kept until there is time for them.
+    /// A call with long arguments, which are not kept in the queue.
     Line(String),
     Flush(oneshot::Sender<()>),
 }
 
 impl Tally {
-    /// Whether all that was recorded is in the file.
+    /// Returns whether everything recorded is in the file.
     fn is_settled(&self) -> bool {
         let [waiting, lost] = [&self.waiting, &self.lost];
         waiting.load(Ordering::Acquire) == 0 && lost.load(Ordering::Relaxed) == 0
@@ -85,33 +87,33 @@ impl Tally {
 }
 
 impl Audit {
-    /// Nothing is logged.
+    /// Creates a log that records nothing.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Appends to a file, which is made if there is none.
+    /// Appends to a file, creating it if necessary.
     ///
     /// # Errors
-    /// If it cannot be opened, or no thread can be started.
+    /// If it cannot be opened, or no thread can be spawned.
     pub fn to_file(path: impl Into<PathBuf>, options: AuditOptions) -> io::Result<Self> {
         let (queue, messages) = mpsc::channel(QUEUE);
         let tally = Arc::new(Tally::default());
         let shown = options.with_arguments.then(|| options.redactor.clone());
         let writer = Writer::open(path.into(), options.max_bytes, shown, Arc::clone(&tally))?;
-        // It ends by itself when the last handle is gone and the queue is empty.
+        // The thread exits when the last handle is dropped and the queue is empty.
         let thread = std::thread::Builder::new().name("audit".to_owned());
         let writer = thread.spawn(move || writer.run(messages))?.thread().clone();
         let AuditOptions { with_arguments, redactor, .. } = options;
         Ok(Self(Some(Arc::new(Log { queue, writer, tally, with_arguments, redactor }))))
     }
 
-    /// Whether calls are logged at all.
+    /// Returns whether calls are logged.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Logs a call. Never waits.
+    /// Logs a call. Never blocks.
     pub fn record(&self, call: &CallRecord<'_>) {
         let Some(log) = &self.0 else { return };
         let message = match call.arguments.len() <= MAX_PACKED {
@@ -129,8 +131,8 @@ impl Audit {
         }
     }
 
-    /// Waits until all that was recorded so far is in the file, but not for a disk that hangs.
-    /// Returns whether it is.
+    /// Waits until everything recorded so far is in the file, with a timeout. Returns whether it
+    /// is.
     pub async fn flush(&self) -> bool {
         let Some(log) = &self.0 else { return true };
         if log.tally.is_settled() {
@@ -139,7 +141,7 @@ impl Audit {
         let (done, is_done) = oneshot::channel();
         let flush = async {
             let is_sent = log.queue.send(Message::Flush(done)).await.is_ok();
-            // It may let lines gather.
+            // The writer may be pausing to collect lines.
             log.writer.unpark();
             is_sent && is_done.await.is_ok()
         };

@@ -1,17 +1,17 @@
-//! A call on its way to the thread that logs it: all texts in one piece of memory.
+//! A call on its way to the logging thread: all texts in one allocation.
 
 use std::time::{Duration, Instant};
 
 use super::entry::{AuditOutcome, CallRecord};
 use crate::outcome::Refused;
 
-/// A call that is to be logged.
+/// A call to be logged.
 #[derive(Debug)]
 pub(super) struct Packed {
     ended: Instant,
-    /// All texts, one behind the other.
+    /// All texts, concatenated.
     texts: String,
-    /// Where each of them ends.
+    /// End offset of each text.
     ends: [u32; TEXTS],
     has_agent: bool,
     has_session: bool,
@@ -23,7 +23,7 @@ pub(super) struct Packed {
 
 /// Who, agent, session, source, server, tool, raw tool, arguments.
 const TEXTS: usize = 8;
-/// Names from outside may have any length; longer ones are cut in the log anyway.
+/// Maximum length of a text, in bytes; the log truncates to less anyway.
 const MAX_TEXT: usize = 4 * 1024;
 
 impl Packed {
@@ -43,7 +43,7 @@ impl Packed {
         let mut ends = [0; TEXTS];
         for (text, end) in all.into_iter().zip(&mut ends) {
             texts.push_str(text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or(text));
-            // At most eight times the longest.
+            // At most eight times the maximum.
             *end = u32::try_from(texts.len()).unwrap_or(u32::MAX);
         }
         Self {

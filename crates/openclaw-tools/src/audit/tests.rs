@@ -1,4 +1,4 @@
-//! What is in the audit log.
+//! Contents of the audit log.
 
 use std::time::Instant;
 
@@ -109,7 +109,7 @@ async fn programs_that_meet_at_a_full_file_lose_no_line() {
     std::fs::write(&path, &before).unwrap();
     let max_bytes = before.len() as u64 + 100;
     let options = || AuditOptions { max_bytes, ..AuditOptions::default() };
-    // All of them are open before the first one writes.
+    // All of them open the file before the first one writes.
     let programs: Vec<Audit> = (0..10).map(|_| Audit::to_file(&path, options()).unwrap()).collect();
     let arguments = raw("{}");
     for audit in &programs {

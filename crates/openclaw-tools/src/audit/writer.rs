@@ -13,26 +13,26 @@ use super::{Message, Tally};
 use crate::appended::Appended;
 use crate::clock::Rfc3339;
 
-/// How much is gathered for one write at most.
+/// Maximum size of one write, in bytes.
 const BATCH: usize = 64 * 1024;
-/// How long lines are left to gather after a write: to be woken for each, and to write each by itself,
-/// would cost a call more than all else that is ours. The queue has room for what comes meanwhile.
+/// Pause after a write, to collect lines: a wakeup and a write per line would cost a call more than
+/// all our other overhead. The queue has room for the lines that arrive meanwhile.
 const PAUSE: Duration = Duration::from_millis(2);
-/// How long other programs are waited for that write, too.
+/// Timeout for the lock of other processes that write.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Owns the file.
+/// Owner of the file.
 pub(super) struct Writer {
     file: Appended,
     tally: Arc<Tally>,
-    /// Lines that are not written yet, and how many.
+    /// Lines not written yet, and their number.
     batch: String,
     lines: u64,
-    /// A line in the making.
+    /// Reused buffer for one line.
     line: String,
-    /// Takes secrets out of arguments, where those are logged.
+    /// Redactor for the arguments, if those are logged.
     shown: Option<Redactor>,
-    /// Whether the last write failed: one message is enough.
+    /// Whether the last write failed: the failure is reported once.
     is_failing: bool,
 }
 
@@ -51,7 +51,7 @@ impl Writer {
         Ok(Self { file, tally, batch, lines: 0, line, shown, is_failing: false })
     }
 
-    /// Writes what comes until nobody can send any more.
+    /// Writes messages until all senders are dropped.
     pub(super) fn run(mut self, mut messages: mpsc::Receiver<Message>) {
         while let Some(message) = messages.blocking_recv() {
             self.take(message);
@@ -59,7 +59,7 @@ impl Writer {
                 self.take(message);
             }
             self.write_batch();
-            // Whoever waits for the lines ends it.
+            // A flush unparks the thread.
             std::thread::park_timeout(PAUSE);
         }
         self.say_what_was_lost();
@@ -78,7 +78,7 @@ impl Writer {
             Message::Flush(done) => {
                 self.write_batch();
                 self.say_what_was_lost();
-                // Whoever asked may have gone.
+                // The requester may be gone.
                 let _ = done.send(());
             }
         }
@@ -111,7 +111,7 @@ impl Writer {
         let lost = self.tally.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             if !self.is_failing {
-                tracing::warn!(lost, "lines of the audit log were lost");
+                tracing::warn!(lost, "audit log lines were lost");
             }
             let time = Rfc3339(SystemTime::now());
             if !self.write(&format!("{{\"time\":\"{time}\",\"lost\":{lost}}}\n")) {
@@ -120,7 +120,7 @@ impl Writer {
         }
     }
 
-    /// Returns whether it worked.
+    /// Returns whether the write succeeded.
     fn write(&mut self, lines: &str) -> bool {
         let written = self.file.add(lines.as_bytes());
         if let Err(error) = &written

@@ -1,17 +1,17 @@
-//! Which tools there are, and what a model is told about them.
+//! The native tools and their descriptions for models.
 
 use serde_json::{Value, json};
 
 use crate::spec::Effect;
 
-/// The longest path that is looked at.
+/// Maximum length of a path.
 const MAX_PATH: usize = 4_096;
-/// The longest command: systems take no longer argument.
+/// Maximum length of a command: systems accept no longer argument.
 const MAX_COMMAND: usize = 100_000;
-/// The longest address.
+/// Maximum length of a URL.
 const MAX_URL: usize = 8_192;
 
-/// A tool of the program itself.
+/// A native tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Native {
     /// Reads a file.
@@ -24,16 +24,16 @@ pub enum Native {
     List,
     /// Runs a command.
     Exec,
-    /// Fetches a page.
+    /// Fetches a web page.
     WebFetch,
 }
 
 impl Native {
-    /// All of them.
+    /// All native tools.
     pub const ALL: [Self; 6] =
         [Self::Read, Self::Write, Self::Edit, Self::List, Self::Exec, Self::WebFetch];
 
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -45,7 +45,7 @@ impl Native {
         }
     }
 
-    /// What people call it.
+    /// Returns its label for users.
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Read => "Read a file",
@@ -57,7 +57,7 @@ impl Native {
         }
     }
 
-    /// What it does to the world. A command cannot be confined to a folder.
+    /// Returns its side effects. A command cannot be confined to a folder.
     pub(super) const fn effect(self) -> Effect {
         match self {
             Self::Read | Self::List | Self::WebFetch => Effect::ReadOnly,
@@ -66,7 +66,7 @@ impl Native {
         }
     }
 
-    /// The kind of source in an outcome's details.
+    /// Returns the kind of source in the details of an outcome.
     pub(super) const fn source(self) -> &'static str {
         match self {
             Self::Read | Self::Write | Self::Edit | Self::List => "file",
@@ -75,37 +75,37 @@ impl Native {
         }
     }
 
-    /// What it does, for the model.
+    /// Returns its description for the model.
     pub(super) const fn description(self) -> &'static str {
         match self {
             Self::Read => {
-                "Reads a file of the workspace, or a file that holds a large result. Text is \
-                 returned in lines, long files in parts (`offset`, `limit`); images are shown."
+                "Reads a file in the workspace, or a saved large result. Text is returned in lines, \
+                 long files in parts (`offset`, `limit`); images are shown."
             }
             Self::Write => {
-                "Writes a text file in the workspace, and creates missing folders. An existing file \
-                 is replaced."
+                "Writes a text file in the workspace and creates missing folders. An existing file is \
+                 replaced."
             }
             Self::Edit => {
-                "Replaces a piece of text in a file of the workspace. `old` must occur exactly once, \
-                 white space included, unless `all` is true."
+                "Replaces text in a file in the workspace. `old` must occur exactly once, including \
+                 white space, unless `all` is true."
             }
-            Self::List => "Lists the files and folders in a folder of the workspace.",
+            Self::List => "Lists the files and folders in a workspace folder.",
             Self::Exec => {
-                "Runs a command with the system's shell in the workspace, without input, and returns \
-                 its output and exit code. Processes that it leaves running are killed."
+                "Runs a shell command in the workspace, without input, and returns its output and exit \
+                 code. Processes that it leaves running are killed."
             }
             Self::WebFetch => {
-                "Fetches an https URL and returns its text (HTML is made readable) or image. \
-                 Private networks cannot be reached."
+                "Fetches an https URL and returns its text (HTML is converted to readable text) or \
+                 image. Private networks are not reachable."
             }
         }
     }
 
-    /// The schema of its arguments.
+    /// Returns the schema of its arguments.
     pub(super) fn schema(self) -> Value {
         let path = |words: &str| json!({"type": "string", "minLength": 1, "maxLength": MAX_PATH, "description": words});
-        let file = || path("The file: relative to the workspace, or absolute and inside of it.");
+        let file = || path("File path, relative to the workspace or absolute inside it.");
         let number = |least: u64, most: u64, words: &str| json!({"type": "integer", "minimum": least, "maximum": most, "description": words});
         let (properties, required) = match self {
             Self::Read => {
@@ -114,28 +114,28 @@ impl Native {
                 let properties = json!({
                     "path": file(),
                     "offset": number(1, u32::MAX.into(), offset),
-                    "limit": number(1, 100_000, "How many lines to read at most; 2,000 if not given."),
+                    "limit": number(1, 100_000, "Maximum number of lines; default 2,000."),
                 });
                 (properties, json!(["path"]))
             }
             Self::Write => {
-                let content = json!({"type": "string", "description": "The whole new content."});
+                let content = json!({"type": "string", "description": "New content of the file."});
                 (json!({"path": file(), "content": content}), json!(["path", "content"]))
             }
             Self::Edit => {
-                let old = "The text to replace, exactly as it stands in the file.";
+                let old = "Text to replace, exactly as in the file.";
                 let properties = json!({
                     "path": file(),
                     "old": {"type": "string", "minLength": 1, "description": old},
-                    "new": {"type": "string", "description": "The text to put in its place."},
+                    "new": {"type": "string", "description": "Replacement text."},
                     "all": {"type": "boolean", "description": "Replace every occurrence."},
                 });
                 (properties, json!(["path", "old", "new"]))
             }
             Self::List => {
                 let properties = json!({
-                    "path": path("The folder; the workspace itself if not given."),
-                    "depth": number(1, 8, "How many levels to look at; 1 if not given."),
+                    "path": path("Folder path; default: the workspace."),
+                    "depth": number(1, 8, "Number of levels to list; default 1."),
                 });
                 (properties, json!([]))
             }
@@ -144,9 +144,9 @@ impl Native {
                     "type": "string",
                     "minLength": 1,
                     "maxLength": MAX_COMMAND,
-                    "description": "The command, as typed into a shell.",
+                    "description": "Shell command.",
                 });
-                let timeout = "The timeout, in milliseconds.";
+                let timeout = "Timeout in milliseconds.";
                 let properties = json!({
                     "command": command,
                     "timeout_ms": number(1, 24 * 60 * 60 * 1_000, timeout),
@@ -160,7 +160,7 @@ impl Native {
                     "maxLength": MAX_URL,
                     "description": "The URL: `https://…`.",
                 });
-                let most = "How many characters of text to return at most.";
+                let most = "Maximum number of characters to return.";
                 (json!({"url": url, "max_chars": number(1, 10_000_000, most)}), json!(["url"]))
             }
         };

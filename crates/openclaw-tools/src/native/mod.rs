@@ -1,7 +1,7 @@
-//! The tools of the program itself (G6): files in the workspace, commands, pages from the web.
+//! Native tools (G6): files in the workspace, commands, web pages.
 //!
-//! They are called through the pipeline like all others, and
-//! what they bring from outside (files, output and pages alike) reaches a model inside a boundary.
+//! They are called through the pipeline like all other tools, and untrusted content (files, output
+//! and pages alike) reaches a model inside a boundary.
 
 mod approvals;
 mod exec;
@@ -30,31 +30,31 @@ use tool::NativeTool;
 use web::Web;
 use workspace::Workspace;
 
-/// What the tools need.
+/// Configuration of the native tools.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// The folder that files are read from and written to, and that commands run in.
+    /// Folder for files and commands.
     pub workspace: PathBuf,
-    /// Folders that files may be read from besides, by absolute paths: that of large results (B6).
+    /// Further readable folders, addressed by absolute paths: that of large results (B6).
     pub also_readable: Vec<PathBuf>,
-    /// Which tools there are, as far as the policy allows them.
+    /// Enabled tools, subject to the policy.
     pub enabled: BTreeSet<Native>,
-    /// Who may use which.
+    /// Policy for the tools.
     pub policy: Policy,
-    /// What somebody must agree to.
+    /// Which calls need an approval.
     pub approval: ApprovalRule,
-    /// What somebody has agreed to for good.
+    /// Permanent approvals.
     pub approvals: Approvals,
-    /// How many characters of a file, a list or an output a model sees at once.
+    /// Maximum number of characters of a file, a listing or an output per call.
     pub max_chars: usize,
-    /// How commands are run.
+    /// Settings of `exec`.
     pub exec: ExecSettings,
-    /// How pages are fetched.
+    /// Settings of `web_fetch`.
     pub web: WebSettings,
 }
 
 impl Setup {
-    /// All tools in a workspace, with the usual settings.
+    /// Enables all tools in a workspace, with default settings.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
         Self {
             workspace: workspace.into(),
@@ -70,7 +70,7 @@ impl Setup {
     }
 }
 
-/// What all tools share.
+/// State shared by all tools.
 #[derive(Debug)]
 struct Shared {
     workspace: Arc<Workspace>,
@@ -81,7 +81,7 @@ struct Shared {
     web: Web,
 }
 
-/// The tools of the program itself.
+/// The native tools.
 ///
 /// ```
 /// use openclaw_tools::ToolSource as _;
@@ -96,10 +96,10 @@ struct Shared {
 pub struct NativeTools(Vec<Arc<NativeTool>>);
 
 impl NativeTools {
-    /// Opens the workspace. From now on it is that folder, whatever becomes of its name.
+    /// Opens the workspace. The folder stays the same even if it is renamed or replaced later.
     ///
     /// # Errors
-    /// If there is no such folder, or it cannot be opened.
+    /// If the folder does not exist or cannot be opened.
     pub fn new(setup: Setup) -> Result<Self, NoWorkspace> {
         let Setup {
             workspace,

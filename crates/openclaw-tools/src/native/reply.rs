@@ -1,4 +1,4 @@
-//! What a native tool answers, on its way to an outcome: our words, text from outside, pictures.
+//! Builds the outcome of a native tool: messages of our own, untrusted text, images.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,12 +7,12 @@ use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use super::kind::Native;
 use crate::outcome::{Content, Details, Failure, ToolOutcome};
 
-/// The largest picture: about what providers take.
+/// Maximum size of an image in bytes: about what providers accept.
 pub(super) const MAX_IMAGE: usize = 5 * 1024 * 1024;
-/// The longest name that is shown in our words.
+/// Maximum length of a name in our messages.
 const MAX_NAME: usize = 200;
 
-/// An answer in the making.
+/// A builder of outcomes.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     content: Vec<Content>,
@@ -21,25 +21,25 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// A call without a result.
+    /// Creates a failure without a result.
     pub(super) fn failed(failure: Failure, words: impl Into<String>) -> Self {
         let mut reply = Self::error(words);
         reply.details.failure = Some(failure);
         reply
     }
 
-    /// A result that says what went wrong.
+    /// Creates an error result.
     pub(super) fn error(words: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::default() }.say(words)
     }
 
-    /// Adds words of our own.
+    /// Adds a trusted message.
     pub(super) fn say(mut self, words: impl Into<String>) -> Self {
         self.content.push(Content::Text(Text::ours(words)));
         self
     }
 
-    /// Adds text from outside.
+    /// Adds untrusted text.
     pub(super) fn show(mut self, text: impl Into<String>, source: Source) -> Self {
         let Ok((text, findings)) = label(Untrusted::new(text.into()), source) else {
             let words = "The rest cannot be shown: no random numbers are available for the boundary \
@@ -53,7 +53,7 @@ impl Reply {
         self
     }
 
-    /// Adds a picture from outside, or says why it cannot be shown.
+    /// Adds an untrusted image, or says why it cannot be shown.
     pub(super) fn picture(mut self, mime_type: &'static str, bytes: &[u8]) -> Self {
         if bytes.len() > MAX_IMAGE {
             return self.say(too_large_picture());
@@ -65,20 +65,20 @@ impl Reply {
         self
     }
 
-    /// Notes that the model does not see everything.
+    /// Marks the output as truncated.
     pub(super) fn cut(mut self) -> Self {
         self.details.is_cut = true;
         self
     }
 
-    /// Notes that it went wrong.
+    /// Marks the outcome as an error.
     pub(super) fn marked_as_error(mut self, failure: Option<Failure>) -> Self {
         self.is_error = true;
         self.details.failure = failure;
         self
     }
 
-    /// The outcome of a call.
+    /// Builds the outcome of a call.
     pub(super) fn into_outcome(self, tool: Native) -> ToolOutcome {
         let Self { content, is_error, mut details } = self;
         details.source = Some(tool.source());
@@ -87,17 +87,17 @@ impl Reply {
     }
 }
 
-/// Why a picture is not shown.
+/// Says why an image is not shown.
 pub(super) fn too_large_picture() -> String {
     format!("It is an image larger than {} MB, which cannot be shown.", MAX_IMAGE / 1024 / 1024)
 }
 
-/// A name from outside in our words: one harmless line.
+/// Quotes an untrusted name: one sanitized line.
 pub(super) fn named(name: &str) -> String {
     format!("`{}`", clean_line(Untrusted::new(name), MAX_NAME).replace('`', "'"))
 }
 
-/// The beginning of a text, with at most so many characters, and whether that is not all.
+/// Returns the first `max_chars` characters, and whether the text is longer.
 pub(super) fn beginning(text: &str, max_chars: usize) -> (&str, bool) {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => (text.get(..end).unwrap_or_default(), true),

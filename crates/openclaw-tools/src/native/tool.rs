@@ -1,4 +1,4 @@
-//! One native tool, and where each kind is carried out.
+//! A native tool, and the dispatch to its implementation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,10 @@ use crate::schema::LazyValidator;
 use crate::source::{Executed, Origin, Tool, ToolCall};
 use crate::spec::ToolSpec;
 
-/// How long a disk is waited for.
+/// Timeout of disk operations.
 const DISK: Duration = Duration::from_secs(60);
 
-/// A tool of the program itself.
+/// A native tool.
 #[derive(Debug)]
 pub(super) struct NativeTool {
     kind: Native,
@@ -63,8 +63,8 @@ impl NativeTool {
         }
     }
 
-    /// Does something with files, off the async threads. Once begun it runs to its end, even if nobody
-    /// waits for it any more: a file is written whole or not at all.
+    /// Runs a file operation on a blocking thread. Once started it runs to completion, even if the
+    /// caller is gone: a file is written completely or not at all.
     async fn on_disk<A>(
         &self,
         arguments: Map<String, Value>,
@@ -79,7 +79,7 @@ impl NativeTool {
         match tokio::time::timeout(DISK, work).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => {
-                tracing::error!(tool = self.kind.name(), %error, "a tool broke off");
+                tracing::error!(tool = self.kind.name(), %error, "a native tool task failed");
                 Err(Reply::error("The tool failed with an internal error."))
             }
             Err(_) => {

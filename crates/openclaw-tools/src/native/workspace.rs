@@ -1,8 +1,8 @@
-//! The workspace: the one folder whose files may be touched.
+//! The workspace: the one folder whose files may be accessed.
 //!
-//! Every path is looked up from an open folder (`cap-std`), component by component or by the kernel
-//! (`openat2`), so that neither `..` nor a symbolic link leads out, not even one that is put there while
-//! the path is looked up.
+//! Every path is resolved from an open folder (`cap-std`), component by component or by the kernel
+//! (`openat2`), so that neither `..` nor a symbolic link leads out, not even one that is created
+//! during the resolution.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -21,7 +21,7 @@ pub struct NoWorkspace {
     cause: io::Error,
 }
 
-/// Why a file is not touched, to follow its name.
+/// Why a file is not accessed; the message follows its name.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
     #[error("is not a valid path")]
@@ -56,7 +56,7 @@ impl From<io::Error> for Refused {
             io::ErrorKind::IsADirectory => Self::Folder,
             io::ErrorKind::InvalidFilename => Self::TooLong,
             io::ErrorKind::InvalidInput => Self::NoPath,
-            // The system has a number for its refusals; that of `cap-std` has none.
+            // Errors of the system have a number; those of `cap-std` have none.
             io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Self::Outside,
             io::ErrorKind::PermissionDenied => Self::Denied,
             _ => Self::Other(error),
@@ -64,19 +64,19 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// The folder, and those that may be read besides.
+/// The workspace and the further readable folders.
 #[derive(Debug)]
 pub(super) struct Workspace {
     folder: PathBuf,
-    /// The same without links, as the system tells it to commands.
+    /// The path without symbolic links, as commands see it.
     real: PathBuf,
     dir: Dir,
     also_readable: Vec<PathBuf>,
-    /// One file is written at a time, so that of two edits none is lost.
+    /// Serializes changes, so that no concurrent edit is lost.
     writing: Mutex<()>,
 }
 
-/// Holds off all other changes.
+/// Excludes all other changes.
 pub(super) type Turn<'a> = MutexGuard<'a, ()>;
 
 impl Workspace {
@@ -93,7 +93,7 @@ impl Workspace {
         }
     }
 
-    /// Opens a file for reading, here or in a folder that may be read besides.
+    /// Opens a file for reading, in the workspace or in another readable folder.
     pub(super) fn open_file(&self, path: &str) -> Result<(File, Metadata), Refused> {
         match self.inside(path) {
             Err(Refused::Outside) => {
@@ -112,13 +112,13 @@ impl Workspace {
         Ok(self.dir.open_dir(self.inside(path)?)?)
     }
 
-    /// Waits until nobody else changes a file.
+    /// Waits until no other call changes a file.
     pub(super) fn turn(&self) -> Turn<'_> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a file in its place as a whole, with the folders on the way; says whether there was one
-    /// before. A link to a file is followed.
+    /// Replaces a file atomically, creating missing folders; returns whether it existed. A link to
+    /// a file is followed.
     pub(super) fn replace(
         &self,
         _turn: &Turn<'_>,
@@ -144,7 +144,7 @@ impl Workspace {
             }
             None => self.dir.try_clone()?,
         };
-        // From here on there is only a name in an open folder: no link can lead astray.
+        // From here on there is only a name in an open folder: no link is followed.
         let before = match parent.symlink_metadata(name) {
             Ok(found) if found.is_file() => Some(found.permissions()),
             Ok(found) if found.is_dir() => return Err(Refused::Folder),
@@ -166,7 +166,8 @@ impl Workspace {
         Ok(was_there)
     }
 
-    /// The path from the workspace on. Whether it stays there is seen when it is looked up.
+    /// Returns the path relative to the workspace. Whether it stays inside is checked when it is
+    /// resolved.
     fn inside(&self, path: &str) -> Result<PathBuf, Refused> {
         if path.is_empty() || path.contains('\0') {
             return Err(Refused::NoPath);
@@ -182,13 +183,13 @@ impl Workspace {
     }
 }
 
-/// What follows the folder in an absolute path.
+/// Returns the part of an absolute path below a folder.
 fn beneath(path: &str, folder: &Path) -> Option<PathBuf> {
     Path::new(path).strip_prefix(folder).ok().map(Path::to_owned)
 }
 
 fn regular_file(dir: &Dir, path: &Path) -> Result<(File, Metadata), Refused> {
-    // To open a pipe would wait for whoever writes to it.
+    // Opening a pipe would block until it has a writer.
     let file = dir.open_with(path, OpenOptions::new().read(true).nonblock(true))?;
     let metadata = file.metadata()?;
     match metadata.file_type() {
@@ -212,7 +213,7 @@ fn write_new(
     file.sync_all()
 }
 
-/// A name that nobody else uses or guesses.
+/// Returns a random name for a temporary file.
 fn unfinished_name() -> io::Result<OsString> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;

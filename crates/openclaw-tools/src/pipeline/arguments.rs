@@ -7,17 +7,18 @@ use serde_json::{Map, Value};
 
 use super::refusal::Refusal;
 
-/// Arguments as a caller gives them.
+/// Arguments as given by a caller.
 #[derive(Debug, Clone, Copy)]
 pub enum Given<'a> {
     /// JSON.
     Json(&'a RawValue),
-    /// What a model has written: it may be anything. Models like to send nothing, or `null`, for no arguments.
+    /// Text written by a model: it may be anything. Models often send nothing, or `null`, for no
+    /// arguments.
     Text(&'a str),
 }
 
 impl<'a> Given<'a> {
-    /// The text as it was given.
+    /// Returns the text as given.
     pub fn text(&self) -> &'a str {
         match self {
             Self::Json(json) => json.get(),
@@ -25,10 +26,10 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The arguments, if they are JSON.
+    /// Parses the arguments.
     ///
     /// # Errors
-    /// If they are not.
+    /// If they are not a JSON object.
     pub(super) fn read(self) -> Result<Arguments<'a>, Refusal> {
         let text = match self {
             Self::Json(json) => return Ok(Arguments::new(json)),
@@ -52,7 +53,8 @@ impl<'a> From<&'a RawValue> for Given<'a> {
     }
 }
 
-/// The arguments of a call. They stay raw until a check or a tool must look inside; all share what was parsed then.
+/// The arguments of a call. They stay raw until a check or a tool needs the value, which is parsed
+/// once and shared.
 #[derive(Debug)]
 pub struct Arguments<'a> {
     raw: &'a RawValue,
@@ -60,22 +62,22 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// These arguments.
+    /// Wraps raw arguments.
     pub fn new(raw: &'a RawValue) -> Self {
         Self { raw, parsed: OnceLock::new() }
     }
 
-    /// The JSON as it was given.
+    /// Returns the JSON as given.
     pub fn raw(&self) -> &'a RawValue {
         self.raw
     }
 
-    /// The value; none if it cannot be parsed (it is nested too deeply).
+    /// Returns the parsed value; `None` if it cannot be parsed (nested too deeply).
     pub fn value(&self) -> Option<&Value> {
         self.parsed.get_or_init(|| serde_json::from_str(self.raw.get()).ok()).as_ref()
     }
 
-    /// The members that are not `null`: models send that for what they leave out.
+    /// Returns the members that are not `null`: models send `null` for omitted arguments.
     pub fn members(&self) -> Map<String, Value> {
         let Some(Value::Object(members)) = self.value() else { return Map::new() };
         let given = members.iter().filter(|(_, value)| !value.is_null());
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_model_leaves_out_is_an_empty_object_and_what_is_no_json_is_refused() {
+    fn omitted_arguments_are_an_empty_object_and_invalid_json_is_rejected() {
         for nothing in ["", "  ", "null", "{}"] {
             assert_eq!(Given::Text(nothing).read().unwrap().raw().get(), "{}");
         }

@@ -10,38 +10,38 @@ use crate::progress::Watcher;
 /// A call of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    /// The name of the tool, as its caller knows it.
+    /// Name of the tool, as the caller knows it.
     pub name: &'a str,
     /// The arguments.
     pub arguments: Given<'a>,
 }
 
 impl<'a> Call<'a> {
-    /// A call of the tool of this name.
+    /// Creates a call of the tool with this name.
     pub fn new(name: &'a str, arguments: impl Into<Given<'a>>) -> Self {
         Self { name, arguments: arguments.into() }
     }
 }
 
-/// Who calls, for whom, and who decides about it.
+/// Caller, session and approval of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct CallContext<'a> {
     /// The agent.
     pub agent: Option<&'a str>,
-    /// The session that the call belongs to.
+    /// Session of the call.
     pub session: Option<&'a str>,
-    /// Who calls, for the audit log.
+    /// Caller, for the audit log.
     pub who: &'a str,
     /// Who approves calls that need it.
     pub consent: Consent<'a>,
-    /// What the caller wants besides.
+    /// Options of the caller.
     pub options: CallOptions<'a>,
     /// Set when the call is executed, for a caller that may drop it.
     pub begun: Option<&'a OnceLock<Instant>>,
 }
 
 impl<'a> CallContext<'a> {
-    /// A caller that decides by calling, without a session.
+    /// A caller that approves by calling, without a session.
     pub fn by_hand(who: &'a str) -> Self {
         let consent = Consent::Caller { seen: None, approves_change: false };
         let options = CallOptions::default();
@@ -56,29 +56,29 @@ pub enum Consent<'a> {
     Ask {
         /// The approver.
         approver: &'a dyn Approver,
-        /// What holds where nobody answers.
+        /// What to do if no user answers.
         fallback: Fallback,
     },
-    /// The caller may decide, and does so by calling. A tool that has changed since it was approved is called only if
-    /// the caller has seen it as it is and says so.
+    /// The caller is entitled to decide, and approves by calling. A tool that has changed since it
+    /// was approved is called only if the caller has seen its current definition and confirms that.
     Caller {
-        /// What the caller has seen; another tool is not called.
+        /// Fingerprint seen by the caller; a tool with another one is not called.
         seen: Option<Fingerprint>,
-        /// Whether the caller approves a tool that has changed.
+        /// Whether the caller approves a changed tool.
         approves_change: bool,
     },
 }
 
-/// What a caller wants besides a result. An agent wants nothing of it.
+/// Options of a caller. Agents use the defaults.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CallOptions<'a> {
-    /// Reports how far the call has got.
+    /// Receives progress reports.
     pub watcher: Option<&'a Watcher>,
-    /// When the call must be over, in place of the usual time limit. Waiting for a server counts.
+    /// Deadline of the call, instead of the usual timeout. Includes waiting for a server.
     pub deadline: Option<tokio::time::Instant>,
-    /// All that is in the result: no text is cut, and beside what a model sees, the details hold its
-    /// structured content and its binary resources.
+    /// Whether to return everything: no text is truncated, and the details also hold structured
+    /// content and binary resources.
     pub everything: bool,
-    /// No more than so many characters of text.
+    /// Maximum number of characters of text.
     pub max_chars: Option<usize>,
 }

@@ -1,8 +1,8 @@
-//! The way of every call, whatever the source of its tool and whoever makes it.
+//! The path of every call, whatever the source of its tool and the caller.
 //!
-//! [`Pipeline::call`] is the only way to execute a tool: resolve → policy → pin → approval → schema → limits →
-//! execute → provenance → audit. Every call and every refusal writes exactly one line to the audit log, also a
-//! call whose caller goes away.
+//! [`Pipeline::call`] is the only way to execute a tool: resolve → policy → pin → approval → schema
+//! → limits → execute → provenance → audit. Every call and every refusal writes exactly one line to
+//! the audit log, even if the caller drops the call.
 
 mod arguments;
 mod context;
@@ -24,30 +24,30 @@ use crate::outcome::ToolOutcome;
 use crate::source::{Executed, Tool, ToolCall};
 use record::Recorder;
 
-/// Carries out calls. Clones share the audit log.
+/// Executes calls. Clones share the audit log.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
     audit: Audit,
 }
 
-/// Whether a call of a tool would need an approval.
+/// Returns whether a call of a tool would need an approval.
 pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>) -> Standing {
     Standing::of(tool.rule(arguments), tool.spec().effect, tool.pin(Instant::now()))
 }
 
 impl Pipeline {
-    /// A pipeline whose calls are logged there.
+    /// Creates a pipeline that logs to `audit`.
     pub fn new(audit: Audit) -> Self {
         Self { audit }
     }
 
-    /// The audit log.
+    /// Returns the audit log.
     pub fn audit(&self) -> &Audit {
         &self.audit
     }
 
-    /// Calls a tool of a source. Whatever goes wrong is an outcome. Dropping the future cancels the call, and logs it
-    /// as cancelled.
+    /// Calls a tool of a source. Failures are outcomes. Dropping the future cancels the call, and
+    /// logs it as cancelled.
     pub async fn call<S: Resolve + ?Sized>(
         &self,
         source: &S,

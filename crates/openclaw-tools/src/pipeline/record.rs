@@ -1,4 +1,4 @@
-//! The last steps of a call: its provenance, and its line in the audit log (N3).
+//! The final steps of a call: its provenance, and its line in the audit log (N3).
 
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -9,7 +9,7 @@ use crate::audit::{Audit, AuditOutcome, CallRecord};
 use crate::outcome::{Details, ToolOutcome};
 use crate::source::{Origin, Tool};
 
-/// A call that is being recorded: when it is dropped before its end, it was cancelled.
+/// Records a call: if dropped before the end, the call was cancelled.
 pub(super) struct Recorder<'a> {
     audit: &'a Audit,
     call: Call<'a>,
@@ -26,31 +26,31 @@ impl<'a> Recorder<'a> {
         Self { audit, call, context, tool: None, started, tries: 0, is_written: false }
     }
 
-    /// The tool was looked up.
+    /// Records that the tool was resolved.
     pub(super) fn found(&mut self, tool: &Arc<dyn Tool>) {
         self.tool = Some(Arc::clone(tool));
         self.tries += 1;
     }
 
-    /// Whether the tool was looked up before.
+    /// Returns whether the tool was resolved before.
     pub(super) fn is_second_try(&self) -> bool {
         self.tries > 1
     }
 
-    /// When the call began.
+    /// Returns the start of the call.
     pub(super) fn started(&self) -> Instant {
         self.started
     }
 
-    /// How long somebody thought about an approval does not count.
+    /// Restarts the clock: waiting for an approval does not count.
     pub(super) fn begin_anew(&mut self) {
         self.started = Instant::now();
     }
 
-    /// The call was executed.
+    /// Records an executed call.
     pub(super) fn done(mut self, mut outcome: ToolOutcome) -> ToolOutcome {
         self.is_written = true;
-        // A tool that has measured itself knows better, and saves a look at the clock.
+        // A tool's own measurement is more accurate, and saves reading the clock.
         if outcome.details.duration.is_zero() {
             outcome.details.duration = self.started.elapsed();
         }
@@ -59,7 +59,7 @@ impl<'a> Recorder<'a> {
         outcome
     }
 
-    /// The call was refused.
+    /// Records a refused call.
     pub(super) fn refused(mut self, refusal: Refusal) -> ToolOutcome {
         self.is_written = true;
         let Refusal { mut outcome, ended, name } = refusal;
@@ -79,7 +79,7 @@ impl<'a> Recorder<'a> {
     }
 
     fn record(&self, ended: AuditOutcome, details: &Details, result_chars: usize, name: &str) {
-        // A tool for many servers says only afterwards which one it was.
+        // A tool that serves several servers reports the server in its outcome only.
         let origin = self.origin();
         let server = match origin.server {
             "" => details.server.as_deref().unwrap_or_default(),
@@ -118,7 +118,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Where an outcome comes from, where its source does not say.
+/// Adds the origin where the outcome does not have it.
 fn label(details: &mut Details, origin: Origin<'_>) {
     if details.server.is_none() && !origin.server.is_empty() {
         details.server = Some(origin.server.into());

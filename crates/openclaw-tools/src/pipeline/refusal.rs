@@ -9,34 +9,34 @@ use crate::outcome::{Failure, Refused, ToolOutcome};
 #[derive(Debug)]
 pub struct Refusal {
     pub(super) outcome: Box<ToolOutcome>,
-    /// How it is logged.
+    /// Logged outcome.
     pub(super) ended: AuditOutcome,
-    /// The final name of the tool, where it was asked for by another.
+    /// Model-facing name of the tool, if it was requested by another one.
     pub(super) name: Option<String>,
 }
 
 impl Refusal {
-    /// A call that fails in this way, in plain words of our own.
+    /// Creates a refusal with a trusted message.
     pub fn new(failure: Failure, words: impl Into<String>) -> Self {
         let mut outcome = ToolOutcome::failure(words);
         outcome.details.failure = Some(failure);
         Self { outcome: Box::new(outcome), ended: AuditOutcome::Failed(failure), name: None }
     }
 
-    /// A call that its caller has cancelled before it was made.
+    /// Creates a refusal for a call that its caller cancelled before it was made.
     pub fn cancelled(words: impl Into<String>) -> Self {
         let outcome = Box::new(ToolOutcome::failure(words));
         Self { outcome, ended: AuditOutcome::Cancelled, name: None }
     }
 
-    /// Says which check has refused it.
+    /// Sets the check that refused the call.
     #[must_use]
     pub fn by(mut self, check: Refused) -> Self {
         self.outcome.details.refused = Some(check);
         self
     }
 
-    /// Says which server was meant, and what the tool is called there.
+    /// Sets the intended server and the name of the tool there.
     #[must_use]
     pub fn at(mut self, server: &str, tool: &str) -> Self {
         let details = &mut self.outcome.details;
@@ -45,7 +45,7 @@ impl Refusal {
         self
     }
 
-    /// Says what the tool is called here, where it was asked for by another name.
+    /// Sets the model-facing name of the tool, if it was requested by another one.
     #[must_use]
     pub fn called(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());

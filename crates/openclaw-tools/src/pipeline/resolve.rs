@@ -1,4 +1,4 @@
-//! From a name to a tool.
+//! Resolves names to tools.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use super::refusal::Refusal;
 use crate::outcome::{Failure, Refused};
 use crate::source::{Tool, ToolSource};
 
-/// A name that a model has made up may be long.
+/// Maximum length of an unknown name in messages: models may invent long ones.
 const MAX_NAME: usize = 64;
 
-/// The first step of a call. Every [`ToolSource`] has it; a caller that has to wait for a server first, or has reasons
-/// of its own to refuse, brings another.
+/// The first step of a call. Every [`ToolSource`] implements it; callers that must wait for a
+/// server first, or refuse for reasons of their own, use another implementation.
 pub trait Resolve: Send + Sync {
-    /// The tool that is meant by a name.
+    /// Resolves a name.
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a>;
 }
 
-/// A tool that is being looked up.
+/// The result of resolving a name, possibly pending.
 pub enum Resolving<'a> {
-    /// It was found, or not.
+    /// Resolved immediately.
     Now(Result<Arc<dyn Tool>, Refusal>),
-    /// It takes time.
+    /// Resolved by a future.
     Later(BoxFuture<'a, Result<Arc<dyn Tool>, Refusal>>),
 }
 
@@ -32,14 +32,14 @@ impl<S: ToolSource + ?Sized> Resolve for S {
     }
 }
 
-/// There is no tool of this name; a hint may follow.
+/// Creates the refusal for an unknown tool, with an optional hint.
 pub fn unknown(name: &str, hint: &str) -> Refusal {
     let name: String = name.chars().take(MAX_NAME).filter(char::is_ascii_graphic).collect();
     let words = format!("Unknown tool '{name}'.{hint}");
     Refusal::new(Failure::Denied, words).by(Refused::UnknownTool)
 }
 
-/// One tool, whatever the name.
+/// Resolves every name to one tool.
 #[derive(Debug, Clone)]
 pub struct One(pub Arc<dyn Tool>);
 
@@ -49,7 +49,7 @@ impl Resolve for One {
     }
 }
 
-/// A tool that a future finds: the name does not matter.
+/// Resolves every name with a future.
 pub struct Lookup<F>(pub F);
 
 impl<F, Fut> Resolve for Lookup<F>
@@ -62,7 +62,7 @@ where
     }
 }
 
-/// A call that is refused before anything is looked up: it is logged all the same.
+/// Refuses every call: for a call that is refused before it is resolved, but is still logged.
 pub struct NotMade<F>(pub F);
 
 impl<F: Fn() -> Refusal + Send + Sync> Resolve for NotMade<F> {

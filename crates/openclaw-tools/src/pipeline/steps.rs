@@ -1,4 +1,4 @@
-//! What is checked before a call is executed: each check by itself.
+//! The checks before a call is executed.
 
 use serde_json::Value;
 use tokio::time::Instant;
@@ -12,7 +12,8 @@ use crate::policy::Decision;
 use crate::schema::Validator;
 use crate::source::Tool;
 
-/// Whether the policy allows the tool, and anybody can call it: decided when it was listed.
+/// Checks that the policy allows the tool, and that it is usable: both were decided when it was
+/// listed.
 pub(super) fn policy(tool: &dyn Tool) -> Result<(), Refusal> {
     if let Decision::Denied { by } = tool.decision() {
         return Err(Refusal::policy(by));
@@ -26,15 +27,16 @@ pub(super) fn policy(tool: &dyn Tool) -> Result<(), Refusal> {
 /// How a call was approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Approved {
-    /// None if it needs no approval.
+    /// `None` if no approval is needed.
     pub(super) given: Option<Approval>,
-    /// Whether the arguments were checked, because nobody is asked about a call that will not be made.
+    /// Whether the arguments were validated already: the user is not asked about a call that cannot
+    /// be made.
     pub(super) is_schema_checked: bool,
-    /// Whether it took somebody's time.
+    /// Whether the user took time to decide.
     pub(super) has_waited: bool,
 }
 
-/// Whether a call is approved, as far as it must be.
+/// Obtains an approval, if one is needed.
 pub(super) async fn approval(
     tool: &dyn Tool,
     pin: Pin,
@@ -64,10 +66,7 @@ pub(super) async fn approval(
         (Answer::No, _) => return Err(Refusal::declined()),
         (Answer::Nobody, Fallback::Allow) if why != Why::Changed => {
             let name = spec.name.as_str();
-            tracing::warn!(
-                tool = name,
-                "nobody was there to approve; allowed by the configuration"
-            );
+            tracing::warn!(tool = name, "no user to approve; allowed by the configuration");
             Approval::Once
         }
         (Answer::Nobody, _) if why == Why::Changed => {
@@ -75,14 +74,14 @@ pub(super) async fn approval(
         }
         (Answer::Nobody, _) => return Err(Refusal::nobody()),
     };
-    // Whoever was asked has decided about what was shown then.
+    // The user approved the definition that was shown.
     if !tool.is_current() {
         return Err(Refusal::changed());
     }
     Ok(Approved { given: Some(given), is_schema_checked: true, has_waited: true })
 }
 
-/// Whether the arguments fit the schema.
+/// Validates the arguments.
 pub(super) fn schema(tool: &dyn Tool, arguments: &Arguments<'_>) -> Result<(), Refusal> {
     let validator = tool.validator();
     if validator.plainly_fits(arguments.raw()) {
@@ -92,7 +91,7 @@ pub(super) fn schema(tool: &dyn Tool, arguments: &Arguments<'_>) -> Result<(), R
     fits(validator, arguments)
 }
 
-/// Models like to send `null` for what they leave out: where nothing is required, that is no mistake.
+/// Models often send `null` for omitted arguments: accepted where nothing is required.
 fn fits(validator: &Validator, arguments: &Arguments<'_>) -> Result<(), Refusal> {
     let Some(value) = arguments.value() else {
         return validator.check_raw(arguments.raw()).map_err(|it| Refusal::misfit(&it));
@@ -106,7 +105,7 @@ fn fits(validator: &Validator, arguments: &Arguments<'_>) -> Result<(), Refusal>
     Err(Refusal::misfit(&violations))
 }
 
-/// Whether the tool may be called so often.
+/// Checks the rate limits of the tool.
 pub(super) fn limit(tool: &dyn Tool, now: Instant) -> Result<(), Refusal> {
     tool.limit(now).map_err(Refusal::limit)
 }

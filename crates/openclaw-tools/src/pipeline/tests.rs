@@ -1,4 +1,4 @@
-//! Every step of a call, and the line that each leaves.
+//! Every step of a call, and its audit log line.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use crate::schema::LazyValidator;
 use crate::source::{Origin, ToolSource};
 use crate::spec::{Effect, ToolSpec};
 
-/// A tool that does as it is told, and counts what it is asked.
+/// A tool with scripted behaviour that counts its calls.
 #[derive(Debug)]
 struct ScriptedTool {
     spec: ToolSpec,
@@ -31,7 +31,7 @@ struct ScriptedTool {
     is_current: bool,
     limit: Result<(), String>,
     failure: Option<Failure>,
-    /// How often it says that it is stale.
+    /// How often it reports that it is stale.
     stale: AtomicUsize,
     hangs: bool,
     pinned: AtomicUsize,
@@ -134,7 +134,7 @@ impl Tool for ScriptedTool {
     }
 }
 
-/// The one tool, and how often it was looked up.
+/// A source with one tool, and the number of lookups.
 #[derive(Debug)]
 struct Shop(Arc<ScriptedTool>, AtomicUsize);
 
@@ -168,7 +168,7 @@ impl Approver for Answers {
 
 const YES: Answer = Answer::Yes(Approval::Once);
 
-/// What a call came to, and the lines that it left.
+/// Returns the outcome of a call, and its audit log lines.
 async fn lines_of(
     shop: &Shop,
     name: &str,
@@ -196,7 +196,8 @@ async fn lines_of(
 #[tokio::test]
 async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
     type Change = fn(&mut ScriptedTool);
-    /// The tool, its name, the arguments, what the user answers, the outcome, and the check that refused.
+    /// The tool, its name, the arguments, the user's answer, the outcome, and the check that
+    /// refused.
     type Row = (Change, &'static str, &'static str, Answer, &'static str, Option<Refused>);
     let denied: Change = |tool| tool.decision = Decision::Denied { by: "tools.deny".to_owned() };
     let each_time: Change = |tool| tool.rule = ApprovalRule::Always;
@@ -292,7 +293,7 @@ async fn a_stale_tool_is_looked_up_once_more_and_logged_once() {
 }
 
 #[tokio::test]
-async fn a_tool_that_changes_while_somebody_decides_is_not_called() {
+async fn a_tool_that_changes_while_the_user_decides_is_not_called() {
     let shop = Shop::with(|tool| {
         tool.rule = ApprovalRule::Always;
         tool.is_current = false;

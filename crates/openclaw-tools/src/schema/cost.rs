@@ -1,8 +1,8 @@
-//! What checking a value against a schema can cost.
+//! The cost of validating a value against a schema.
 //!
-//! A validator follows every reference for every value. A schema that refers to itself without taking
-//! a part of the value first never ends; one that does so twice takes twice the time for every level of
-//! the value. Both are found here, before a validator runs.
+//! A validator follows every reference for every value. A schema that refers to itself without
+//! descending into the value never terminates; one that does so twice doubles the time with every
+//! level of the value. Both are detected here, before a validator runs.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,22 @@ use super::Unusable;
 use super::shape::{Reach, for_each_child};
 use super::tidy::{Tidy, join, pointer_of};
 
-/// How many schemas may follow each other for one and the same value.
+/// Maximum length of a chain of schemas for the same value.
 const MAX_CHAIN: usize = 32;
-/// Deeper values are not checked.
+/// Maximum depth of a value that is validated.
 pub(super) const MAX_VALUE_DEPTH: usize = 64;
-/// More steps than this are not taken for one value: some tens of milliseconds.
+/// Maximum number of steps for one value: some tens of milliseconds.
 pub(super) const MAX_STEPS: u64 = 1 << 22;
 
-/// The steps that checking a value takes at most, by the value's depth, for each path in it.
+/// Upper bound of the steps to validate one path of a value, by the value's depth.
 #[derive(Debug)]
 pub(super) struct Cost(Vec<u64>);
 
 impl Cost {
+    /// Computes the cost of a schema.
+    ///
     /// # Errors
-    /// If checking might never end, or need too much stack.
+    /// If validation might not terminate, or need too much stack.
     pub(super) fn of(tidy: &Tidy) -> Result<Self, Unusable> {
         let mut graph = Graph::default();
         graph.add(&tidy.root, String::new());
@@ -33,12 +35,12 @@ impl Cost {
         graph.measure()
     }
 
-    /// How many steps it may take at most to check a value with so many parts.
+    /// Returns an upper bound of the steps to validate a value with this many parts.
     pub(super) fn steps(&self, depth: usize, parts: usize) -> u64 {
         let a_path = if depth > MAX_VALUE_DEPTH {
             u64::MAX
         } else {
-            // Beyond the last entry nothing changes any more.
+            // Beyond the last entry the cost is constant.
             self.0.get(depth).or(self.0.last()).copied().unwrap_or(u64::MAX)
         };
         a_path.saturating_mul(parts as u64)
@@ -55,12 +57,12 @@ struct Graph {
 struct Node {
     /// Schemas for the same value.
     same: Vec<usize>,
-    /// Schemas for parts of the value, of which at most one applies to a part.
+    /// Schemas for parts of the value; at most one applies to a part.
     either: Vec<usize>,
-    /// Schemas for parts of the value that apply in any case.
+    /// Schemas for parts of the value that always apply.
     also: Vec<usize>,
     reference: Option<String>,
-    /// The longest chain of schemas for the same value that begins here.
+    /// Length of the longest chain of schemas for the same value that starts here.
     chain: Option<usize>,
     is_on_the_way: bool,
 }
@@ -102,7 +104,7 @@ impl Graph {
         for number in 0..self.nodes.len() {
             self.chain(number, 0)?;
         }
-        // Schemas for the same value come before the one that needs them.
+        // Schemas for the same value come before those that depend on them.
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         order.sort_by_key(|number| self.nodes.get(*number).and_then(|node| node.chain));
         let mut of_parts = vec![0_u64; self.nodes.len()];
@@ -119,7 +121,7 @@ impl Graph {
         Ok(Cost(by_depth))
     }
 
-    /// The longest chain from here. It is bounded, and so is the recursion.
+    /// Returns the longest chain from here. It is bounded, and so is the recursion.
     fn chain(&mut self, number: usize, length: usize) -> Result<usize, Unusable> {
         let Some(node) = self.nodes.get_mut(number) else { return Ok(0) };
         if let Some(chain) = node.chain {
@@ -146,7 +148,7 @@ impl Graph {
         Ok(longest)
     }
 
-    /// The steps for a value, if those for its parts are known.
+    /// Computes the steps for a value from those for its parts.
     fn costs(&self, order: &[usize], of_parts: &[u64]) -> Vec<u64> {
         let mut costs = vec![0_u64; self.nodes.len()];
         let look_up = |table: &[u64], number: &usize| table.get(*number).copied().unwrap_or(0);
@@ -156,7 +158,7 @@ impl Graph {
             let also = node.also.iter().map(|part| look_up(of_parts, part));
             let same = node.same.iter().map(|same| look_up(&costs, same));
             let sum = also.chain(same).fold(1 + either.min(MAX_STEPS), |sum, cost| {
-                // Enough is enough: the sums must not overflow.
+                // Saturate, so that the sums do not overflow.
                 (sum + cost).min(2 * MAX_STEPS)
             });
             if let Some(place) = costs.get_mut(*number) {

@@ -1,14 +1,14 @@
-//! The part of `OpenAPI` 3.0 that Gemini's function declarations know. Any other keyword makes it refuse
-//! the whole request.
+//! The subset of `OpenAPI` 3.0 that Gemini's function declarations support. Any other keyword makes
+//! it reject the whole request.
 
 use serde_json::{Map, Number, Value, json};
 
 use super::provider::{flatten, merge};
 
-/// More choices than this are not listed in words.
+/// Maximum number of choices listed in a description.
 const MAX_CHOICES: usize = 20;
 
-/// Translates a schema without references. Its nesting is bounded, and so is this.
+/// Translates a schema without references. Its nesting is bounded, and so is the recursion.
 pub(super) fn gemini(mut schema: Map<String, Value>) -> Map<String, Value> {
     merge_all_of(&mut schema);
     let mut variants = variants(&mut schema);
@@ -19,7 +19,7 @@ pub(super) fn gemini(mut schema: Map<String, Value>) -> Map<String, Value> {
     }
 }
 
-/// Members of `allOf` are laid under the schema itself.
+/// Merges the members of `allOf` below the schema itself.
 fn merge_all_of(schema: &mut Map<String, Value>) {
     let Some(Value::Array(members)) = schema.remove("allOf") else { return };
     for member in members {
@@ -31,8 +31,8 @@ fn merge_all_of(schema: &mut Map<String, Value>) {
     }
 }
 
-/// The alternatives of a schema, each complete in itself: Gemini wants nothing to stand beside them.
-/// Those of an object only say more about its properties, and go into it.
+/// Returns the alternatives of a schema, each complete: Gemini allows no keywords beside them.
+/// Alternatives of an object only refine its properties, and are merged into it.
 fn variants(schema: &mut Map<String, Value>) -> Vec<Map<String, Value>> {
     let is_object = schema.contains_key("properties")
         || schema.get("type").is_some_and(|kind| kind == "object");
@@ -77,7 +77,7 @@ fn several(variants: Vec<Map<String, Value>>) -> Map<String, Value> {
     let mut translated: Vec<Value> = Vec::new();
     for variant in variants {
         let mut variant = gemini(variant);
-        // Alternatives of an alternative are alternatives.
+        // Flatten nested alternatives.
         let inner = match variant.remove("anyOf") {
             Some(Value::Array(inner)) => inner,
             _ => vec![Value::Object(variant)],
@@ -94,7 +94,7 @@ fn several(variants: Vec<Map<String, Value>>) -> Map<String, Value> {
     }
 }
 
-/// A schema of one kind.
+/// Translates a schema of one type.
 fn one(mut schema: Map<String, Value>) -> Map<String, Value> {
     let Some(kind) = kind_of(&schema) else { return anything(&schema) };
     let mut built = Map::new();
@@ -123,7 +123,7 @@ fn one(mut schema: Map<String, Value>) -> Map<String, Value> {
     built
 }
 
-/// What a schema is about, if it says so in one way or another.
+/// Returns the type of a schema, if it is declared or implied.
 fn kind_of(schema: &Map<String, Value>) -> Option<&'static str> {
     const KINDS: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
     if let Some(kind) = schema.get("type").and_then(Value::as_str) {
@@ -144,7 +144,8 @@ fn kind_of(schema: &Map<String, Value>) -> Option<&'static str> {
     }
 }
 
-/// Gemini wants a type. Lists and objects would need to say more, so this is as open as it gets.
+/// Gemini requires a type. Arrays and objects would need more keywords, so this is as permissive as
+/// possible.
 fn anything(schema: &Map<String, Value>) -> Map<String, Value> {
     let kinds = ["string", "number", "boolean"].map(|kind| {
         let mut built = Map::from_iter([("type".to_owned(), kind.into())]);
@@ -214,14 +215,14 @@ fn scalar(kind: &str, schema: &Map<String, Value>, built: &mut Map<String, Value
         }
         return;
     }
-    // It knows choices of strings only: the others are said in words.
+    // Gemini supports choices of strings only: others are listed in the description.
     let listed: Vec<String> = choices.take(MAX_CHOICES).map(Value::to_string).collect();
     let before = built.get("description").and_then(Value::as_str).unwrap_or_default();
     let words = format!("{before} One of: {}.", listed.join(", "));
     built.insert("description".to_owned(), words.trim_start().into());
 }
 
-/// A bound that is not part of the range becomes one that is: the next whole number, or near enough.
+/// Converts an exclusive bound to an inclusive one: the next integer, or the same bound.
 fn bound(
     kind: &str,
     schema: &Map<String, Value>,

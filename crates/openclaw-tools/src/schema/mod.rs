@@ -1,9 +1,8 @@
-//! Schemas of tools' arguments: checking calls against them (B4), and making them acceptable to model
-//! providers (B3).
+//! Schemas of tool arguments: validating calls (B4), and adapting schemas to model providers (B3).
 //!
-//! A schema comes from outside. Nothing it says makes us fetch something, run for long, or run out of
-//! stack: its size, its depth and the cost of checking against it are bounded before a validator sees
-//! it, and `pattern`s run on an engine without backtracking.
+//! Schemas are untrusted. They cannot cause a fetch, a long computation or a stack overflow: size,
+//! depth and validation cost are bounded before a validator is built, and `pattern`s run on an
+//! engine without backtracking.
 
 mod cost;
 mod gemini;
@@ -22,25 +21,25 @@ pub use shape::{for_each_subschema_mut, holds_for_each_subschema};
 pub use validator::Validator;
 pub use violations::Violations;
 
-/// Why a schema cannot be used.
+/// Why a schema is unusable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// It has too much text.
+    /// It is too large.
     #[error("its schema is larger than {} KB", tidy::MAX_WEIGHT / 1024)]
     TooLarge,
     /// It is nested too deeply.
     #[error("its schema is nested too deeply")]
     TooDeep,
-    /// It refers to itself without an end.
+    /// It refers to itself infinitely.
     #[error("its schema is endlessly recursive")]
     Circular,
-    /// It is not the schema of an object, as arguments are.
+    /// It is not the schema of an object.
     #[error("its schema does not describe an object")]
     NotAnObject,
-    /// Something in it makes no sense.
+    /// It is invalid.
     #[error("its schema is invalid: {0}")]
     Invalid(String),
-    /// The provider does not take the name of a property that is required.
+    /// The provider does not accept the name of a required property.
     #[error("the model provider does not accept the name of a required property: {0}")]
     PropertyName(String),
 }

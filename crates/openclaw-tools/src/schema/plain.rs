@@ -1,9 +1,9 @@
-//! Arguments that plainly fit a plain schema (B4).
+//! A fast path for simple schemas (B4).
 //!
-//! Most schemas say no more than which properties there are and of which kinds. Whether arguments fit
-//! such a one is seen while they are read, without a tree of them, and without a compiled validator:
-//! compiling the first of those takes milliseconds. What does not fit, or says more, is left to the
-//! validator proper, which also has the words for it.
+//! Most schemas only list properties and their types. For those, arguments are validated while they
+//! are parsed, without building a value, and without a compiled validator: compiling the first one
+//! takes milliseconds. Everything else, and every failure, is left to the full validator, which
+//! also produces the error messages.
 
 use std::fmt;
 
@@ -13,14 +13,14 @@ use serde_json::{Map, Value};
 
 use super::tidy::weigh_all;
 
-/// Required properties are told by the bits of a number.
+/// Required properties are the bits of a `u64`.
 const MAX_PROPERTIES: usize = u64::BITS as usize;
 
-/// A schema that says nothing but what is known here, and says it well.
+/// A valid schema that uses only keywords supported here.
 #[derive(Debug)]
 pub(super) struct Plain(Kinds);
 
-/// What a value may be: nothing, or within these bounds, for each kind that there is.
+/// Constraints of a value by type; types that are absent are not allowed.
 #[derive(Debug, Default)]
 struct Kinds {
     null: bool,
@@ -47,15 +47,15 @@ struct Strings {
 #[derive(Debug)]
 struct Arrays {
     length: Between,
-    /// None: anything.
+    /// `None`: anything.
     items: Option<Box<Kinds>>,
 }
 
 #[derive(Debug)]
 struct Objects {
-    /// In the order of their names.
+    /// Sorted by name.
     properties: Vec<(String, Option<Kinds>)>,
-    /// The bits of those that must be there.
+    /// Bits of the required properties.
     required: u64,
     has_others: bool,
 }
@@ -75,10 +75,10 @@ impl Between {
 }
 
 impl Plain {
-    /// Reads a schema; nothing if it is not plain, or if anything about it is odd.
+    /// Reads a schema; `None` if it is not simple, or unusual in any way.
     pub(super) fn of(schema: &Map<String, Value>) -> Option<Self> {
         weigh_all(schema).ok()?;
-        // What is known here means the same in all drafts from the sixth on.
+        // The supported keywords mean the same in all drafts from draft 6 on.
         let is_known = |draft: &Value| {
             let known = ["draft-06", "draft-07", "2019-09", "2020-12"];
             draft.as_str().is_some_and(|draft| known.iter().any(|known| draft.contains(known)))
@@ -90,14 +90,14 @@ impl Plain {
         read(members).map(Self)
     }
 
-    /// Whether arguments fit. If not, somebody has to look closer.
+    /// Returns whether the arguments are valid. If not, the full validator must decide.
     pub(super) fn fits(&self, arguments: &RawValue) -> bool {
         let mut json = serde_json::Deserializer::from_str(arguments.get());
         Fit(Some(&self.0)).deserialize(&mut json).is_ok()
     }
 }
 
-/// The kinds that a schema leaves, before what it says about each is looked at.
+/// The types that a schema allows, before its other keywords are applied.
 #[derive(Debug, Clone, Copy, Default)]
 struct Named {
     null: bool,
@@ -137,7 +137,7 @@ impl Named {
                 "object" => &mut named.object,
                 _ => return None,
             };
-            // Named twice is not allowed.
+            // Duplicates are not allowed.
             if std::mem::replace(flag, true) {
                 return None;
             }
@@ -150,7 +150,7 @@ fn schema(schema: &Value) -> Option<Kinds> {
     read(schema.as_object()?.iter())
 }
 
-/// Reads the members of a schema. Weighing has bounded the nesting.
+/// Reads the members of a schema. The nesting was bounded by `weigh_all`.
 fn read<'s>(members: impl Iterator<Item = (&'s String, &'s Value)>) -> Option<Kinds> {
     let mut named = Named::ALL;
     let (mut least, mut most, mut choices) = (None, None, None);
@@ -192,7 +192,7 @@ fn read<'s>(members: impl Iterator<Item = (&'s String, &'s Value)>) -> Option<Ki
     let number = Numbers { is_whole: named.whole && !named.number, least, most };
     let object = match named.object {
         true => Some(objects(properties, &required.unwrap_or_default(), has_others)?),
-        // It says something about objects that was not looked at.
+        // There are constraints on objects that were not read.
         false if properties.is_some() => return None,
         false => None,
     };
@@ -206,7 +206,7 @@ fn read<'s>(members: impl Iterator<Item = (&'s String, &'s Value)>) -> Option<Ki
     })
 }
 
-/// What is said for people only, or means nothing, if it is well-formed.
+/// Accepts annotations and keywords without effect, if they are well-formed.
 fn says_nothing(keyword: &str, value: &Value) -> Option<()> {
     let is_fine = match keyword {
         "title" | "description" | "$comment" | "format" => value.is_string(),
@@ -218,7 +218,7 @@ fn says_nothing(keyword: &str, value: &Value) -> Option<()> {
     is_fine.then_some(())
 }
 
-/// Alternatives, each of other kinds than the rest: a value is read as one of them only.
+/// Alternatives with disjoint types: each value matches one of them only.
 fn either(alternatives: &[Value]) -> Option<Kinds> {
     fn join<T>(all: &mut Option<T>, one: Option<T>) -> Option<()> {
         match (&all, one) {
@@ -259,7 +259,7 @@ fn objects(
     }
     for name in required {
         if !properties.is_some_and(|properties| properties.contains_key(name)) {
-            // Whatever it is, if others than those named may be there at all.
+            // Any value, if additional properties are allowed at all.
             all.push((name.clone(), has_others.then_some(None)?));
         }
     }
@@ -272,7 +272,7 @@ fn objects(
     Some(Objects { properties: all, required, has_others })
 }
 
-/// A list of strings, none of them twice.
+/// Returns a list of strings without duplicates.
 fn strings(value: &Value) -> Option<Vec<String>> {
     let strings = value.as_array()?.iter().map(|one| one.as_str().map(str::to_owned));
     let strings: Vec<String> = strings.collect::<Option<_>>()?;
@@ -280,8 +280,9 @@ fn strings(value: &Value) -> Option<Vec<String>> {
     strings.iter().enumerate().all(is_new).then_some(strings)
 }
 
-/// Reads a value; fails where it does not fit, or where that would take a closer look. Without kinds it
-/// may be anything, but is read all the same: nesting has its bound, numbers theirs.
+/// Validates a value while parsing it; fails if it is invalid, or if the full validator must
+/// decide. Without constraints any value is valid, but it is parsed nevertheless: nesting and
+/// numbers are limited.
 #[derive(Clone, Copy)]
 struct Fit<'s>(Option<&'s Kinds>);
 
@@ -331,7 +332,7 @@ impl<'de> Visitor<'de> for Fit<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {
-        // Within bounds or not, whole or not: that is for the validator to say.
+        // Bounds and integers in floating-point notation are left to the full validator.
         let is_any =
             |number: &Numbers| !number.is_whole && number.least.is_none() && number.most.is_none();
         self.all(|kinds| kinds.number.as_ref().is_some_and(is_any))
@@ -368,7 +369,7 @@ impl<'de> Visitor<'de> for Fit<'_> {
             if let Some(at) = at {
                 seen |= 1 << at;
             }
-            // Of a name that comes twice the last one counts, but here both must fit.
+            // Of duplicate names the last one counts, but here both must be valid.
             members.next_value_seed(Fit(known.and_then(|(_, kinds)| kinds.as_ref())))?;
         }
         let is_complete = rules.is_none_or(|rules| rules.required & !seen == 0);
@@ -389,7 +390,7 @@ impl Strings {
     }
 }
 
-/// Finds the place of a property; nothing for one that is not named, if there may be such.
+/// Finds the index of a property; `None` for an additional one, if allowed.
 struct Key<'s>(Option<&'s Objects>);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {

@@ -1,7 +1,7 @@
-//! A schema as a model provider takes it (B3).
+//! Adapts schemas to model providers (B3).
 //!
-//! A provider that refuses one schema refuses the whole conversation, without saying which tool it was.
-//! What is lost here in strictness is not lost: arguments are checked against the schema as it came.
+//! A provider that rejects one schema rejects the whole conversation, without naming the tool. No
+//! strictness is lost: arguments are validated against the original schema.
 
 use serde_json::{Map, Value};
 
@@ -10,29 +10,29 @@ use super::rebuild::rebuild;
 use super::tidy::tidy;
 use super::{Unusable, for_each_subschema_mut};
 
-/// The longest name of a property that Anthropic takes.
+/// Maximum length of a property name for Anthropic.
 const MAX_PROPERTY_NAME: usize = 64;
 
-/// Which schemas a provider takes.
+/// The schemas that a provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Draft 2020-12; no alternatives at the root; plain names of properties.
+    /// Draft 2020-12; no alternatives at the root; restricted property names.
     Anthropic,
-    /// No alternatives, choices or negations at the root; every array says what its items are.
+    /// No alternatives, choices or negations at the root; every array has `items`.
     OpenAi,
-    /// A small part of `OpenAPI` 3.0.
+    /// A small subset of `OpenAPI` 3.0.
     Gemini,
-    /// Draft 2020-12 without references, for everyone else.
+    /// Draft 2020-12 without references, for all other providers.
     Plain,
 }
 
 impl Dialect {
-    /// All of them, in the order of their numbers.
+    /// All dialects, in the order of their discriminants.
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAi, Self::Gemini, Self::Plain];
 }
 
-/// Makes a schema acceptable to a provider: an object at the root, no references, no keyword that it
-/// refuses. Doing so twice changes nothing more.
+/// Adapts a schema to a provider: an object at the root, no references, no unsupported keywords.
+/// Idempotent.
 ///
 /// ```
 /// use openclaw_tools::schema::{Dialect, provider_schema};
@@ -54,7 +54,7 @@ impl Dialect {
 /// ```
 ///
 /// # Errors
-/// If it is no schema of an object, or cannot be made acceptable.
+/// If it is not the schema of an object, or cannot be adapted.
 pub fn provider_schema(schema: &Map<String, Value>, dialect: Dialect) -> Result<Value, Unusable> {
     let mut root = rebuild(&tidy(schema)?);
     be_an_object(&mut root)?;
@@ -86,7 +86,7 @@ pub fn provider_schema(schema: &Map<String, Value>, dialect: Dialect) -> Result<
     Ok(root)
 }
 
-/// `type` and `properties` first, as people write them.
+/// Puts `type` and `properties` first, as is customary.
 fn order(mut root: Map<String, Value>) -> Value {
     let mut ordered = Map::new();
     ordered.insert("type".to_owned(), "object".into());
@@ -111,8 +111,8 @@ fn be_an_object(root: &mut Map<String, Value>) -> Result<(), Unusable> {
     Ok(())
 }
 
-/// Lays one schema over another: properties and what is required come together, of all else the upper
-/// one counts.
+/// Merges one schema over another: `properties` and `required` are combined; for all other keywords
+/// the upper one counts.
 pub(super) fn merge(lower: &mut Map<String, Value>, upper: Map<String, Value>) {
     for (keyword, value) in upper {
         match (keyword.as_str(), lower.get_mut(&keyword), value) {
@@ -131,8 +131,8 @@ pub(super) fn merge(lower: &mut Map<String, Value>, upper: Map<String, Value>) {
     }
 }
 
-/// Alternatives at the root become one object with the properties of all; required is what all of them
-/// require.
+/// Combines alternatives at the root into one object with the properties of all; required is what
+/// all of them require.
 fn flatten_root(root: &mut Map<String, Value>) {
     flatten(root);
     for keyword in ["allOf", "anyOf", "oneOf"] {
@@ -140,7 +140,7 @@ fn flatten_root(root: &mut Map<String, Value>) {
     }
 }
 
-/// The nesting of schemas is bounded, and so is this.
+/// The nesting of schemas is bounded, and so is the recursion.
 pub(super) fn flatten(schema: &mut Map<String, Value>) {
     for (keyword, are_all_meant) in [("allOf", true), ("anyOf", false), ("oneOf", false)] {
         let Some(Value::Array(members)) = schema.remove(keyword) else { continue };
@@ -166,7 +166,7 @@ pub(super) fn flatten(schema: &mut Map<String, Value>) {
                     taken.insert((*keyword).to_owned(), value);
                 }
             }
-            // What stands in the schema itself counts.
+            // The schema's own keywords take precedence.
             let own = std::mem::replace(schema, taken);
             merge(schema, own);
         }
@@ -188,8 +188,8 @@ fn require_common(schema: &mut Map<String, Value>, members: &[Map<String, Value>
     }
 }
 
-/// Anthropic takes letters, digits, `_`, `.` and `-` in the names of properties. Others are left out if
-/// nobody needs them.
+/// Anthropic accepts letters, digits, `_`, `.` and `-` in property names. Other properties are
+/// dropped, if they are optional.
 fn plain_names(root: &mut Map<String, Value>) -> Result<(), Unusable> {
     let fits = |name: &str| {
         let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');

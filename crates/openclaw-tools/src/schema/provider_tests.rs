@@ -1,4 +1,4 @@
-//! What providers get to see of schemas.
+//! Schemas as providers receive them.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -184,7 +184,7 @@ fn gemini_gets_only_what_it_knows() {
     }
 }
 
-/// Any JSON, with the keywords of schemas in it more often than not.
+/// Arbitrary JSON, often with schema keywords in it.
 pub(in crate::schema) fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -219,7 +219,7 @@ pub(in crate::schema) fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Schemas, good ones and bad ones.
+/// Valid and invalid schemas.
 pub(in crate::schema) fn any_schema() -> impl Strategy<Value = Value> {
     const PLAIN: [&str; 20] = [
         "type",

@@ -1,21 +1,21 @@
-//! A schema built anew from a tidy one: its references replaced by what they lead to, and of the rest
-//! only what is well-formed in draft 2020-12.
+//! Rebuilds a tidy schema: references are inlined, and only keywords that are well-formed in draft
+//! 2020-12 are kept.
 
 use serde_json::{Map, Number, Value};
 
 use super::tidy::{Tidy, pointer_of, weigh};
 
-/// How deep schemas may stand inside each other; what is deeper may be anything.
+/// Maximum nesting of schemas; deeper ones accept anything.
 const MAX_NESTING: usize = 40;
-/// How many references may be followed inside each other.
+/// Maximum nesting of references.
 const MAX_REFERENCES: usize = 40;
-/// The most that the whole may weigh: references can make a small schema endless. What is beyond may be
-/// anything.
+/// Maximum weight of the result: references can make a small schema infinite. Beyond it, anything
+/// is accepted.
 const MAX_WEIGHT: usize = 256 * 1024;
 
 const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
-/// Builds the schema anew.
+/// Rebuilds the schema.
 pub(super) fn rebuild(tidy: &Tidy) -> Map<String, Value> {
     let mut rebuilder = Rebuilder { root: &tidy.root, following: Vec::new(), weight: 0 };
     match rebuilder.schema(&tidy.root, 0) {
@@ -26,7 +26,7 @@ pub(super) fn rebuild(tidy: &Tidy) -> Map<String, Value> {
 
 struct Rebuilder<'t> {
     root: &'t Value,
-    /// The references that lead here, which must not be followed again.
+    /// The references being inlined, which must not be followed again.
     following: Vec<String>,
     weight: usize,
 }
@@ -68,7 +68,7 @@ impl Rebuilder<'_> {
         built
     }
 
-    /// A keyword with its value, if it is a known one and well-formed.
+    /// Returns a keyword with its value, if it is known and well-formed.
     fn member<'k>(
         &mut self,
         keyword: &'k str,
@@ -118,12 +118,12 @@ impl Rebuilder<'_> {
         (!items.is_empty()).then_some(Value::Array(items))
     }
 
-    /// Counts what is no schema; schemas have been counted inside.
+    /// Adds the weight of a keyword; schemas inside have been counted already.
     fn charge(&mut self, keyword: &str, value: &Value) {
         self.weight += keyword.len() + 4;
         if is_plain(keyword) {
             let mut weight = 0;
-            // What does not fit was refused before.
+            // A value that is too large was rejected before.
             let _ = weigh(value, 0, &mut weight);
             self.weight += weight;
         }
@@ -134,7 +134,7 @@ fn is_schema(value: &Value) -> bool {
     matches!(value, Value::Object(_) | Value::Bool(_))
 }
 
-/// What is left of a schema that cannot be followed: its words.
+/// Reduces a schema that cannot be inlined to its description.
 fn anything(schema: &Map<String, Value>) -> Value {
     let description = schema.get("description").filter(|text| text.is_string());
     let mut left = Map::new();
@@ -144,7 +144,7 @@ fn anything(schema: &Map<String, Value>) -> Value {
     Value::Object(left)
 }
 
-/// What a reference leads to, with what stands beside the reference laid over it.
+/// Merges the keywords beside a reference over its target.
 fn overlay(target: Value, own: Map<String, Value>) -> Value {
     match target {
         Value::Object(mut target) => {
@@ -156,7 +156,7 @@ fn overlay(target: Value, own: Map<String, Value>) -> Value {
     }
 }
 
-/// Keywords of older drafts that mean something else now.
+/// Converts keywords of older drafts.
 fn modernize(members: &Map<String, Value>, built: &mut Map<String, Value>) {
     for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
         if members.get(exclusive) == Some(&Value::Bool(true))
@@ -165,7 +165,7 @@ fn modernize(members: &Map<String, Value>, built: &mut Map<String, Value>) {
             built.insert(exclusive.to_owned(), limit);
         }
     }
-    // The rest of a list had another name before 2020-12.
+    // Before 2020-12, the rest of an array was described by `additionalItems`.
     if members.get("items").is_some_and(Value::is_array) {
         let rest = members.get("additionalItems");
         if let Some(Value::Bool(rest)) = rest {
@@ -189,7 +189,7 @@ fn is_plain(keyword: &str) -> bool {
     )
 }
 
-/// The value of a keyword that holds no schemas, if it is well-formed.
+/// Returns the value of a keyword that contains no schemas, if it is well-formed.
 fn plain(keyword: &str, value: &Value) -> Option<Value> {
     let is_good = match keyword {
         "type" => return types(value),
@@ -241,7 +241,7 @@ fn types(value: &Value) -> Option<Value> {
     }
 }
 
-/// Names, each once.
+/// Removes duplicates and values that are not strings.
 fn names_of(names: &[Value]) -> Value {
     let mut seen = std::collections::BTreeSet::new();
     let names = names.iter().filter(|name| name.as_str().is_some_and(|name| seen.insert(name)));

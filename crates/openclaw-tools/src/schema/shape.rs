@@ -1,32 +1,32 @@
-//! Where schemas stand inside schemas.
+//! Where schemas occur inside schemas.
 
 use serde_json::{Map, Value};
 
-/// What a schema inside another is about.
+/// What a subschema applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// The same value.
     Same,
-    /// A part of the value; of the keywords with this reach at most one applies to a part.
+    /// A part of the value; of the keywords with this reach, at most one applies to a part.
     PartEither,
-    /// A part of the value, whatever else applies to it.
+    /// A part of the value, in addition to all others.
     PartAlso,
     /// Nothing by itself: a definition.
     Nothing,
 }
 
-/// How a keyword holds schemas.
+/// How a keyword contains schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// One schema, or a list of them (`items` before 2020-12).
     OneOrList,
     /// A list of schemas.
     List,
-    /// Schemas by name; other values (`dependencies`) are none.
+    /// Schemas by name; other values (`dependencies`) are not schemas.
     Named,
 }
 
-/// The keywords of all drafts that hold schemas.
+/// The keywords of all drafts that contain schemas.
 const KEYWORDS: [(&str, Form, Reach); 22] = [
     ("$defs", Form::Named, Reach::Nothing),
     ("definitions", Form::Named, Reach::Nothing),
@@ -56,7 +56,7 @@ fn is_schema(value: &Value) -> bool {
     matches!(value, Value::Object(_) | Value::Bool(_))
 }
 
-/// Calls for each schema directly inside another, with the steps that lead there.
+/// Visits each direct subschema, with the path to it.
 pub(super) fn for_each_child<'s>(
     schema: &'s Map<String, Value>,
     mut visit: impl FnMut(Reach, &[&str], &'s Value),
@@ -80,7 +80,8 @@ pub(super) fn for_each_child<'s>(
     }
 }
 
-/// Whether something holds for a schema and for every one inside it. The nesting must be bounded.
+/// Returns whether a predicate holds for a schema and all its subschemas. The nesting must be
+/// bounded.
 pub fn holds_for_each_subschema(
     schema: &Map<String, Value>,
     holds: &impl Fn(&Map<String, Value>) -> bool,
@@ -99,17 +100,17 @@ pub fn holds_for_each_subschema(
     holds(schema) && schema.iter().all(holds_inside)
 }
 
-/// How a keyword with this value holds schemas, if it does.
+/// Returns how a keyword with this value contains schemas, if it does.
 fn form_of(keyword: &str, value: &Value) -> Option<Form> {
-    // Most values hold nothing at all.
+    // Most values contain no schemas.
     if !matches!(value, Value::Object(_) | Value::Array(_)) {
         return None;
     }
-    // A schema has few keywords: to look up each that there is would take longer.
+    // A schema has few keywords: looking up every known one would take longer.
     KEYWORDS.iter().find(|(known, ..)| *known == keyword).map(|(_, form, _)| *form)
 }
 
-/// Calls for a schema and for every one inside it. The nesting must be bounded.
+/// Visits a schema and all its subschemas. The nesting must be bounded.
 pub fn for_each_subschema_mut(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(schema) = schema else { return };
     visit(schema);

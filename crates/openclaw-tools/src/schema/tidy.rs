@@ -1,4 +1,4 @@
-//! A schema made fit for use: bounded, and with no reference that leads anywhere but to itself.
+//! Normalizes a schema: bounded in size, and without external references.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,25 +9,25 @@ use serde_json::{Map, Value};
 use super::Unusable;
 use super::shape::{for_each_child, for_each_subschema_mut};
 
-/// The most that a schema may weigh: about its length as text.
+/// Maximum weight of a schema: about its length as text.
 pub(super) const MAX_WEIGHT: usize = 512 * 1024;
-/// The deepest nesting of values, as deep as JSON is read at all.
+/// Maximum nesting of values, the same as for parsing JSON.
 const MAX_DEPTH: usize = 128;
-/// What every value weighs, besides its text.
+/// Weight of every value, in addition to its text.
 const VALUE_WEIGHT: usize = 4;
 
-/// A tidy schema: each `$ref` in it is `#` or `#/…` and leads to a schema in it; it has no `$id`, no
-/// anchors, no comments.
+/// A normalized schema: each `$ref` is `#` or `#/…` and refers to a schema in it; it has no `$id`,
+/// no anchors, no comments.
 #[derive(Debug)]
 pub(super) struct Tidy {
     pub(super) root: Value,
-    /// The draft that it asks for.
+    /// The declared draft.
     pub(super) draft: Option<Draft>,
-    /// How many references led nowhere, or out; they are left out.
+    /// Number of broken or external references, which were dropped.
     pub(super) dropped_refs: usize,
 }
 
-/// What a value weighs, or that it is too deep or too heavy.
+/// Adds the weight of a value; fails if it is too deep or too heavy.
 pub(super) fn weigh(value: &Value, depth: usize, so_far: &mut usize) -> Result<(), Unusable> {
     if depth > MAX_DEPTH {
         return Err(Unusable::TooDeep);
@@ -51,7 +51,7 @@ pub(super) fn weigh(value: &Value, depth: usize, so_far: &mut usize) -> Result<(
     if *so_far > MAX_WEIGHT { Err(Unusable::TooLarge) } else { Ok(()) }
 }
 
-/// The same for the members of an object.
+/// Like [`weigh`], for the members of an object.
 pub(super) fn weigh_all(schema: &Map<String, Value>) -> Result<(), Unusable> {
     let mut so_far = 0;
     for (name, member) in schema {
@@ -61,7 +61,7 @@ pub(super) fn weigh_all(schema: &Map<String, Value>) -> Result<(), Unusable> {
     Ok(())
 }
 
-/// Tidies a schema.
+/// Normalizes a schema.
 pub(super) fn tidy(schema: &Map<String, Value>) -> Result<Tidy, Unusable> {
     weigh_all(schema)?;
     let draft = schema.get("$schema").and_then(Value::as_str).and_then(draft_of);
@@ -70,7 +70,7 @@ pub(super) fn tidy(schema: &Map<String, Value>) -> Result<Tidy, Unusable> {
     collect(&root, String::new(), &mut pointers, &mut anchors);
     let mut dropped_refs = 0;
     for_each_subschema_mut(&mut root, &mut |schema| {
-        // Were it kept, references inside would count from here, and not from the root.
+        // If it were kept, references inside would be relative to it instead of the root.
         if schema.get("id").is_some_and(Value::is_string) {
             schema.remove("id");
         }
@@ -99,7 +99,7 @@ pub(super) fn tidy(schema: &Map<String, Value>) -> Result<Tidy, Unusable> {
     Ok(Tidy { root, draft, dropped_refs })
 }
 
-/// Where schemas stand, and what names they give themselves.
+/// Collects the pointers and anchors of all schemas.
 fn collect(
     schema: &Value,
     pointer: String,
@@ -119,7 +119,7 @@ fn collect(
     pointers.insert(pointer);
 }
 
-/// A JSON pointer, longer by these steps.
+/// Appends steps to a JSON pointer.
 pub(super) fn join(pointer: &str, steps: &[&str]) -> String {
     let mut joined = pointer.to_owned();
     for step in steps {
@@ -129,7 +129,7 @@ pub(super) fn join(pointer: &str, steps: &[&str]) -> String {
     joined
 }
 
-/// The pointer that a reference stands for, if it leads to a schema in here.
+/// Resolves a reference to a pointer, if it refers to a schema in this document.
 fn resolve(
     reference: &str,
     pointers: &BTreeSet<String>,
@@ -142,7 +142,7 @@ fn resolve(
     anchors.get(fragment.as_ref()).cloned()
 }
 
-/// A pointer as a reference: `#` and the pointer, with what a URI cannot hold encoded.
+/// Formats a pointer as a reference: `#` and the percent-encoded pointer.
 fn fragment(pointer: &str) -> String {
     use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
     const NOT_IN_FRAGMENTS: &AsciiSet = &CONTROLS
@@ -163,7 +163,7 @@ fn fragment(pointer: &str) -> String {
     format!("#{}", utf8_percent_encode(pointer, NOT_IN_FRAGMENTS))
 }
 
-/// The pointer of a reference in a tidy schema.
+/// Returns the pointer of a reference in a tidy schema.
 pub(super) fn pointer_of(reference: &str) -> String {
     percent_decode_str(reference.trim_start_matches('#')).decode_utf8_lossy().into_owned()
 }

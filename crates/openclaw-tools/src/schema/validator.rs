@@ -1,4 +1,4 @@
-//! Checks arguments against the schema of a tool (B4).
+//! Validates arguments against the schema of a tool (B4).
 
 use jsonschema::{Draft, PatternOptions};
 use serde_json::value::RawValue;
@@ -10,15 +10,15 @@ use super::shape::for_each_subschema_mut;
 use super::tidy::{Tidy, tidy};
 use super::violations::Violations;
 
-/// The most memory that a compiled `pattern` may take.
+/// Maximum memory of a compiled `pattern`, in bytes.
 const MAX_PATTERN: usize = 512 * 1024;
-/// Above this cost only the first violation is looked for.
+/// Above this cost only the first violation is reported.
 const STEPS_FOR_ALL_VIOLATIONS: u64 = 1 << 16;
 
-/// Checks arguments against one schema.
+/// Validates arguments against one schema.
 ///
-/// What it cannot decide within its bounds it lets pass: arguments nested deeper than 64 levels, or
-/// costly to check. The server looks at them, too.
+/// Arguments that exceed its limits are accepted: nested deeper than 64 levels, or too costly to
+/// validate. The server validates them as well.
 ///
 /// ```
 /// use openclaw_tools::schema::Validator;
@@ -33,7 +33,7 @@ const STEPS_FOR_ALL_VIOLATIONS: u64 = 1 << 16;
 /// ```
 #[derive(Debug)]
 pub struct Validator {
-    /// None if every object passes.
+    /// `None` if every object is valid.
     rules: Option<Rules>,
     dropped_refs: usize,
     has_lost_patterns: bool,
@@ -46,14 +46,13 @@ struct Rules {
 }
 
 impl Validator {
-    /// Compiles a schema. Without `$schema` it is one of draft 2020-12, or of an older draft if it is
-    /// only good as that.
+    /// Compiles a schema. Without `$schema`, draft 2020-12 is tried first, then older drafts.
     ///
-    /// References that lead out of the schema, or nowhere, are left out; so are all `pattern`s if
-    /// one of them is more than a plain regular expression. The rest still holds.
+    /// External and broken references are dropped; so are all `pattern`s if one of them is not a
+    /// plain regular expression. All other keywords apply.
     ///
     /// # Errors
-    /// If it makes no sense, or is too large, too deep or without an end.
+    /// If it is invalid, too large, too deep or infinite.
     pub fn compile(schema: &Map<String, Value>) -> Result<Self, Unusable> {
         if is_any_object(schema) {
             return Ok(Self { rules: None, dropped_refs: 0, has_lost_patterns: false });
@@ -73,11 +72,11 @@ impl Validator {
         Ok(Self { rules: Some(Rules { validator, cost }), dropped_refs, has_lost_patterns })
     }
 
-    /// Looks whether a schema is within bounds, has an end, and names types that there are, which costs
-    /// little of what compiling it does. One that passes may still make no sense.
+    /// Checks that a schema is within limits, terminates, and declares known types, at a fraction
+    /// of the cost of compiling it. A schema that passes may still be invalid.
     ///
     /// # Errors
-    /// If it is too large, too deep or without an end, or names another type.
+    /// If it is too large, too deep or infinite, or declares an unknown type.
     pub fn look_at(schema: &Map<String, Value>) -> Result<(), Unusable> {
         if is_any_object(schema) {
             return Ok(());
@@ -92,20 +91,21 @@ impl Validator {
         if names_types { Ok(()) } else { Err(nonsense()) }
     }
 
-    /// How many references in the schema lead out of it, or nowhere, and are not followed.
+    /// Returns the number of external or broken references, which are not followed.
     pub fn dropped_refs(&self) -> usize {
         self.dropped_refs
     }
 
-    /// Whether `pattern`s are not looked at, because one of them is no plain regular expression.
+    /// Returns whether `pattern`s are ignored because one of them is not a plain regular
+    /// expression.
     pub fn has_lost_patterns(&self) -> bool {
         self.has_lost_patterns
     }
 
-    /// Checks arguments.
+    /// Validates arguments.
     ///
     /// # Errors
-    /// If they do not fit: what is wrong, in plain words.
+    /// The violations, if they are invalid.
     pub fn check(&self, arguments: &Value) -> Result<(), Violations> {
         let Some(Rules { validator, cost }) = &self.rules else {
             return if arguments.is_object() { Ok(()) } else { Err(Violations::not_an_object()) };
@@ -121,12 +121,12 @@ impl Validator {
         Err(Violations::new(validator.iter_errors(arguments)))
     }
 
-    /// Checks arguments as text. Where every object passes, nothing is parsed.
+    /// Validates raw arguments. If every object is valid, nothing is parsed.
     ///
     /// # Errors
-    /// If they do not fit: what is wrong, in plain words.
+    /// The violations, if they are invalid.
     pub fn check_raw(&self, arguments: &RawValue) -> Result<(), Violations> {
-        // Raw JSON begins with its first token.
+        // Raw JSON starts with its first token.
         if self.rules.is_none() {
             let is_object = arguments.get().starts_with('{');
             return if is_object { Ok(()) } else { Err(Violations::not_an_object()) };
@@ -138,18 +138,18 @@ impl Validator {
     }
 }
 
-/// Whether the value of `type` is one: a name, or several.
+/// Returns whether the value of `type` is a known type, or several.
 fn names_type(value: &Value) -> bool {
     const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
     match value {
         Value::String(name) => TYPES.contains(&name.as_str()),
-        // In draft 4 there may be schemas among them.
+        // In draft 4 it may contain schemas.
         Value::Array(items) => items.iter().all(|item| item.is_object() || names_type(item)),
         _ => false,
     }
 }
 
-/// Whether a schema lets every object pass, and nothing else.
+/// Returns whether a schema accepts every object, and nothing else.
 fn is_any_object(schema: &Map<String, Value>) -> bool {
     let is_empty = |value: &Value| match value {
         Value::Object(members) => members.is_empty(),
@@ -189,7 +189,8 @@ fn build(tidy: &Tidy) -> Result<jsonschema::Validator, Unusable> {
     Err(Unusable::Invalid(first.unwrap_or_default()))
 }
 
-/// Leaves out all `pattern`s, and what would be stricter without them. Returns whether there were any.
+/// Removes all `pattern`s, and keywords that would be stricter without them. Returns whether there
+/// were any.
 fn drop_patterns(root: &mut Value) -> bool {
     let mut had_any = false;
     for_each_subschema_mut(root, &mut |schema| {
@@ -203,7 +204,7 @@ fn drop_patterns(root: &mut Value) -> bool {
     had_any
 }
 
-/// How deep a value is, and how many parts it has. Reading it has bounded the depth.
+/// Returns the depth of a value and the number of its parts. The parser has bounded the depth.
 fn measure(value: &Value) -> (usize, usize) {
     fn add(value: &Value, depth: usize, deepest: &mut usize, parts: &mut usize) {
         *deepest = depth.max(*deepest);

@@ -1,4 +1,4 @@
-//! What the validator accepts, what it says, and what it survives.
+//! Verdicts, messages and limits of the validator.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -136,7 +136,7 @@ fn patterns_that_need_backtracking_are_left_out_and_the_rest_holds() {
 }
 
 #[test]
-fn a_catastrophic_pattern_is_none_here() {
+fn a_catastrophic_pattern_is_harmless() {
     let schema = json!({"properties": {"a": {"pattern": "^(a+)+$"}}});
     let arguments = json!({"a": format!("{}b", "a".repeat(100_000))});
     assert_eq!(says(&schema, &arguments), "/a must match the pattern \"^(a+)+$\"");
@@ -152,7 +152,7 @@ fn hostile_schemas_are_refused_or_survived() {
     assert_eq!(compile(&json!({"properties": large})).unwrap_err(), Unusable::TooLarge);
     assert!(matches!(compile(&json!({"type": "no such type"})), Err(Unusable::Invalid(_))));
 
-    // Twice the time for every level: not checked at all.
+    // Doubles the time with every level: not validated at all.
     let doubling = json!({"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}});
     let validator = compile(&doubling).unwrap();
     let mut nested = json!({});
@@ -173,7 +173,7 @@ fn the_longest_chains_at_the_deepest_values_fit_on_a_small_stack() {
     for _ in 0..64 {
         nested = json!({"a": nested});
     }
-    // Half of what a thread of the runtime has.
+    // Half the stack of a runtime thread.
     let thread = std::thread::Builder::new().stack_size(1024 * 1024);
     let check = move || compile(&inner).unwrap().check(&nested).is_err();
     assert!(thread.spawn(check).unwrap().join().unwrap());

@@ -1,4 +1,4 @@
-//! What is wrong with arguments, in words for the model that made them.
+//! Error messages for invalid arguments, for the model that made them.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use jsonschema::{JsonType, ValidationError};
 use openclaw_content::{Untrusted, clean_line};
 use serde_json::Value;
 
-/// More violations than this are counted only.
+/// Maximum number of violations listed; further ones are counted.
 const MAX_LINES: usize = 5;
-/// The longest line.
+/// Maximum length of a line.
 const MAX_LINE: usize = 280;
-/// The longest value or name that is shown.
+/// Maximum length of a quoted value or name.
 const MAX_SHOWN: usize = 40;
-/// The longest place that is shown.
+/// Maximum length of a path.
 const MAX_PLACE: usize = 80;
-/// More choices than this are not listed.
+/// Maximum number of choices listed.
 const MAX_CHOICES: usize = 8;
 
-/// What is wrong with arguments: at most five lines, each with the place and what was expected, and how
-/// many more there are. Names and choices in it come from the schema, which the model knows; they are
-/// cleaned and short.
+/// The violations in arguments: at most five lines, each with the path and what was expected, and
+/// the number of further ones. Names and choices come from the schema, which the model knows; they
+/// are sanitized and truncated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violations {
     lines: Vec<String>,
@@ -55,13 +55,13 @@ impl Violations {
         Self { lines: vec![line.to_owned()], more: 0 }
     }
 
-    /// What is wrong with a schema. It concerns people rather than models, but it is in the same words.
+    /// Describes what is wrong with a schema: for users rather than models, but in the same format.
     pub(super) fn of_schema(error: &ValidationError<'_>) -> String {
         line(error)
     }
 }
 
-/// Like [`line`]; a missing argument is called that.
+/// Like [`line`], except that a missing argument is reported as such.
 fn argument_line(error: &ValidationError<'_>) -> String {
     match (error.kind(), error.instance_path().as_str()) {
         (ValidationErrorKind::Required { property }, "") => {
@@ -72,7 +72,7 @@ fn argument_line(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// The place, and what is wrong there.
+/// Formats the path and what is wrong there.
 fn line(error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str();
     let place = if place.is_empty() {
@@ -84,7 +84,7 @@ fn line(error: &ValidationError<'_>) -> String {
     clean_line(Untrusted::new(&words), MAX_LINE)
 }
 
-/// What is wrong, to follow the name of the place.
+/// Describes the violation, to follow the path.
 fn words(kind: &ValidationErrorKind, value: &Value, may_look_inside: bool) -> String {
     use ValidationErrorKind as Kind;
     match kind {
@@ -145,8 +145,9 @@ fn words(kind: &ValidationErrorKind, value: &Value, may_look_inside: bool) -> St
     }
 }
 
-/// Of the ways in which a value does not fit, the one that gets furthest: the deepest place, then the
-/// fewest problems. A wrong type at the top means that this form was never meant.
+/// Of several failed alternatives, returns the error of the closest one: that with the deepest
+/// path, then the fewest errors. A wrong type at the top means that this alternative was not
+/// intended.
 fn closest<'e>(
     context: &'e [Vec<ValidationError<'static>>],
 ) -> Option<&'e ValidationError<'static>> {
@@ -175,7 +176,7 @@ fn type_words(kind: &TypeKind) -> String {
     }
 }
 
-/// A value with what it is.
+/// A value with its type.
 fn described(value: &Value) -> String {
     match value {
         Value::Number(_) => format!("the number {}", shown(value)),

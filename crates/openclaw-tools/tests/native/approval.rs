@@ -1,4 +1,4 @@
-//! Who must agree to what, and what is checked before a tool runs.
+//! Approvals and argument checks of native tools.
 
 use openclaw_tools::native::{Approvals, Native, NativeTools, Setup};
 use openclaw_tools::{
@@ -92,7 +92,7 @@ fn without_a_workspace_there_are_no_tools() {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_told_and_nothing_is_done() {
+async fn invalid_arguments_are_reported_and_nothing_is_done() {
     let bench = Bench::new();
     for (tool, arguments, words) in [
         ("read", json!({}), "missing argument \"path\""),

@@ -1,4 +1,4 @@
-//! Nothing leads out of the workspace.
+//! No path leads out of the workspace.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::Bench;
 
-const SECRET: &str = "what nobody may see";
+const SECRET: &str = "what no tool may see";
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -22,7 +22,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// Tries all that touches a file with a path, and finds that nothing outside was seen or changed.
+/// Tries all file tools with a path, and checks that nothing outside was read or changed.
 async fn assert_shut(bench: &Bench, path: &str) {
     for (tool, arguments) in [
         ("read", json!({"path": path})),
@@ -91,7 +91,8 @@ async fn no_link_leads_out() {
     }
     let outcome = bench.call("list", json!({"depth": 5})).await;
     assert!(
-        outcome.rendered().contains("dir (a link)") && !outcome.rendered().contains("secret.txt")
+        outcome.rendered().contains("dir (symbolic link)")
+            && !outcome.rendered().contains("secret.txt")
     );
 }
 
@@ -143,7 +144,7 @@ async fn a_link_that_is_swapped_in_during_the_call_gains_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_file_is_refused_and_never_waited_for() {
+async fn special_files_are_rejected_without_blocking() {
     let bench = bench();
     assert!(Command::new("mkfifo").arg(bench.path("pipe")).status().unwrap().success());
     let _socket = std::os::unix::net::UnixListener::bind(bench.path("socket")).unwrap();
@@ -156,7 +157,7 @@ async fn what_is_no_file_is_refused_and_never_waited_for() {
 }
 
 #[tokio::test]
-async fn a_path_that_is_none_is_refused_in_words() {
+async fn an_invalid_path_is_reported() {
     let bench = bench();
     for (path, words) in [
         ("a\0b", "is not a valid path."),

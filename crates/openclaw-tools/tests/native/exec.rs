@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::{Bench, in_time};
 
-/// The usual places of programs, and nothing else of this process's environment.
+/// A bench with only the usual `PATH` in the environment of commands.
 fn bench() -> Bench {
     Bench::with(|setup| {
         let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
@@ -20,7 +20,7 @@ fn bench() -> Bench {
     })
 }
 
-/// A pipe in the workspace: its end is reached when the last process that holds it is gone.
+/// A pipe in the workspace: its end is reached when the last process that holds it has exited.
 fn pipe(bench: &Bench) -> (JoinHandle<()>, JoinHandle<()>) {
     let path = bench.path("pipe");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -34,7 +34,7 @@ fn pipe(bench: &Bench) -> (JoinHandle<()>, JoinHandle<()>) {
     (tokio::task::spawn_blocking(move || told.recv().unwrap_or_default()), ended)
 }
 
-/// Holds the pipe open, for commands that may be ended before they get that far.
+/// Holds the pipe open, for commands that may be killed before they open it.
 async fn hold(bench: &Bench) -> std::fs::File {
     let path = bench.path("pipe");
     let open = move || std::fs::File::options().write(true).open(path).unwrap();
@@ -68,7 +68,7 @@ async fn the_environment_is_the_baseline_and_there_is_no_input() {
     let inner = text.split_once("[stdout]\n").unwrap().1.split_once("\n<<<END").unwrap().0;
     for line in inner.lines() {
         let name = line.split('=').next().unwrap();
-        // The others are the shell's own.
+        // The others are set by the shell.
         assert!(["PATH", "PWD", "OLDPWD", "SHLVL", "_"].contains(&name), "{line}");
     }
 }
@@ -135,7 +135,7 @@ async fn dropping_the_call_ends_the_command() {
 }
 
 #[tokio::test]
-async fn somebody_may_watch_over_what_is_running() {
+async fn a_watchdog_is_notified_of_process_groups() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicI32, Ordering};
 

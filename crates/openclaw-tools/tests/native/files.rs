@@ -70,7 +70,7 @@ async fn a_part_has_as_many_lines_as_asked() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_is_shown_as_a_picture_or_described() {
+async fn a_file_that_is_not_text_is_shown_as_an_image_or_described() {
     let bench = Bench::new();
     bench.write("a.png", b"\x89PNG\r\n\x1a\n and more");
     bench.write("b.bin", [0, 1, 2]);

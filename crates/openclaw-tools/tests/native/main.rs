@@ -1,4 +1,4 @@
-//! The tools of the program itself, called as an agent calls them.
+//! The native tools, called as an agent calls them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -24,10 +24,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-/// Longer than anything takes that works.
+/// Timeout that no working call exceeds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A workspace with all tools, in a folder beside which there is room for what is outside of it.
+/// A workspace with all tools, in a folder with room for files outside of it.
 struct Bench {
     folder: TempDir,
     tools: NativeTools,
@@ -45,12 +45,12 @@ impl Bench {
         Self { folder, tools }
     }
 
-    /// A path in the workspace.
+    /// Returns a path in the workspace.
     fn path(&self, name: &str) -> std::path::PathBuf {
         self.folder.path().join("workspace").join(name)
     }
 
-    /// A path outside of it.
+    /// Returns a path outside of it.
     fn outside(&self, name: &str) -> std::path::PathBuf {
         self.folder.path().join(name)
     }
@@ -63,7 +63,7 @@ impl Bench {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Calls a tool with somebody's consent to this one call.
+    /// Calls a tool with an approval of this one call.
     async fn call(&self, name: &str, arguments: Value) -> ToolOutcome {
         self.call_as(name, arguments, Some(Approval::Once)).await
     }

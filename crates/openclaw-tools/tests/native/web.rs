@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::Bench;
 
-/// A web server on this machine that answers each path in its way.
+/// A local web server with a fixed response per path.
 struct Site {
     address: SocketAddr,
     task: JoinHandle<()>,
@@ -180,7 +180,7 @@ async fn this_machine_cannot_be_reached_unless_that_is_configured() {
     assert_refused(&outcome, Failure::Denied, "only https URLs are allowed");
 }
 
-/// Says that every name is one address.
+/// Resolves every name to these addresses.
 #[derive(Debug)]
 struct Everywhere(Vec<SocketAddr>);
 
@@ -200,7 +200,7 @@ async fn a_public_name_that_leads_to_a_private_address_is_refused() {
         let bench = bench_with(&[], |web| WebSettings { resolver: Some(resolver), ..web });
         assert_refused(&fetch(&bench, url).await, Failure::Denied, "not on the public internet");
     }
-    // Where it is allowed by name, the connection is tried: nobody answers it in TLS there.
+    // If it is allowed by name, the connection is attempted: the server does not speak TLS.
     let site = Site::start().await;
     let resolver: Arc<dyn Resolve> = Arc::new(Everywhere(vec![site.address]));
     let bench =
@@ -218,8 +218,8 @@ async fn every_redirect_is_checked() {
     let (site, bench) = (Site::start().await, bench(&["127.0.0.1"]));
     for (path, failure, words) in [
         ("/metadata", Failure::Denied, "only https URLs are allowed"),
-        ("/file", Failure::Denied, "another kind of URL"),
-        ("/secure", Failure::Denied, "another kind of URL"),
+        ("/file", Failure::Denied, "another URL scheme"),
+        ("/secure", Failure::Denied, "another URL scheme"),
         ("/user", Failure::Denied, "a user name or password"),
         ("/loop", Failure::InvalidResponse, "too many redirects"),
         ("/nonsense", Failure::InvalidResponse, "an invalid URL"),
@@ -245,7 +245,7 @@ async fn a_body_without_end_is_cut_and_a_silent_server_is_left() {
 }
 
 #[tokio::test]
-async fn what_is_no_address_is_told_so() {
+async fn an_invalid_url_is_reported() {
     let bench = bench(&[]);
     for (url, failure) in [
         ("example.org", Failure::InvalidArguments),

@@ -1,7 +1,7 @@
-//! The program, as benchmarks start it: with a home, a configuration and a state folder of its own.
+//! Runs the binary for benchmarks, with its own home, configuration and state folder.
 //!
-//! It is built as for a release but for its links between crates; another one is measured with
-//! `OPENCLAW_BENCH_PROGRAM`.
+//! It is built with the profile `bench`: like `dist`, but with thin LTO. Set
+//! `OPENCLAW_BENCH_PROGRAM` to measure another binary.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,14 +11,14 @@ use std::time::Instant;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The program and its folder.
+/// The binary and its temporary folder.
 pub(crate) struct Program {
     path: OsString,
     folder: TempDir,
 }
 
 impl Program {
-    /// With these MCP servers.
+    /// Creates a program whose configuration has these MCP servers.
     pub(crate) fn with_servers(servers: &Value) -> Self {
         let path = std::env::var_os("OPENCLAW_BENCH_PROGRAM");
         let path = path.unwrap_or_else(|| env!("CARGO_BIN_EXE_openclaw").into());
@@ -41,14 +41,14 @@ impl Program {
         command
     }
 
-    /// Milliseconds from before the start until all is read and the process is gone.
+    /// Runs a command, and returns its output with the milliseconds from spawn to exit.
     pub(crate) fn run(&self, args: &[&str]) -> (f64, Output) {
         let start = Instant::now();
         let output = self.command(args).output().unwrap();
         (start.elapsed().as_secs_f64() * 1e3, output)
     }
 
-    /// The same for what must go well.
+    /// Like [`run`](Self::run), but panics if the command fails.
     pub(crate) fn timed(&self, args: &[&str]) -> f64 {
         let (took, output) = self.run(args);
         let words = String::from_utf8_lossy(&output.stderr);
@@ -60,24 +60,24 @@ impl Program {
         self.folder.path().join("state")
     }
 
-    /// As if it had never run.
+    /// Deletes the state folder.
     pub(crate) fn forget(&self) {
         let _ = std::fs::remove_dir_all(self.state());
     }
 
-    /// Whether there is such a command.
+    /// Whether the binary has this command.
     pub(crate) fn knows(&self, command: &[&str]) -> bool {
         let args = [command, &["--help"]].concat();
         self.run(&args).1.status.success()
     }
 }
 
-/// The load of the machine, as the system tells it.
+/// Returns the contents of `/proc/loadavg`.
 pub(crate) fn load() -> String {
     std::fs::read_to_string(Path::new("/proc/loadavg")).unwrap_or_default().trim().to_owned()
 }
 
-/// A budget, and whether it is met.
+/// Formats a budget, and whether it is met.
 pub(crate) fn verdict(value: f64, budget: f64) -> String {
     let met = if value <= budget { "met" } else { "MISSED" };
     format!("budget {budget}: {met}")

@@ -1,4 +1,4 @@
-//! A gateway that runs, seen from outside.
+//! A running gateway process, measured from outside.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 
 use crate::program::Program;
 
-/// Whatever takes longer has failed.
+/// The limit for every wait; a longer one is a failure.
 const LONG: Duration = Duration::from_secs(60);
-/// How often it is asked whether it is there.
+/// The interval between health checks.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// A gateway that runs. It ends with this value.
+/// A running gateway. The process is killed on drop.
 pub(crate) struct Running {
     process: Child,
 }
 
 impl Running {
-    /// Starts one, and says after how many milliseconds it answered.
+    /// Starts a gateway, and returns it with the milliseconds until it responded.
     pub(crate) fn start(program: &Program) -> (Self, f64) {
         let port = free_port();
         let mut command = program.command(&["gateway", "run", "--port", &port.to_string()]);
@@ -31,7 +31,7 @@ impl Running {
             let ended = running.process.try_wait().unwrap();
             assert!(
                 ended.is_none() && start.elapsed() < LONG,
-                "the gateway does not answer: {ended:?}"
+                "the gateway does not respond: {ended:?}"
             );
             sleep(LOOK);
         }
@@ -42,7 +42,7 @@ impl Running {
         self.process.id()
     }
 
-    /// Waits until so many servers can be called.
+    /// Waits until this many servers are ready.
     pub(crate) fn until_ready(&self, program: &Program, servers: usize) {
         let start = Instant::now();
         loop {
@@ -52,19 +52,19 @@ impl Running {
             if ready_servers(&status) == Some(servers) {
                 return;
             }
-            assert!(start.elapsed() < LONG, "the servers do not get ready: {status}");
+            assert!(start.elapsed() < LONG, "the servers are not ready: {status}");
             sleep(Duration::from_millis(100));
         }
     }
 
-    /// A figure from its `/proc/…/status`.
+    /// Returns a number from `/proc/<pid>/status`.
     pub(crate) fn figure(&self, name: &str) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
-    /// How often its threads went to sleep so far.
+    /// Returns the number of voluntary context switches of all its threads so far.
     pub(crate) fn wake_ups(&self) -> usize {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         let statuses = threads
@@ -76,7 +76,7 @@ impl Running {
         switches.sum()
     }
 
-    /// Stops it as a person would, and waits for its end.
+    /// Sends SIGTERM, and waits until the process has exited.
     pub(crate) fn stop(mut self) {
         self.ask_to_end();
         let start = Instant::now();
@@ -106,19 +106,19 @@ impl Drop for Running {
     }
 }
 
-/// How many servers can be called, as `openclaw gateway status` tells.
+/// Returns the number of ready servers in the output of `openclaw gateway status`.
 fn ready_servers(status: &serde_json::Value) -> Option<usize> {
     let servers = status.get("servers")?.as_array()?;
     Some(servers.iter().filter(|server| server["state"] == "ready").count())
 }
 
-/// A port that nobody uses now.
+/// Returns a port that is free at the moment.
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// Whether somebody answers there, and well.
+/// Whether `/healthz` responds with 200 on this port.
 fn is_well(port: u16) -> bool {
     let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return false };
     let request =
@@ -129,7 +129,7 @@ fn is_well(port: u16) -> bool {
         && answer.starts_with("HTTP/1.1 200")
 }
 
-/// Who started a process that is there.
+/// Returns the parent of a running process.
 pub(crate) fn parent(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()

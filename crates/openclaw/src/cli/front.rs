@@ -133,7 +133,7 @@ pub(crate) enum ExportFormat {
   openclaw gateway stop
 
 It runs until SIGTERM or Ctrl-C; running turns then get a short time to finish. A second signal \
-stops it at once. SIGHUP reloads the configuration.
+stops it immediately. SIGHUP reloads the configuration.
 
 Exit codes of `run`: 0 stopped, 1 failed to start, 3 a gateway is already running, the port is in use, or a \
 required server is not ready, 78 the configuration has errors."
@@ -181,7 +181,7 @@ pub(crate) struct RunArgs {
     pub(crate) bind: Option<Bind>,
 }
 
-/// The same words as in the configuration.
+/// Parses an address as in `gateway.bind`.
 fn bind(word: &str) -> Result<Bind, &'static str> {
     Bind::parse(word).ok_or("expected `loopback`, `lan`, `all` or an IP address")
 }
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_the_gateway_listens_is_said_as_in_the_configuration() {
+    fn bind_accepts_the_values_of_the_configuration() {
         for (word, address) in [
             ("loopback", "127.0.0.1"),
             ("lan", "0.0.0.0"),

@@ -15,8 +15,8 @@ pub(crate) use front::{
 };
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 pub(crate) use servers::{
-    AgentArgs, BesideArgs, CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs,
-    ReadArgs, RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, ToolsArgs,
+    CallArgs, ContextArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs,
+    RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, ToolsArgs,
 };
 
 const STYLES: Styles = Styles::styled()
@@ -52,8 +52,8 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What is logged when nobody says otherwise. Commands that talk to servers tell themselves what
-    /// goes wrong with those, and better.
+    /// The default log level. Commands that talk to servers report failures of servers themselves,
+    /// in more detail.
     pub(crate) fn usual_log_level(&self) -> &'static str {
         match self.command {
             Command::Mcp(_)
@@ -63,14 +63,14 @@ impl Cli {
             | Command::Status
             | Command::Doctor => "error",
             Command::Gateway(_) => "warn,openclaw_gateway=info",
-            // Its stderr is for whoever started it; what its library finds odd is not.
+            // Its stderr is read by the client: without the warnings of `rmcp`.
             Command::DemoServer => "warn,rmcp=off",
             _ => "warn",
         }
     }
 }
 
-/// What every command understands.
+/// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArgs {
     /// The configuration file [default: ~/.openclaw/openclaw.json, or $OPENCLAW_CONFIG_PATH]
@@ -250,9 +250,9 @@ mod tests {
         command.get_subcommands().for_each(|inner| for_each(inner, look));
     }
 
-    /// What is broken by hand is broken again for a narrow terminal, in the middle of a line.
+    /// On a narrow terminal, an explicit line break leaves a short line inside a paragraph.
     #[test]
-    fn paragraphs_of_help_are_broken_by_the_terminal_alone() {
+    fn paragraphs_of_help_have_no_line_breaks() {
         for_each(&Cli::command(), &mut |name, text| {
             let lines: Vec<&str> = text.lines().collect();
             for pair in lines.windows(2) {

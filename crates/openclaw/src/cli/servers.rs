@@ -1,21 +1,24 @@
-//! The command line of the verbs that talk to servers.
+//! The arguments of the `openclaw mcp` subcommands that talk to servers.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// Whose servers.
-#[derive(Debug, Default, Args)]
+/// Selects the agent whose servers are used.
+#[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
     /// The agent whose servers and rules to use [default: the first]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
 }
 
-/// Who does the work.
-#[derive(Debug, Default, Args)]
-pub(crate) struct BesideArgs {
+/// Which agent's servers, and in which process they run.
+#[derive(Debug, Args)]
+pub(crate) struct ContextArgs {
+    /// The agent whose servers and rules to use [default: the first]
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
     /// Start servers in this process, even if a gateway is running
     #[arg(long)]
     pub(crate) no_gateway: bool,
@@ -42,9 +45,7 @@ Lazy servers are not started, and are shown as idle.
 Exit codes: 0 shown, 3 a `required` server is not ready, 78 the configuration has errors.")]
 pub(crate) struct ServersArgs {
     #[command(flatten)]
-    pub(crate) whose: AgentArgs,
-    #[command(flatten)]
-    pub(crate) by: BesideArgs,
+    pub(crate) context: ContextArgs,
 }
 
 #[derive(Debug, Args)]
@@ -60,13 +61,11 @@ pub(crate) struct ToolsArgs {
     /// Show the JSON Schema of each tool's arguments
     #[arg(long)]
     pub(crate) schema: bool,
-    /// With --json, show everything that servers say about their tools, without a limit
+    /// With --json, show titles, descriptions and schemas as the servers sent them, in full
     #[arg(long, requires = "json")]
     pub(crate) raw: bool,
     #[command(flatten)]
-    pub(crate) whose: AgentArgs,
-    #[command(flatten)]
-    pub(crate) by: BesideArgs,
+    pub(crate) context: ContextArgs,
 }
 
 #[derive(Debug, Args)]
@@ -105,12 +104,10 @@ pub(crate) struct CallArgs {
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
-    pub(crate) whose: AgentArgs,
-    #[command(flatten)]
-    pub(crate) by: BesideArgs,
+    pub(crate) context: ContextArgs,
 }
 
-/// How long an answer may take.
+/// The timeout of a request.
 #[derive(Debug, Args)]
 pub(crate) struct TimeArgs {
     /// The timeout in milliseconds, including the start of the server
@@ -124,7 +121,7 @@ impl TimeArgs {
     }
 }
 
-/// How what a server answers is shown.
+/// How the result of a request is shown or saved.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// Show exactly what a model would see
@@ -148,9 +145,7 @@ pub(crate) struct ResourcesArgs {
     /// Only the resources of this server
     pub(crate) server: Option<String>,
     #[command(flatten)]
-    pub(crate) whose: AgentArgs,
-    #[command(flatten)]
-    pub(crate) by: BesideArgs,
+    pub(crate) context: ContextArgs,
 }
 
 #[derive(Debug, Args)]
@@ -169,9 +164,7 @@ pub(crate) struct ReadArgs {
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
-    pub(crate) whose: AgentArgs,
-    #[command(flatten)]
-    pub(crate) by: BesideArgs,
+    pub(crate) context: ContextArgs,
 }
 
 #[derive(Debug, Args)]
@@ -184,9 +177,7 @@ pub(crate) struct PromptsArgs {
     /// Only the prompts of this server
     pub(crate) server: Option<String>,
     #[command(flatten)]
-    pub(crate) whose: AgentArgs,
-    #[command(flatten)]
-    pub(crate) by: BesideArgs,
+    pub(crate) context: ContextArgs,
 }
 
 #[derive(Debug, Args)]
@@ -209,9 +200,7 @@ pub(crate) struct PromptArgs {
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
-    pub(crate) whose: AgentArgs,
-    #[command(flatten)]
-    pub(crate) by: BesideArgs,
+    pub(crate) context: ContextArgs,
 }
 
 #[derive(Debug, Args)]
@@ -225,9 +214,7 @@ pub(crate) struct StatusArgs {
     /// The server
     pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) whose: AgentArgs,
-    #[command(flatten)]
-    pub(crate) by: BesideArgs,
+    pub(crate) context: ContextArgs,
 }
 
 #[derive(Debug, Args)]
@@ -242,9 +229,7 @@ pub(crate) struct RefreshArgs {
     /// Only this server
     pub(crate) name: Option<String>,
     #[command(flatten)]
-    pub(crate) whose: AgentArgs,
-    #[command(flatten)]
-    pub(crate) by: BesideArgs,
+    pub(crate) context: ContextArgs,
 }
 
 #[derive(Debug, Args)]
@@ -265,8 +250,9 @@ pub(crate) struct LogsArgs {
     /// Follow the log until Ctrl-C; with --json, print one value per line
     #[arg(short, long)]
     pub(crate) follow: bool,
-    #[command(flatten)]
-    pub(crate) by: BesideArgs,
+    /// Read the log in this process, even if a gateway is running
+    #[arg(long)]
+    pub(crate) no_gateway: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `openclaw agent`: one message, one answer.
+//! `openclaw agent`: sends one message and prints the answer.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
@@ -22,13 +22,13 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::Signals;
 
-/// How long servers may take to start before the turn goes on without them.
+/// How long to wait for servers before the turn starts without them.
 const SERVERS: Duration = Duration::from_secs(20);
-/// How long a turn that was given up may take to end.
+/// How long to wait for a turn to end after it was aborted.
 const GOODBYE: Duration = Duration::from_secs(5);
-/// Without a limit of its own a turn may take a day.
+/// The limit of a turn without `--timeout`.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often somebody may be asked the same.
+/// The maximum number of times that one question is asked.
 const MAX_TRIES: usize = 3;
 
 pub(crate) fn agent(
@@ -62,17 +62,17 @@ pub(crate) fn agent(
     })
 }
 
-/// One message, and what comes of it.
+/// The state of one turn.
 struct Once<'a> {
     surface: &'a dyn Surface,
-    /// What somebody types, once they were asked; none if nobody is there.
+    /// The lines typed on stdin, once there was a prompt; `None` if the user cannot be prompted.
     typed: Option<Option<Lines>>,
     shows_calls: bool,
-    /// Why we do not wait any longer.
+    /// Why the turn was aborted.
     gave_up: Option<Ending>,
-    /// Whether a tool was allowed for good.
+    /// Whether a tool was always allowed.
     has_allowed: bool,
-    /// What happened while somebody was being asked.
+    /// Events that arrived during a prompt.
     held: VecDeque<Step>,
 }
 
@@ -114,7 +114,7 @@ impl Once<'_> {
         }
     }
 
-    /// Waits for the end. Who interrupts, or the time that is over, ends the turn; then it has a moment.
+    /// Waits for the end of the turn. A signal or the deadline aborts it, and leaves [`GOODBYE`].
     async fn follow(
         &mut self,
         turn: &mut Turn<'_>,
@@ -127,7 +127,8 @@ impl Once<'_> {
                 biased;
                 step = next(&mut self.held, turn) => match step {
                     Step::Over(answer) => {
-                        // The gateway has the same limit, counts from later on, and calls it cancelled.
+                        // The gateway has the same limit, starts counting later, and reports a
+                        // timeout as cancelled.
                         let is_cancelled = answer.ending == Ending::Cancelled;
                         if is_cancelled && self.gave_up.is_none() && Instant::now() >= deadline {
                             self.gave_up = Some(Ending::TimedOut);
@@ -140,7 +141,7 @@ impl Once<'_> {
                     Step::Asked(approval) => self.decide(&approval, turn, signals, output).await,
                     Step::EndingServer(reason) => output.warning(&format!("the gateway is stopping: \
                         {reason}")),
-                    // Nobody here was asked by a server: that it could be answered was not said.
+                    // No server elicits here: this client does not announce that capability.
                     Step::Text(_) | Step::Replaced(_) | Step::Thought => {}
                     Step::Elicited(_) | Step::Decided(_) => {}
                 },
@@ -164,7 +165,7 @@ impl Once<'_> {
 
     async fn give_up(&mut self, why: Ending, turn: &Turn<'_>) {
         self.gave_up = Some(why);
-        // That it cannot be told changes nothing: we leave.
+        // Errors do not matter: the command exits anyway.
         let _ = timeout(GOODBYE, turn.abort()).await;
     }
 
@@ -174,7 +175,7 @@ impl Once<'_> {
         }
     }
 
-    /// Asks whoever sits there. A question that is decided elsewhere is not waited for.
+    /// Asks the user for approval. Returns early if the request is decided elsewhere.
     async fn decide(
         &mut self,
         approval: &Approval,
@@ -188,7 +189,7 @@ impl Once<'_> {
             return;
         }
         let typed = typed.get_or_insert_with(Lines::of_stdin);
-        // Who has allowed a tool for good has answered all that was asked about it before.
+        // "Always" also settles earlier requests for the same tool.
         if self.has_allowed && !approve::is_open(self.surface, &approval.id).await {
             return;
         }
@@ -247,7 +248,7 @@ impl Once<'_> {
     }
 }
 
-/// What happens next, or has happened while somebody was being asked. Safe to cancel.
+/// Returns the next event, first those that arrived during a prompt. Cancel-safe.
 async fn next(held: &mut VecDeque<Step>, turn: &mut Turn<'_>) -> Step {
     match held.pop_front() {
         Some(step) => step,
@@ -255,7 +256,7 @@ async fn next(held: &mut VecDeque<Step>, turn: &mut Turn<'_>) -> Step {
     }
 }
 
-/// Waits until a question needs no answer any more; what happens meanwhile is kept.
+/// Waits until a request is settled; events that arrive meanwhile are kept.
 async fn withdrawn(
     held: &mut VecDeque<Step>,
     turn: &mut Turn<'_>,
@@ -269,7 +270,7 @@ async fn withdrawn(
     }
 }
 
-/// Whether a question needs no answer any more: it was answered elsewhere, or taken back.
+/// Whether a request needs no answer any more: it was decided elsewhere, or the turn is over.
 fn is_settled(step: &Step, id: &str) -> bool {
     match step {
         Step::Decided(decided) => decided == id,
@@ -278,7 +279,7 @@ fn is_settled(step: &Step, id: &str) -> bool {
     }
 }
 
-/// Asks on stderr until there is an answer. No answer means no.
+/// Prompts on stderr until there is a valid answer. Without one, the call is denied.
 async fn ask(mut request: Request<'_>, typed: &mut Lines, output: &mut Output) -> Decision {
     request.lines().iter().for_each(|line| output.aside(line));
     for _ in 0..MAX_TRIES {
@@ -305,7 +306,7 @@ fn say(text: &str) {
     let _ = stderr.flush();
 }
 
-/// Until a time in milliseconds since 1970.
+/// Waits until a time in milliseconds since 1970.
 async fn until(time_ms: u64) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let left = Duration::from_millis(time_ms).saturating_sub(now.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What was looked at, how it is, and what to do about it.
+//! The results of checks, with advice for each problem.
 
 use openclaw_mcp::server::status::ServerStatus;
 use serde_json::{Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use super::mcp::show_servers;
 use crate::output::{BAD, FAINT, GOOD, Output, STRONG, lines_of, printable};
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug)]
 pub(crate) struct Check {
     pub(crate) verdict: Verdict,
     pub(crate) what: String,
-    /// What to do about it.
+    /// What to do about a problem.
     pub(crate) advice: Option<String>,
-    /// What the server wrote last.
+    /// The last lines that the server wrote to stderr.
     pub(crate) last_lines: Vec<String>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Check {
 pub(crate) enum Verdict {
     Good,
     Bad,
-    /// Worth knowing, and no fault.
+    /// Information, not a problem.
     Note,
 }
 
@@ -79,17 +79,17 @@ impl Check {
     }
 }
 
-/// Whether nothing is bad.
+/// Whether no check found a problem.
 pub(crate) fn is_well(checks: &[Check]) -> bool {
     checks.iter().all(|check| check.verdict != Verdict::Bad)
 }
 
-/// What was found out about one thing: a server, or a part of the program.
+/// The checks of one subject: a server, or a part of the program.
 #[derive(Debug)]
 pub(crate) struct Finding {
     pub(crate) about: String,
     pub(crate) checks: Vec<Check>,
-    /// What people see in place of the checks.
+    /// Shown as a table instead of the checks, except in JSON.
     servers: Vec<ServerStatus>,
 }
 
@@ -98,7 +98,7 @@ impl Finding {
         Self { about: about.into(), checks, servers: Vec::new() }
     }
 
-    /// The same, with servers that people see as a table.
+    /// Shows these servers as a table instead of the checks.
     pub(crate) fn with_servers(self, servers: Vec<ServerStatus>) -> Self {
         Self { servers, ..self }
     }
@@ -107,7 +107,7 @@ impl Finding {
         is_well(&self.checks)
     }
 
-    /// Whether nothing was tried, and nothing is wrong: it is switched off.
+    /// Whether nothing was checked: the server is disabled.
     pub(crate) fn was_left_alone(&self) -> bool {
         self.checks.iter().all(|check| check.verdict == Verdict::Note)
     }
@@ -125,7 +125,7 @@ impl Finding {
         json!({ "name": self.about, "ok": self.is_well(), "checks": checks })
     }
 
-    /// What is bad, and what to do about it.
+    /// Returns the problems, each with advice.
     pub(crate) fn problems(&self) -> Vec<Value> {
         let bad = self.checks.iter().filter(|check| check.verdict == Verdict::Bad);
         bad.map(|check| json!({ "about": self.about, "what": check.what, "advice": check.advice }))

@@ -12,7 +12,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, plural, summary};
 
-/// Checks the configuration, and says everything that is to be said about it.
+/// Checks the configuration, and reports all findings.
 pub(crate) fn validate(
     file: Option<&Path>,
     flag: Option<&Path>,
@@ -20,9 +20,9 @@ pub(crate) fn validate(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    // A missing file means the default, but not one that is named here.
+    // A missing configuration means the default, but a file named here must exist.
     if let Some(file) = file.filter(|file| file.symlink_metadata().is_err()) {
-        return Err(CommandError::new(Exit::Config, format!("no file {}", file.display()))
+        return Err(CommandError::new(Exit::Config, format!("file not found: {}", file.display()))
             .hint("run `openclaw config path` to see which file is read"));
     }
     let paths = edge.paths(file.or(flag))?;
@@ -56,7 +56,7 @@ pub(crate) fn validate(
     Ok(exit)
 }
 
-/// Prints which file is read.
+/// Prints the path of the configuration file.
 pub(crate) fn path(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
     let paths = edge.paths(flag)?;
     if output.json {
@@ -72,7 +72,7 @@ pub(crate) fn path(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Com
     Ok(Exit::Ok)
 }
 
-/// "3 MCP servers (1 disabled, 1 held back)", each counted once, whatever agents share it.
+/// Counts servers: "3 MCP servers (1 disabled, 1 held back)". A shared one is counted once.
 fn servers(config: &Config) -> String {
     #[derive(Default)]
     struct Seen {

@@ -1,4 +1,4 @@
-//! `openclaw demo-server`: an MCP server to try clients with, on stdin and stdout.
+//! `openclaw demo-server`: an MCP server on stdin and stdout, for testing clients.
 
 use super::block_on;
 use crate::error::{CommandError, CommandResult};

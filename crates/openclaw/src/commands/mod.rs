@@ -61,7 +61,7 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
     }
 }
 
-/// A configuration without errors, and where it was read from.
+/// A configuration without errors, and the paths it was read from.
 struct LoadedConfig {
     config: Config,
     /// Warnings and notes.
@@ -91,7 +91,7 @@ fn load_config_at(
     Ok((config, loaded.report))
 }
 
-/// The agent with this id, or the default agent.
+/// Returns the agent with this id, or the default agent.
 fn find_agent<'c>(config: &'c Config, id: Option<&str>) -> Result<&'c AgentConfig, CommandError> {
     config.agent(id).ok_or_else(|| {
         let known = config.agents.iter().map(|agent| agent.id.as_str());
@@ -99,7 +99,7 @@ fn find_agent<'c>(config: &'c Config, id: Option<&str>) -> Result<&'c AgentConfi
     })
 }
 
-/// There is no agent with this id; the hint names the one that may be meant.
+/// The error for an unknown agent; the hint suggests a similar id.
 fn unknown_agent(id: &str, known: &[&str]) -> CommandError {
     CommandError::usage(format!("unknown agent `{id}`")).hint(
         match openclaw_config::nearest(id, known) {
@@ -109,17 +109,17 @@ fn unknown_agent(id: &str, known: &[&str]) -> CommandError {
     )
 }
 
-/// Runs a command's future to its end, on this thread.
+/// Runs a command's future to completion, on this thread.
 fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start")?;
     let result = runtime.block_on(Box::pin(work));
-    // A thread that waits for input must not keep the program from ending.
+    // A thread that is blocked on stdin must not prevent the exit.
     runtime.shutdown_background();
     result
 }
 
-/// Logs the warnings about a configuration that is used.
+/// Logs the warnings about the active configuration.
 fn log_warnings(report: &Report) {
     let found = report.diagnostics().iter();
     for warning in found.filter(|found| found.severity() == Severity::Warning) {
@@ -128,7 +128,7 @@ fn log_warnings(report: &Report) {
     }
 }
 
-/// Warns about a missing file that the user named; elsewhere the default is expected.
+/// Warns if a file that the user named is missing. In the default place, none is needed.
 fn warn_if_missing(paths: &Paths, config: &Config, output: &mut Output) {
     if config.file.is_none() && paths.chosen_by != ChosenBy::Default {
         let file = paths.config.display();

@@ -1,4 +1,4 @@
-//! `openclaw secrets check`: does every reference resolve? Values are never shown.
+//! `openclaw secrets check`: checks that all references resolve. Values are never shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

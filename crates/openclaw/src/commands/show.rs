@@ -1,4 +1,4 @@
-//! `openclaw config show`: what is in force, and where each value comes from.
+//! `openclaw config show`: the effective settings, and where each value comes from.
 
 use std::path::Path;
 
@@ -73,12 +73,12 @@ fn held_back(agent: &AgentConfig, name: &ServerName) -> Option<String> {
     Some(format!("{} {verb} not set", why.unset_variables.join(", ")))
 }
 
-/// Three columns: key, value, where it comes from. Where they would not fit, a line for each.
+/// Writes settings in three columns: key, value, origin. On a narrow terminal, one line each.
 fn section(settings: &[Setting], file: Option<&str>, output: &mut Output) {
     let rows = settings.iter().map(|setting| {
         let value = match &setting.value {
             Value::String(text) => text.clone(),
-            // With spaces, so that a long list is broken between two elements.
+            // With spaces, so that a long list is wrapped between two elements.
             Value::Array(list) => {
                 let list: Vec<String> = list.iter().map(Value::to_string).collect();
                 format!("[{}]", list.join(", "))
@@ -100,7 +100,7 @@ fn section(settings: &[Setting], file: Option<&str>, output: &mut Output) {
     }));
 }
 
-/// The place and the line: the key itself stands in the first column.
+/// Formats the section and the line of a setting, without the key, which has its own column.
 fn origin(origin: &Origin, key: &str, file: Option<&str>) -> String {
     let (location, path) = match origin {
         Origin::Default => return "default".to_owned(),

@@ -1,4 +1,4 @@
-//! What servers answer, in files and for programs.
+//! Results of servers: in files and as JSON.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{Place, at_a_terminal};
 use crate::with_gateway::gateway;
 
-/// A server with one tool that answers with a file, and one with a value.
+/// A server with tools that return files, a text and structured content.
 fn place() -> Place {
     let archive =
         json!({ "uri": "test://a.zip", "mimeType": "application/zip", "blob": "UEsDBA==" });
@@ -27,7 +27,7 @@ fn place() -> Place {
 }
 
 #[test]
-fn what_is_binary_can_be_saved_in_a_folder_or_under_a_name() {
+fn binary_data_can_be_saved_to_a_folder_or_a_file() {
     let place = place();
     let (exit, _, stderr) = place.said(&["mcp", "call", "test", "archive"]);
     assert!(exit == 0 && stderr.contains("`-o FILE`"), "{stderr}");
@@ -37,7 +37,7 @@ fn what_is_binary_can_be_saved_in_a_folder_or_under_a_name() {
     assert_eq!(fs::read(place.path("out/test-archive-1.zip")).unwrap(), expected);
     for _ in 0..2 {
         let (exit, _, stderr) = place.said(&["mcp", "call", "test", "archive", "-o", "mine"]);
-        assert_eq!(exit, 0, "whoever names a file means it: {stderr}");
+        assert_eq!(exit, 0, "a named file is overwritten: {stderr}");
     }
     assert_eq!(fs::read(place.path("mine")).unwrap(), expected);
     let (exit, stdout, _) = place.said(&["mcp", "call", "test", "text", "-o", "words"]);
@@ -49,7 +49,7 @@ fn what_is_binary_can_be_saved_in_a_folder_or_under_a_name() {
 }
 
 #[test]
-fn what_is_damaged_is_not_offered_as_a_file() {
+fn damaged_data_is_not_offered_as_a_file() {
     let image = json!({ "type": "image", "mimeType": "image/png", "data": "%%%not base64" });
     let resource = json!({ "uri": "test://a", "mimeType": "application/zip", "blob": "%%%" });
     let blob = json!({ "type": "resource", "resource": resource });
@@ -65,7 +65,7 @@ fn what_is_damaged_is_not_offered_as_a_file() {
     }
 }
 
-/// Files, a damaged one among them, beside a text; and a text by itself.
+/// A server with a tool that returns files (one damaged) and a text, and one with only a text.
 fn mixed() -> Place {
     let blob = |uri: &str, blob: &str| {
         let resource = json!({ "uri": uri, "mimeType": "application/zip", "blob": blob });
@@ -86,14 +86,14 @@ fn mixed() -> Place {
 }
 
 #[test]
-fn where_nothing_can_be_written_nothing_is_called() {
+fn nothing_is_called_if_the_target_cannot_be_written() {
     let place = Place::new(&[("test", &Script::new())]);
     fs::write(place.path("file"), "").unwrap();
     for verb in
         [&["call", "test", "count"][..], &["read", "test", "a:b"], &["prompt", "test", "greet"]]
     {
         for (option, target, words) in [
-            ("-o", "none/x.png", "no folder none"),
+            ("-o", "none/x.png", "folder not found: none"),
             ("-o", ".", "--save FOLDER"),
             ("-o", "-", "without `-o`"),
             ("--save", "file", "is not a folder"),
@@ -110,7 +110,7 @@ fn where_nothing_can_be_written_nothing_is_called() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_written_is_shown() {
+fn a_result_that_cannot_be_written_is_shown() {
     let place = mixed();
     let too_long = "x".repeat(300);
     let assert_shown = |beside: &str| {
@@ -122,13 +122,13 @@ fn an_answer_that_cannot_be_written_is_shown() {
         assert!(stderr.contains("3 files") && stderr.contains("--save FOLDER"), "{stderr}");
         assert!(!place.path("one").exists());
     };
-    assert_shown("alone");
+    assert_shown("standalone");
     let _running = gateway(&place);
     assert_shown("through a gateway");
 }
 
 #[test]
-fn what_can_be_saved_is_saved_and_named_beside_what_cannot() {
+fn valid_parts_are_saved_and_damaged_ones_reported() {
     let place = mixed();
     let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "files", "--save", "out"]);
     assert_eq!((exit, stdout.as_str()), (1, "Done.\n"), "{stderr}");
@@ -150,7 +150,7 @@ fn what_can_be_saved_is_saved_and_named_beside_what_cannot() {
 }
 
 #[test]
-fn stdout_holds_what_the_server_said_and_nothing_of_ours() {
+fn stdout_contains_only_the_text_of_the_server() {
     let place = place();
     let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "archive"]);
     assert_eq!((exit, stdout.as_str()), (0, ""), "{stderr}");
@@ -167,11 +167,11 @@ fn stdout_holds_what_the_server_said_and_nothing_of_ours() {
     let (_, stdout, stderr) = mixed().said(&["mcp", "call", "test", "files"]);
     assert_eq!(stdout, "Done.\n", "{stderr}");
     let (_, stdout, _) = place.said(&["mcp", "call", "test", "archive", "--raw"]);
-    assert!(stdout.contains("[resource test://a.zip"), "a model is told: {stdout}");
+    assert!(stdout.contains("[resource test://a.zip"), "models see it: {stdout}");
 }
 
 #[test]
-fn text_goes_into_a_pipe_as_it_is_and_commands_no_terminal() {
+fn text_is_unchanged_in_a_pipe_and_escaped_on_a_terminal() {
     let text = "\u{1b}[31mred\u{1b}[0m \u{7f}\u{1b}]0;title\u{7}\r\nend\n";
     let content = json!({ "content": [{ "type": "text", "text": text }] });
     let place = Place::new(&[("test", &Script::new().tools([Tool::new("red").result(&content)]))]);
@@ -183,7 +183,7 @@ fn text_goes_into_a_pipe_as_it_is_and_commands_no_terminal() {
 }
 
 #[test]
-fn a_picture_is_not_repeated_as_text() {
+fn an_image_is_not_repeated_as_text() {
     let data = format!("iVBORw0KGgo{}", "A".repeat(100_001));
     let image = json!({ "type": "image", "mimeType": "image/png", "data": data });
     let result = json!({ "content": [image], "structuredContent": { "content": [image] } });
@@ -197,7 +197,7 @@ fn a_picture_is_not_repeated_as_text() {
 }
 
 #[test]
-fn a_resource_that_is_binary_can_be_saved() {
+fn a_binary_resource_can_be_saved() {
     let place = Place::new(&[("test", &Script::new())]);
     let (_, stdout, _) = place.said(&["mcp", "resources", "test", "--json"]);
     let listed: Value = serde_json::from_str(&stdout).unwrap();
@@ -227,7 +227,7 @@ fn programs_get_structured_content_as_it_is_and_files_as_data() {
 }
 
 #[test]
-fn what_servers_say_about_their_tools_is_bounded() {
+fn tool_descriptions_are_truncated_unless_raw() {
     let place = Place::new(&[("test", &Script::new().tools([]).odd_tool(Odd::HugeDescription))]);
     let (exit, bounded, _) = place.said(&["mcp", "tools", "--json", "--schema"]);
     assert!(exit == 0 && bounded.len() < 5_000, "{}", bounded.len());
@@ -237,7 +237,7 @@ fn what_servers_say_about_their_tools_is_bounded() {
 }
 
 #[test]
-fn a_prompt_gets_what_it_needs_and_nothing_else() {
+fn missing_and_unknown_arguments_of_a_prompt_are_rejected() {
     let place = Place::new(&[("test", &Script::new())]);
     for (words, said) in [
         (&[][..], "requires the argument `name`"),

@@ -1,4 +1,4 @@
-//! Calls by hand: exit codes, arguments, approvals, what is written down.
+//! `mcp call` and `mcp logs`: exit codes, arguments, approvals, audit log.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -34,14 +34,14 @@ fn a_call_starts_no_other_server() {
     place.configure(&[("one", &one), ("other", &other)]);
     let (exit, stdout, _) = place.said(&["mcp", "call", "one", "echo", "text=hi"]);
     assert_eq!((exit, stdout.as_str()), (0, "hi\n"));
-    // The whole name of a tool that is known by now.
+    // By its full name, which is cached by now.
     let (exit, stdout, _) = place.said(&["mcp", "call", "mcp_one_echo", "text=ho"]);
     assert_eq!((exit, stdout.as_str()), (0, "ho\n"));
     assert!(!place.path("other-record").exists());
 }
 
 #[test]
-fn a_log_tells_only_of_servers_that_ran() {
+fn only_servers_that_were_started_have_a_log() {
     let place = Place::new(&[("one", &Script::new()), ("other", &Script::new())]);
     assert_eq!(place.said(&["mcp", "call", "one", "echo", "text=hi"]).0, 0);
     let (exit, stdout, _) = place.said(&["mcp", "logs", "one"]);
@@ -54,7 +54,7 @@ fn a_log_tells_only_of_servers_that_ran() {
 }
 
 #[test]
-fn a_log_is_followed_from_before_there_is_one() {
+fn a_log_can_be_followed_before_it_exists() {
     let place = Place::new(&[("one", &Script::new())]);
     let mut command = place.command(&["mcp", "logs", "one", "-f"]);
     let mut following = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -80,7 +80,7 @@ fn arguments_come_from_stdin_for_a_dash() {
 }
 
 #[test]
-fn pictures_and_sounds_are_saved_and_never_over_another_file() {
+fn images_and_audio_are_saved_without_overwriting_files() {
     let place = Place::new(&[("test", &Script::new())]);
     let (exit, _, stderr) = place.said(&["mcp", "call", "test", "image"]);
     assert_eq!(exit, 0);
@@ -108,7 +108,7 @@ fn a_tool_that_changed_after_it_was_approved_is_not_called() {
     };
     let place = Place::new(&[("test", &tool("Answers."))]);
     let call = ["mcp", "call", "test", "echo", "text=hi"];
-    assert_eq!(place.said(&call).0, 0, "who calls a new tool approves it");
+    assert_eq!(place.said(&call).0, 0, "calling a new tool approves it");
     place.configure(&[("test", &tool("Answers, and forwards your mail."))]);
     let (exit, stdout, stderr) = place.said(&call);
     assert_eq!((exit, stdout.as_str()), (4, ""));
@@ -116,11 +116,11 @@ fn a_tool_that_changed_after_it_was_approved_is_not_called() {
     let (_, stdout, _) = place.said(&["mcp", "tools", "test"]);
     assert!(stdout.contains("[changed since it was approved]"), "{stdout}");
     assert_eq!(place.said(&["mcp", "call", "--approve", "test", "echo", "text=hi"]).0, 0);
-    assert_eq!(place.said(&call).0, 0, "it is approved as it is now");
+    assert_eq!(place.said(&call).0, 0, "the changed tool is approved");
 }
 
 #[test]
-fn calls_are_written_down_without_their_arguments() {
+fn the_audit_log_has_calls_without_their_arguments() {
     let place = Place::new(&[("test", &Script::new())]);
     assert_eq!(place.said(&["mcp", "call", "test", "echo", "text=confidential"]).0, 0);
     let audit = fs::read_to_string(place.path("logs/audit.jsonl")).unwrap();
@@ -129,7 +129,7 @@ fn calls_are_written_down_without_their_arguments() {
     assert!(!audit.contains("confidential"), "{audit}");
 }
 
-/// What the audit log says of each call: its server, its tool, and how it ended.
+/// Returns the server, the tool and the outcome of each call in the audit log.
 fn written_down(place: &Place) -> Vec<[String; 3]> {
     let audit = fs::read_to_string(place.path("logs/audit.jsonl")).unwrap();
     let lines = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -138,7 +138,7 @@ fn written_down(place: &Place) -> Vec<[String; 3]> {
 }
 
 #[test]
-fn calls_that_are_refused_are_written_down_once() {
+fn refused_calls_are_in_the_audit_log_once() {
     let tool = |says: &str| Script::new().tools([Tool::new("count").description(says)]);
     let place = Place::new(&[("test", &tool("Counts."))]);
     let call = ["mcp", "call", "test", "count"];
@@ -161,14 +161,14 @@ fn calls_that_are_refused_are_written_down_once() {
 }
 
 #[test]
-fn an_approval_that_cannot_be_saved_is_told_to_who_asked_for_it() {
+fn an_explicit_approval_that_cannot_be_saved_is_reported() {
     let place = Place::new(&[("test", &Script::new())]);
-    // A folder is no lock.
+    // A folder cannot be locked.
     fs::create_dir_all(place.path("mcp/pins.lock")).unwrap();
     let told = "approved for this call only: ";
     let (exit, _, stderr) = place.said(&["mcp", "call", "test", "echo", "text=hi"]);
     assert_eq!(exit, 0, "{stderr}");
-    assert!(!stderr.contains(told), "nobody asked for an approval: {stderr}");
+    assert!(!stderr.contains(told), "no explicit approval: {stderr}");
     let (exit, stdout, stderr) =
         place.said(&["mcp", "call", "--approve", "test", "echo", "text=hi"]);
     assert_eq!((exit, stdout.trim()), (0, "hi"), "{stderr}");
@@ -208,15 +208,15 @@ fn whatever_the_first_command_leaves_is_the_users_alone() {
 }
 
 #[test]
-fn where_nobody_is_there_a_question_is_declined() {
+fn without_a_terminal_elicitations_are_declined() {
     let place = Place::new(&[("test", &Script::new().ask(Ask::Elicitation))]);
     let (_, stdout, stderr) = place.said(&["mcp", "call", "test", "echo", "text=hi"]);
     let said = format!("{stdout}{stderr}");
-    assert!(!said.contains("What is your name?"), "nobody is asked: {said}");
+    assert!(!said.contains("What is your name?"), "the user is not prompted: {said}");
 }
 
 #[test]
-fn a_time_limit_counts_the_start_of_the_server_too() {
+fn a_timeout_includes_the_start_of_the_server() {
     let place = Place::new(&[("slow", &Script::new().start_delay_ms(600_000))]);
     for words in [["call", "slow", "echo"], ["read", "slow", "test://x"], ["prompt", "slow", "x"]] {
         let (exit, _, stderr) = place.said(&[&["mcp"], &words[..], &["--timeout", "300"]].concat());
@@ -226,7 +226,7 @@ fn a_time_limit_counts_the_start_of_the_server_too() {
 }
 
 #[test]
-fn a_tool_that_may_not_or_cannot_be_called_says_why() {
+fn denied_and_unusable_tools_are_reported_with_the_reason() {
     let odd = Script::new().tools([Tool::new("fine")]).odd_tool(Odd::SchemaArray);
     let place = Place::new(&[("test", &odd)]);
     let (_, stdout, _) = place.said(&["mcp", "tools", "test", "--json"]);

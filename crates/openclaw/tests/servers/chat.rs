@@ -1,4 +1,4 @@
-//! Servers ask somebody in the middle of a chat: in this process, and beside a gateway (T11).
+//! Elicitations during a chat, standalone and through a gateway (T11).
 
 use openclaw_testkit::{Ask, Script};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::with_gateway::gateway;
 
 const CALL: &str = "/call mcp_x_echo {\"text\":\"hi\"}\r";
 
-/// A chat with a server that asks during every call, and answers with what it was told.
+/// A chat with a server that elicits during every call, and returns the answer.
 fn asking(ask: Ask) -> Place {
     let place = Place::new(&[("x", &Script::new().ask(ask))]);
     let file = place.path("openclaw.json");
@@ -19,7 +19,7 @@ fn asking(ask: Ask) -> Place {
     place
 }
 
-/// Calls the tool, types these when they are asked for, and leaves.
+/// Calls the tool, types the answers at their prompts, and exits.
 fn shown(place: &Place, answers: &[(&str, &str)]) -> String {
     let mut steps = vec![("› ", CALL)];
     steps.extend(answers);
@@ -30,7 +30,7 @@ fn shown(place: &Place, answers: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_question_of_a_server_is_answered_in_the_middle_of_a_turn() {
+fn an_elicitation_is_answered_during_a_turn() {
     let place = asking(Ask::Elicitation);
     let answers = [
         ("Ada\r", r#""action":"accept","content":{"name":"Ada"}"#),
@@ -52,7 +52,7 @@ fn a_question_of_a_server_is_answered_in_the_middle_of_a_turn() {
 }
 
 #[test]
-fn an_address_is_shown_whole_in_a_chat_and_needs_a_yes() {
+fn in_a_chat_a_url_is_shown_in_full_and_needs_confirmation() {
     let place = asking(Ask::ElicitationUrl);
     for (typed, told) in [("y\r", r#""action":"accept""#), ("\r", r#""action":"decline""#)] {
         let shown = shown(&place, &[("[y/N] ", typed)]);
@@ -62,7 +62,7 @@ fn an_address_is_shown_whole_in_a_chat_and_needs_a_yes() {
 }
 
 #[test]
-fn ctrl_c_at_a_question_ends_the_turn_and_not_the_chat() {
+fn ctrl_c_at_a_prompt_cancels_the_turn_but_not_the_chat() {
     let place = asking(Ask::Elicitation);
     let steps = [("› ", CALL), ("  name: ", "\u{3}"), ("cancelled", ""), ("› ", "/exit\r")];
     let (exit, shown) = conversation(&place, &steps, &["chat"]);
@@ -71,7 +71,7 @@ fn ctrl_c_at_a_question_ends_the_turn_and_not_the_chat() {
 }
 
 #[test]
-fn one_message_without_a_chat_is_declined_what_servers_ask() {
+fn openclaw_agent_declines_elicitations() {
     let place = asking(Ask::Elicitation);
     let (_, stdout, stderr) = place.said(&["agent", "--message", CALL.trim_end()]);
     let said = format!("{stdout}{stderr}");

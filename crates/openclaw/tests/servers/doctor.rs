@@ -1,4 +1,4 @@
-//! What `mcp doctor` and its neighbours say about servers that are not well, and what to do about it.
+//! The errors and hints of `mcp doctor`, `status`, `tools` and `add` for servers that do not work.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ fn place(servers: &Value) -> Place {
     place
 }
 
-/// What the doctor says about the server `x`, in one line.
+/// Returns the output of `mcp doctor` for the server `x`, in one line.
 fn examined(place: &Place) -> String {
     let (code, shown, complaints) = place.said(&["mcp", "doctor", "x"]);
     assert_eq!(code, 1, "{shown}{complaints}");
@@ -22,7 +22,7 @@ fn examined(place: &Place) -> String {
 }
 
 #[test]
-fn a_script_whose_interpreter_is_missing_is_not_said_to_be_missing_itself() {
+fn a_missing_interpreter_of_a_script_is_reported() {
     for (first_line, advice) in [
         ("#!/nonexistent/python -u\n", "install the interpreter"),
         ("#!/bin/sh\r\n", "the script has Windows line endings"),
@@ -38,21 +38,21 @@ fn a_script_whose_interpreter_is_missing_is_not_said_to_be_missing_itself() {
 }
 
 #[test]
-fn a_program_that_ends_without_a_word_is_to_be_run_by_hand() {
+fn the_hint_for_a_program_that_exits_silently_is_to_run_it_manually() {
     let args = ["-c", "exit 0", "--token", "op3n-s3same"];
     let shown = examined(&place(&json!({ "x": { "command": "sh", "args": args } })));
-    assert!(shown.contains("run it by hand: `sh -c 'exit 0' --token"), "{shown}");
+    assert!(shown.contains("run it manually: `sh -c 'exit 0' --token"), "{shown}");
     assert!(shown.contains("an argument such as `stdio`"), "{shown}");
     assert!(!shown.contains("mcp logs") && !shown.contains("s3same"), "{shown}");
 
-    // What it wrote is in its log.
+    // With output on stderr, the hint names the log.
     let args = ["-c", "echo no >&2"];
     let shown = examined(&place(&json!({ "x": { "command": "sh", "args": args } })));
     assert!(shown.contains("| no") && shown.contains("`openclaw mcp logs x`"), "{shown}");
 }
 
 #[test]
-fn a_file_of_authorities_that_is_missing_or_empty_is_to_be_corrected() {
+fn a_missing_or_empty_ca_file_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/mcp", listener.local_addr().unwrap());
     for file in ["missing.pem", "empty.pem"] {
@@ -69,7 +69,7 @@ fn a_file_of_authorities_that_is_missing_or_empty_is_to_be_corrected() {
 }
 
 #[test]
-fn the_status_of_a_server_that_is_switched_off_is_that_it_is_not_available() {
+fn the_status_of_a_disabled_server_exits_with_unavailable() {
     let place = place(&json!({ "x": { "command": "sh", "enabled": false } }));
     let (code, shown, _) = place.said(&["mcp", "status", "x"]);
     assert_eq!(code, 3, "{shown}");
@@ -77,7 +77,7 @@ fn the_status_of_a_server_that_is_switched_off_is_that_it_is_not_available() {
 }
 
 #[test]
-fn approvals_that_cannot_be_read_are_named_with_the_way_out() {
+fn unreadable_approvals_are_reported_with_a_hint() {
     let place = place(&json!({ "x": { "command": "sh" } }));
     let config = place.path("openclaw.json");
     let mut command = place.command(&["--config", config.to_str().unwrap(), "mcp", "tools"]);
@@ -88,7 +88,7 @@ fn approvals_that_cannot_be_read_are_named_with_the_way_out() {
 }
 
 #[test]
-fn whoever_adds_a_command_with_a_variable_that_is_not_set_learns_to_write_a_dollar_sign() {
+fn adding_a_command_with_an_unset_variable_explains_how_to_escape_a_dollar_sign() {
     let place = place(&json!({}));
     let add =
         |name, script| place.said(&["mcp", "add", name, "--no-check", "--", "sh", "-c", script]);

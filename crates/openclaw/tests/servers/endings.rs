@@ -1,4 +1,4 @@
-//! However the program ends, nothing of its servers is left (L5).
+//! No process of a server is left, however the program exits (L5).
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -15,7 +15,7 @@ fn record(place: &Path) -> Script {
     Script::new().record(place.join("record"))
 }
 
-/// A call that hangs, in a process that can be sent signals; its server runs.
+/// Starts a call that hangs, and waits until the server has received it.
 fn hanging(place: &Place) -> Child {
     let script = record(place.folder.path()).stderr_per_call();
     place.configure(&[("test", &script)]);
@@ -25,13 +25,13 @@ fn hanging(place: &Place) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The server writes down what it gets: once the call is among it, it hangs.
+    // The server records its requests: once the call is among them, it hangs.
     let record = place.path("record");
     let is_called = || {
         let text = fs::read_to_string(&record).unwrap_or_default();
         if text.contains("tools/call") { Vec::new() } else { vec![0] }
     };
-    assert!(processes::wait_until_none(LONG, is_called).is_empty(), "it was never called");
+    assert!(processes::wait_until_none(LONG, is_called).is_empty(), "the tool was never called");
     child
 }
 
@@ -78,8 +78,8 @@ fn a_killed_program_leaves_no_command_behind() {
         .unwrap();
     let group = || fs::read_to_string(&began).ok().and_then(|text| text.trim().parse::<u32>().ok());
     let runs = || if group().is_some() { Vec::new() } else { vec![0] };
-    assert!(processes::wait_until_none(LONG, runs).is_empty(), "it never ran");
-    // The guard starts a moment later, and waits for words: the command is the first of them.
+    assert!(processes::wait_until_none(LONG, runs).is_empty(), "the command never ran");
+    // The guard starts later. Once it sleeps, it has read the line that registers the command.
     let waits = |pid: &u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.contains(") S ")
@@ -88,7 +88,7 @@ fn a_killed_program_leaves_no_command_behind() {
         children if children.len() > 1 && children.iter().all(waits) => Vec::new(),
         _ => vec![0],
     };
-    assert!(processes::wait_until_none(LONG, is_watched).is_empty(), "nobody watches");
+    assert!(processes::wait_until_none(LONG, is_watched).is_empty(), "the guard never started");
     let group = group().unwrap();
     assert!(!processes::in_group(group).is_empty());
     signal(&child, Signal::SIGKILL);
@@ -108,13 +108,13 @@ fn a_server_that_hangs_at_the_start_can_be_interrupted() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Its log has the line as soon as it runs.
+    // The log has the line as soon as the server runs.
     let log = place.path("logs/mcp-test.log");
     let runs = || match fs::read_to_string(&log) {
         Ok(text) if text.contains("warming up") => Vec::new(),
         _ => vec![0],
     };
-    assert!(processes::wait_until_none(LONG, runs).is_empty(), "it never started");
+    assert!(processes::wait_until_none(LONG, runs).is_empty(), "the server never started");
     let stderr = BufReader::new(child.stderr.take().unwrap());
     let drain = std::thread::spawn(move || stderr.lines().count());
     signal(&child, Signal::SIGINT);

@@ -1,5 +1,4 @@
-//! Commands that talk to servers, as processes: exit codes, arguments from stdin, files, approvals, and
-//! that nothing is left behind.
+//! Commands that talk to servers, as processes: exit codes, stdin, files, approvals, cleanup.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]

@@ -1,4 +1,4 @@
-//! Servers use the agent's model: asked about at a terminal, and by a server that other people wrote (B16).
+//! Sampling: approval on a terminal, and with `server-everything` (B16).
 
 use openclaw_testkit::{Ask, Peers, Script};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::support::{Place, at_a_terminal, conversation};
 
 const QUESTION: &str = "[a] always for this server";
 
-/// A place with a server that asks for a completion during every call.
+/// A folder with a server that requests sampling during every call.
 fn place(sampling: &str) -> Place {
     let place = Place::new(&[("x", &Script::new().ask(Ask::Sampling))]);
     let file = place.path("openclaw.json");
@@ -19,7 +19,7 @@ fn place(sampling: &str) -> Place {
     place
 }
 
-/// The outcomes of all requests for completions, as the audit log has them.
+/// Returns the outcomes of all sampling requests in the audit log.
 fn audited(place: &Place) -> Vec<String> {
     let lines = std::fs::read_to_string(place.path("logs/audit.jsonl")).unwrap();
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -28,7 +28,7 @@ fn audited(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn in_a_chat_the_request_is_shown_and_the_answer_decides() {
+fn in_a_chat_a_sampling_request_needs_approval() {
     let place = place("ask");
     let call = "/call mcp_x_echo {\"text\":\"hi\"}\r";
     let steps = [
@@ -52,7 +52,7 @@ fn in_a_chat_the_request_is_shown_and_the_answer_decides() {
 }
 
 #[test]
-fn without_a_terminal_only_a_server_that_always_may_gets_an_answer() {
+fn without_a_terminal_sampling_needs_the_rule_always() {
     for (rule, expected, outcome) in [
         ("ask", "no user answered", "denied"),
         ("never", "sampling is not allowed for this server", "denied"),
@@ -67,7 +67,7 @@ fn without_a_terminal_only_a_server_that_always_may_gets_an_answer() {
     }
 }
 
-/// `server-everything`, which lists the tool only to clients that say they can be asked.
+/// `server-everything`, which lists the tool only to clients that announce sampling.
 fn everything(sampling: &str) -> Place {
     let place = Place::new(&[]);
     let peer = Peers::find().everything();
@@ -87,7 +87,7 @@ const TRIGGER: &str =
     "/call mcp_everything_trigger-sampling-request {\"prompt\":\"Which tea?\",\"maxTokens\":64}";
 
 #[test]
-fn a_server_that_others_wrote_gets_its_answer_from_the_model_once_somebody_agrees() {
+fn server_everything_gets_its_answer_after_approval() {
     let place = everything("ask");
     let (exit, shown) = at_a_terminal(&place, QUESTION, "y", &["agent", "--message", TRIGGER]);
     assert_eq!(exit, 0, "{shown}");
@@ -107,7 +107,7 @@ fn a_server_that_others_wrote_gets_its_answer_from_the_model_once_somebody_agree
 }
 
 #[test]
-fn a_server_that_may_not_use_the_model_is_not_told_of_it() {
+fn sampling_is_announced_only_if_it_is_allowed() {
     let place = everything("never");
     let (_, stdout, stderr) = place.said(&["mcp", "tools", "everything"]);
     assert!(stdout.contains("mcp_everything_echo"), "{stdout}{stderr}");

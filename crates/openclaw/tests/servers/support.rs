@@ -1,4 +1,4 @@
-//! The program in a folder of its own, with servers of the testkit, at a terminal or not.
+//! Runs the binary in its own folder, with servers of the testkit, with or without a terminal.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use openclaw_testkit::{Script, TestServer, processes};
 use serde_json::{Value, json};
 
-/// The machine may be busy.
+/// A generous timeout: the machine may be busy.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// A configuration with servers of the testkit, and a state folder of its own.
+/// A folder with a configuration and the state.
 pub(crate) struct Place {
     pub(crate) folder: tempfile::TempDir,
 }
@@ -55,14 +55,14 @@ impl Place {
         self.command(args).output().unwrap()
     }
 
-    /// The exit code, stdout and stderr.
+    /// Runs a command, and returns the exit code, stdout and stderr.
     pub(crate) fn said(&self, args: &[&str]) -> (i32, String, String) {
         let output = self.run(args);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }
 
-    /// Whatever runs and names this place.
+    /// Asserts that no process with this folder in its command line is left.
     pub(crate) fn assert_nothing_left(&self) {
         let tag = self.folder.path().to_str().unwrap().to_owned();
         let left = processes::wait_until_none(LONG, || processes::mentioning(&tag));
@@ -70,7 +70,7 @@ impl Place {
     }
 }
 
-/// Runs the program on a terminal, and types an answer when something is asked.
+/// Runs the program on a pseudo-terminal, and types an answer when the expected text is shown.
 const ON_A_TERMINAL: &str = r#"
 import os, pty, sys
 expected, answer = sys.argv[1].encode(), sys.argv[2].encode()
@@ -95,8 +95,8 @@ sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 "#;
 
-/// Runs the program on a terminal, and types what follows each thing that is shown, in turn. Line editors
-/// ask where the cursor is: the terminal answers that, too.
+/// Runs the program on a pseudo-terminal, and for each step types the answer when the expected text
+/// is shown. Also answers the cursor position request of line editors.
 const IN_TURN: &str = r#"
 import json, os, pty, sys
 steps = [[e.encode(), a.encode()] for e, a in json.loads(sys.argv[1])]
@@ -123,8 +123,7 @@ sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 "#;
 
-/// The exit code, and what the terminal showed, of a conversation: what is waited for, and what is typed
-/// then.
+/// Runs a dialogue of expected texts and answers. Returns the exit code and the output.
 pub(crate) fn conversation(place: &Place, steps: &[(&str, &str)], args: &[&str]) -> (i32, String) {
     let steps = serde_json::to_string(steps).unwrap();
     let program = env!("CARGO_BIN_EXE_openclaw");
@@ -135,7 +134,7 @@ pub(crate) fn conversation(place: &Place, steps: &[(&str, &str)], args: &[&str])
         .env("OPENCLAW_STATE_DIR", place.folder.path())
         .env("TERM", "xterm")
         .env("NO_COLOR", "1")
-        // Nobody's model is to be asked.
+        // So that no real model is used.
         .env_remove("ANTHROPIC_API_KEY")
         .env_remove("OPENAI_API_KEY")
         .env_remove("GEMINI_API_KEY")
@@ -144,7 +143,7 @@ pub(crate) fn conversation(place: &Place, steps: &[(&str, &str)], args: &[&str])
     (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The exit code, and what the terminal showed.
+/// Runs a command on a terminal, and types one answer. Returns the exit code and the output.
 pub(crate) fn at_a_terminal(
     place: &Place,
     question: &str,
@@ -154,7 +153,7 @@ pub(crate) fn at_a_terminal(
     typed_ahead(place, "", question, answer, args)
 }
 
-/// The same where something was typed before the program began.
+/// Like [`at_a_terminal`], but with input that was typed before the program started.
 pub(crate) fn typed_ahead(
     place: &Place,
     ahead: &str,
@@ -170,7 +169,7 @@ pub(crate) fn typed_ahead(
         .env("OPENCLAW_STATE_DIR", place.folder.path())
         .env("TERM", "xterm")
         .env("TYPED_AHEAD", ahead)
-        // Nobody's model is to be asked.
+        // So that no real model is used.
         .env_remove("ANTHROPIC_API_KEY")
         .env_remove("OPENAI_API_KEY")
         .env_remove("GEMINI_API_KEY")

@@ -1,4 +1,4 @@
-//! At a terminal: questions, approvals, live lines, and nothing that commands it.
+//! On a terminal: prompts, approvals, progress lines, and no control characters from servers.
 
 use openclaw_testkit::{Ask, Script, TestServer, Tool};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Place, at_a_terminal, conversation, typed_ahead};
 
 #[test]
-fn what_servers_print_commands_no_terminal() {
+fn control_characters_on_a_servers_stderr_are_escaped() {
     let script = Script::new().exit_at_start(1).stderr_line("\u{1b}[31mred\u{1b}[0m \u{7}");
     let place = Place::new(&[("test", &script)]);
     for args in [&["mcp", "call", "test", "x"][..], &["mcp", "doctor"], &["mcp", "logs", "test"]] {
@@ -36,18 +36,18 @@ fn a_server_cannot_write_to_the_terminal() {
 const CALL: [&str; 5] = ["mcp", "call", "test", "echo", "text=hi"];
 
 #[test]
-fn a_question_of_a_server_is_asked_at_the_terminal() {
+fn an_elicitation_is_prompted_on_the_terminal() {
     let place = Place::new(&[("test", &Script::new().ask(Ask::Elicitation))]);
     let (exit, shown) = at_a_terminal(&place, "name: ", "Ada", &CALL);
     assert_eq!(exit, 0, "{shown}");
     assert!(shown.contains("asks: What is your name?"), "{shown}");
     assert!(shown.contains(r#""action":"accept","content":{"name":"Ada"}"#), "{shown}");
     let (_, shown) = at_a_terminal(&place, "name: ", "", &CALL);
-    assert!(shown.contains(r#""action":"decline""#), "an empty answer is a no: {shown}");
+    assert!(shown.contains(r#""action":"decline""#), "an empty answer declines: {shown}");
 }
 
 #[test]
-fn an_address_to_visit_is_shown_in_full_and_needs_a_yes() {
+fn the_url_of_an_elicitation_is_shown_in_full_and_needs_confirmation() {
     let place = Place::new(&[("test", &Script::new().ask(Ask::ElicitationUrl))]);
     for (answer, action) in [("y", "accept"), ("", "decline"), ("perhaps", "decline")] {
         let (_, shown) = at_a_terminal(&place, "[y/N] ", answer, &CALL);
@@ -57,7 +57,7 @@ fn an_address_to_visit_is_shown_in_full_and_needs_a_yes() {
 }
 
 #[test]
-fn a_changed_tool_is_asked_about_at_the_terminal() {
+fn a_changed_tool_needs_approval_on_the_terminal() {
     let tool = |says: &str| Script::new().tools([Tool::new("echo").description(says)]);
     let place = Place::new(&[("test", &tool("Answers."))]);
     assert_eq!(place.said(&CALL).0, 0);
@@ -66,22 +66,22 @@ fn a_changed_tool_is_asked_about_at_the_terminal() {
     assert_eq!(exit, 4, "{shown}");
     assert!(shown.contains("new description: Answers, and more."), "{shown}");
     assert_eq!(at_a_terminal(&place, "[y/N] ", "y", &CALL).0, 0);
-    assert_eq!(place.said(&CALL).0, 0, "it is approved as it is now");
+    assert_eq!(place.said(&CALL).0, 0, "the changed tool is approved");
 }
 
 #[test]
-fn a_slow_start_is_shown_on_a_terminal_and_nothing_of_it_stays() {
+fn a_slow_start_is_shown_on_a_terminal_and_erased() {
     let place = Place::new(&[("test", &Script::new().start_delay_ms(2_000))]);
     let (exit, shown) = at_a_terminal(&place, "never asked", "", &["mcp", "tools", "test"]);
     assert_eq!(exit, 0, "{shown}");
     assert!(shown.contains("\u{1b}[J") && shown.contains(" s\u{1b}"), "{shown:?}");
     let (_, stdout, stderr) = place.said(&["mcp", "tools", "test"]);
     assert!(stdout.starts_with(" mcp_test_add"), "{stdout}");
-    assert_eq!(stderr, "", "programs see nothing of it");
+    assert_eq!(stderr, "", "nothing without a terminal");
 }
 
 #[test]
-fn the_progress_of_a_call_is_shown_on_a_terminal_and_nothing_of_it_stays() {
+fn the_progress_of_a_call_is_shown_on_a_terminal_and_erased() {
     let place = Place::new(&[("test", &Script::new())]);
     let args = ["mcp", "call", "test", "sleep", "ms=3000", "every=100"];
     let (exit, shown) = at_a_terminal(&place, "never asked", "", &args);
@@ -90,11 +90,11 @@ fn the_progress_of_a_call_is_shown_on_a_terminal_and_nothing_of_it_stays() {
     let last = shown.rfind("\u{1b}[J").unwrap();
     assert!(shown[last..].contains("slept") && !shown[last..].contains('%'), "{shown:?}");
     let (exit, _, stderr) = place.said(&args);
-    assert_eq!((exit, stderr.as_str()), (0, ""), "programs see nothing of it");
+    assert_eq!((exit, stderr.as_str()), (0, ""), "nothing without a terminal");
 }
 
 #[test]
-fn what_was_typed_before_a_question_is_no_answer_to_it() {
+fn input_typed_before_a_prompt_is_discarded() {
     let tool = |says: &str| Script::new().tools([Tool::new("echo").description(says)]);
     let place = Place::new(&[("test", &tool("Answers."))]);
     assert_eq!(place.said(&CALL).0, 0);
@@ -105,14 +105,14 @@ fn what_was_typed_before_a_question_is_no_answer_to_it() {
 
 const TURN: [&str; 3] = ["agent", "--message", r#"/call mcp_test_keep {"text":"hi"}"#];
 
-/// A tool that may change something: it is asked about.
+/// A server with a tool that needs approval.
 fn asking() -> Place {
     let kept = serde_json::json!({ "content": [{ "type": "text", "text": "it is kept" }] });
     Place::new(&[("test", &Script::new().tools([Tool::new("keep").result(&kept)]))])
 }
 
 #[test]
-fn keys_pressed_while_the_model_thinks_allow_nothing() {
+fn keys_pressed_before_the_prompt_do_not_approve_a_call() {
     let place = asking();
     let (_, shown) = typed_ahead(&place, "a\na\n", "[n] no ", "n", &TURN);
     assert!(
@@ -124,7 +124,7 @@ fn keys_pressed_while_the_model_thinks_allow_nothing() {
 }
 
 #[test]
-fn whoever_agrees_to_a_call_sees_all_of_it() {
+fn the_prompt_for_approval_shows_the_whole_call() {
     let text = format!("{}\u{202e}   THE END", "x".repeat(300));
     let message = format!("/call mcp_test_keep {}", serde_json::json!({ "text": text }));
     let (_, shown) = at_a_terminal(&asking(), "[n] no ", "n", &["agent", "--message", &message]);
@@ -134,7 +134,7 @@ fn whoever_agrees_to_a_call_sees_all_of_it() {
 }
 
 #[test]
-fn a_wrong_number_is_no_reason_to_begin_again() {
+fn an_invalid_number_prompts_again() {
     let place = Place::new(&[]);
     std::fs::create_dir(place.path(".cursor")).unwrap();
     let found = r#"{ "mcpServers": { "found": { "command": "found-mcp" } } }"#;

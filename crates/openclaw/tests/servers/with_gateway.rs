@@ -1,4 +1,4 @@
-//! Beside a gateway that runs, nothing is started here.
+//! With a running gateway, commands use its servers.
 
 use std::process::{Child, Stdio};
 
@@ -8,7 +8,7 @@ use openclaw_testkit::{Ask, Script, Tool, processes};
 
 use crate::support::{LONG, Place, at_a_terminal};
 
-/// A gateway that is killed when the test is over; its servers go with it.
+/// A running gateway, killed on drop together with its servers.
 pub(crate) struct Running(Child);
 
 impl Drop for Running {
@@ -22,12 +22,12 @@ pub(crate) fn gateway(place: &Place) -> Running {
     let mut command = place.command(&["gateway", "run", "--port", "0"]);
     let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     let is_missing = || if place.path("gateway.json").exists() { Vec::new() } else { vec![0] };
-    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "it never listened");
+    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
     running
 }
 
 #[test]
-fn calls_reach_the_servers_of_the_gateway_unless_somebody_wants_others() {
+fn calls_use_the_servers_of_the_gateway_unless_no_gateway_is_set() {
     let place = Place::new(&[("a", &Script::new())]);
     let (code, _, stderr) = place.said(&["mcp", "reload"]);
     assert_eq!(code, 3, "{stderr}");
@@ -38,7 +38,7 @@ fn calls_reach_the_servers_of_the_gateway_unless_somebody_wants_others() {
         assert_eq!((code, stdout.trim()), (0, expected), "{stderr}");
     }
     let (_, stdout, _) = place.said(&["mcp", "call", "--no-gateway", "a", "count"]);
-    assert_eq!(stdout.trim(), "1", "a server of its own");
+    assert_eq!(stdout.trim(), "1", "its own server");
     let (code, _, stderr) = place.said(&["mcp", "call", "a", "echo", "text=x", "y=1"]);
     let (alone, _, without) = place.said(&["mcp", "call", "--no-gateway", "a", "ecko", "text=x"]);
     assert_eq!((code, alone), (0, 2), "{stderr}{without}");
@@ -46,12 +46,12 @@ fn calls_reach_the_servers_of_the_gateway_unless_somebody_wants_others() {
     let (note, without) = without.split_once('\n').unwrap();
     assert!(note.contains("not using the gateway (process "), "{note}");
     assert!(note.ends_with("): `--no-gateway` is set"), "{note}");
-    assert_eq!(there, without, "the same words");
+    assert_eq!(there, without, "the same message");
     let (code, stdout, _) = place.said(&["mcp", "reload"]);
     assert_eq!((code, stdout.trim()), (0, "no changes to servers"));
     drop(running);
     let (code, stdout, stderr) = place.said(&["mcp", "call", "a", "count"]);
-    assert_eq!((code, stdout.trim()), (0, "1"), "a killed gateway is not believed: {stderr}");
+    assert_eq!((code, stdout.trim()), (0, "1"), "a killed gateway is ignored: {stderr}");
 }
 
 #[test]
@@ -63,17 +63,17 @@ fn a_changed_tool_of_a_gateway_is_called_only_when_it_is_approved() {
     let place = Place::new(&[("a", &script)]);
     let _running = gateway(&place);
     let call = ["mcp", "call", "a", "count"];
-    assert_eq!(place.said(&call).0, 0, "who calls a new tool approves it");
+    assert_eq!(place.said(&call).0, 0, "calling a new tool approves it");
     assert_eq!(place.said(&["mcp", "refresh", "a"]).0, 0);
     let (code, _, stderr) = place.said(&call);
     assert_eq!(code, 4, "{stderr}");
     let (code, _, stderr) = place.said(&["mcp", "call", "--approve", "a", "count"]);
     assert_eq!(code, 0, "{stderr}");
-    assert_eq!(place.said(&call).0, 0, "it is approved as it is now");
+    assert_eq!(place.said(&call).0, 0, "the changed tool is approved");
 }
 
 #[test]
-fn a_configuration_that_is_gone_changes_nothing_and_that_is_told() {
+fn a_deleted_configuration_is_reported_and_changes_nothing() {
     let place = Place::new(&[("a", &Script::new())]);
     let _running = gateway(&place);
     std::fs::remove_file(place.path("openclaw.json")).unwrap();
@@ -85,7 +85,7 @@ fn a_configuration_that_is_gone_changes_nothing_and_that_is_told() {
 }
 
 #[test]
-fn through_a_gateway_a_question_of_a_server_is_asked_at_the_terminal() {
+fn through_a_gateway_an_elicitation_is_prompted_on_the_terminal() {
     let place = Place::new(&[("test", &Script::new().ask(Ask::Elicitation))]);
     let _running = gateway(&place);
     let call = ["mcp", "call", "test", "echo", "text=hi"];
@@ -95,11 +95,11 @@ fn through_a_gateway_a_question_of_a_server_is_asked_at_the_terminal() {
     assert!(shown.contains(r#""action":"accept","content":{"name":"Ada"}"#), "{shown}");
     let (_, stdout, stderr) = place.said(&call);
     let said = format!("{stdout}{stderr}");
-    assert!(!said.contains("What is your name?"), "where nobody is there nobody is asked: {said}");
+    assert!(!said.contains("What is your name?"), "no prompt without a terminal: {said}");
 }
 
 #[test]
-fn through_a_gateway_the_progress_of_a_call_is_shown_at_the_terminal() {
+fn through_a_gateway_the_progress_of_a_call_is_shown_on_the_terminal() {
     let place = Place::new(&[("test", &Script::new())]);
     let _running = gateway(&place);
     let args = ["mcp", "call", "test", "sleep", "ms=3000", "every=100"];
@@ -132,9 +132,8 @@ fn an_interrupted_call_is_cancelled_at_the_server_of_the_gateway() {
     assert!(processes::wait_until_none(LONG, cancelled).is_empty(), "never cancelled");
 }
 
-/// One rule for all front ends.
 #[test]
-fn with_another_configuration_every_front_end_works_alone_and_says_so() {
+fn with_another_configuration_every_command_runs_standalone_with_a_note() {
     let place = Place::new(&[("a", &Script::new())]);
     let _running = gateway(&place);
     let other = place.path("other.json");
@@ -154,5 +153,5 @@ fn with_another_configuration_every_front_end_works_alone_and_says_so() {
         assert!(!stderr.contains("not using the gateway"), "{verb:?}: {stderr}");
     }
     let (_, stdout, _) = place.said(&["mcp", "call", "a", "count"]);
-    assert_eq!(stdout.trim(), "2", "servers of the gateway: {stdout}");
+    assert_eq!(stdout.trim(), "2", "the server of the gateway: {stdout}");
 }

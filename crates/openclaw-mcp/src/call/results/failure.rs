@@ -1,6 +1,7 @@
-//! Failures are outcomes, too, in plain words (B7).
+//! Converts failures into outcomes with a plain message (B7).
 //!
-//! What a server says about its failure comes from outside: it is labelled so, and never in our words.
+//! A server's own error message is untrusted: it is labelled as such and never part of our own
+//! words.
 
 use std::time::Duration;
 
@@ -13,17 +14,17 @@ use super::text::{Token, without_needless_escapes};
 use super::{Origin, SOURCE};
 use crate::wire::{CallError, Closed, Unfit};
 
-/// How much of what a server says about a failure is shown.
+/// The maximum length of a server's error message.
 const MAX_THEIRS: usize = 4_000;
-/// How many addresses to be visited are shown, and how long each may be.
+/// The maximum number of URLs to visit, and the maximum length of each.
 const MAX_VISITS: usize = 5;
 const MAX_SHOWN: usize = 600;
-/// The error of a server that wants an address to be visited first (2025-11-25).
+/// The JSON-RPC error code for a required visit to a URL (2025-11-25).
 const URL_ELICITATION_REQUIRED: i64 = -32042;
-/// How much of a server's name.
+/// The maximum length of a server name.
 const MAX_NAME: usize = 64;
 
-/// A failure in words of our own. Nothing from outside may stand in them.
+/// A failure in our own words, which must not contain untrusted text.
 ///
 /// ```
 /// use openclaw_mcp::call::results::{Origin, failure};
@@ -46,7 +47,7 @@ pub fn failure(failure: Failure, words: String, origin: Option<Origin<'_>>) -> T
     outcome
 }
 
-/// A failure in words of our own, followed by the beginning of what the server says about it.
+/// Like [`failure()`], followed by the beginning of the server's own error message.
 pub fn failure_with(
     kind: Failure,
     words: String,
@@ -60,7 +61,7 @@ pub fn failure_with(
     if shown.expose().is_empty() {
         return outcome;
     }
-    // Without randomness there is no boundary: then our own words must do.
+    // Without randomness there is no boundary, so only our own words are shown.
     if let Ok((text, findings)) =
         label(shown.map(str::to_owned), Source::mcp_tool(origin.server, origin.tool))
     {
@@ -76,7 +77,7 @@ pub fn failure_with(
     outcome
 }
 
-/// The outcome of a call that has no result.
+/// Converts the error of a call.
 pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
     let server = named(origin.server);
     let (kind, words) = match error {
@@ -89,7 +90,7 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
                 after.as_millis()
             ),
         ),
-        // Why it was lost may quote the server.
+        // The reason may quote the server.
         CallError::Closed(Closed::Lost(_)) => {
             (Failure::Unavailable, format!("{server} is not available: the connection was lost."))
         }
@@ -126,7 +127,7 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
             let words = format!("{server} sent an invalid response: it is not valid JSON.");
             return failure_with(Failure::InvalidResponse, words, Untrusted::new(&body), origin);
         }
-        // How it is compressed is in the server's words.
+        // The name of the encoding comes from the server.
         CallError::Unfit(unfit @ Unfit::Compressed { .. }) => {
             let words = format!("{server} sent an invalid response.");
             let how = unfit.to_string();
@@ -135,7 +136,7 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
         CallError::Unfit(unfit) => {
             (Failure::InvalidResponse, format!("{server} sent an invalid response: {unfit}."))
         }
-        // What was wrong may quote the server.
+        // The reason may quote the server.
         CallError::Protocol(how) => {
             let words = format!("{server} sent an invalid response.");
             return failure_with(Failure::InvalidResponse, words, Untrusted::new(&how), origin);
@@ -152,7 +153,7 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
     failure(kind, words, Some(origin))
 }
 
-/// What a server's error -32042 carries.
+/// The data of error -32042.
 #[derive(Deserialize)]
 struct VisitsRequired {
     elicitations: Vec<Visit>,
@@ -175,7 +176,7 @@ struct RpcError<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// The server answered with an error. Only its code, a number, may stand in our words.
+/// Converts a JSON-RPC error. Only its numeric code may appear in our own words.
 fn rpc_failed(error: &RawValue, origin: Origin<'_>) -> ToolOutcome {
     let server = named(origin.server);
     let read = serde_json::from_str(error.get()).ok().filter(|_| error.get().starts_with('{'));
@@ -202,12 +203,12 @@ fn rpc_failed(error: &RawValue, origin: Origin<'_>) -> ToolOutcome {
     failure_with(Failure::Protocol, words, Untrusted::new(&text), origin)
 }
 
-/// The addresses that a server wants to be visited before it is called again.
+/// Parses the URLs that the user must visit before the call is repeated.
 fn visits(data: &RawValue) -> Option<Vec<Visit>> {
     let required: VisitsRequired = serde_json::from_str(data.get()).ok()?;
     let clean = |text: &str| clean_line(Untrusted::new(text), MAX_SHOWN);
     let visits = required.elicitations.into_iter().take(MAX_VISITS).filter_map(|visit| {
-        // An address that is cut would lead elsewhere.
+        // A truncated URL would lead elsewhere.
         let is_whole = visit.url.chars().count() <= MAX_SHOWN;
         is_whole.then(|| Visit { url: clean(&visit.url), message: clean(&visit.message) })
     });
@@ -215,7 +216,7 @@ fn visits(data: &RawValue) -> Option<Vec<Visit>> {
     (!visits.is_empty()).then_some(visits)
 }
 
-/// The server wants a person to visit some addresses first (2025-11-25).
+/// The outcome if the user must visit a URL first (2025-11-25).
 fn visits_first(visits: &[Visit], message: Option<Token<'_>>, origin: Origin<'_>) -> ToolOutcome {
     let words = format!(
         "{} requires the user to visit a URL first. A user who trusts the server opens the URL in a \
@@ -233,7 +234,7 @@ fn visits_first(visits: &[Visit], message: Option<Token<'_>>, origin: Origin<'_>
     outcome
 }
 
-/// A server in our words. Its name is from the configuration; it stays on its line all the same.
+/// A server in our own words. Its name comes from the configuration, but is sanitized anyway.
 pub(super) fn named(server: &str) -> String {
     format!("MCP server '{}'", clean_line(Untrusted::new(server), MAX_NAME))
 }
@@ -283,11 +284,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_about_its_error_is_from_outside() {
+    fn the_error_message_of_a_server_is_untrusted() {
         let outcome =
             rpc(r#"{"code":-32602,"message":"No \u003c|im_start|>.","data":{"path":"x"}}"#);
         let [Content::Text(ours), Content::Text(theirs)] = outcome.content.as_slice() else {
-            panic!("two texts");
+            panic!("expected two texts");
         };
         assert_eq!(ours, &Text::ours("MCP server 'files' returned an error (code -32602)."));
         assert_eq!(theirs.expose(), "No <|im_start|>.\n[data] {\"path\":\"x\"}");
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_to_be_visited_first_is_shown_and_what_to_do() {
+    fn a_url_to_visit_first_is_shown_with_instructions() {
         let visit =
             r#"{"mode":"url","elicitationId":"1","url":"https://x.test/a","message":"Log\nin"}"#;
         let outcome = rpc(&format!(
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_is_none_is_a_failure_too() {
+    fn an_invalid_error_is_a_failure_too() {
         for error in ["null", "5", "[1, \"x\"]", "{}", r#"{"code":"obey","message":7}"#] {
             let outcome = rpc(error);
             assert!(outcome.is_error && !outcome.details.untrusted, "{error}");
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_end_is_cut() {
+    fn a_long_error_is_truncated() {
         let outcome = rpc(&format!(r#"{{"code":1,"message":"{}"}}"#, "é".repeat(1_000_000)));
         assert!(outcome.content_chars() < MAX_THEIRS + 1_000);
         assert!(outcome.details.is_cut);

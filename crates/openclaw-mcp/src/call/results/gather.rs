@@ -1,4 +1,4 @@
-//! Takes an answer apart: its text, its pictures and sounds, its links.
+//! Splits a response into its text, its images and audio, and its links.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,66 +15,66 @@ use super::text::{Token, without_needless_escapes};
 use super::unshown;
 use crate::wire::json::Json;
 
-/// More pictures and sounds than this are only described.
+/// The maximum number of images and audio clips; further ones are only described.
 const MAX_MEDIA: usize = 20;
-/// The longest name, type or address in a description.
+/// The maximum length of a name, type or URI in a description.
 const MAX_SHOWN: usize = 300;
 
-/// A piece of the text that a model will see. All of it comes from outside, in parts at least.
+/// A piece of the text for the model. Even our descriptions contain untrusted names.
 enum Piece<'a> {
-    /// As it stands in the raw JSON.
+    /// A string in the raw JSON.
     Theirs(Token<'a>),
-    /// A description of something.
+    /// A description of a part.
     Described(String),
-    /// Words for something that is not shown, and that programs can have by itself.
+    /// A placeholder for a part that is not shown, and that programs can get separately.
     Placeholder(String),
     /// JSON.
     Json(Cow<'a, str>),
 }
 
-/// What is in an answer.
+/// The content of a response.
 pub(super) struct Gathered<'a> {
     pieces: Vec<Piece<'a>>,
-    /// Whether what no model sees is kept, too.
+    /// Whether to keep what a model does not see.
     everything: bool,
-    /// The parts, if there is something to compare them with.
+    /// The parts, if there is structured content to compare them with.
     parts: Option<Vec<Option<Part<'a>>>>,
     rest: Rest,
 }
 
-/// What is in an answer besides its text.
+/// The content of a response besides its text.
 #[derive(Default)]
 pub(super) struct Rest {
     pub(super) media: Vec<Content>,
     pub(super) links: Vec<Link>,
     pub(super) structured: Option<Box<RawValue>>,
     pub(super) blobs: Vec<Blob>,
-    /// How many parts were not looked at.
+    /// The number of parts that were not read.
     pub(super) more: usize,
     pub(super) is_error: bool,
 }
 
-/// What is in an answer.
+/// The content of a response, with its text joined.
 pub(super) struct ReadAnswer<'a> {
     pub(super) stretches: Vec<Stretch<'a>>,
     pub(super) rest: Rest,
 }
 
-/// A stretch of an answer's text: pieces that follow each other, joined.
+/// A run of consecutive pieces, joined.
 pub(super) struct Stretch<'a> {
     pub(super) text: Cow<'a, str>,
-    /// Whether these are words for something that is not shown.
+    /// Whether it is a placeholder for a part that is not shown.
     pub(super) is_placeholder: bool,
 }
 
 impl<'a> ReadAnswer<'a> {
-    /// An answer of one text.
+    /// A response with a single text.
     pub(super) fn of_text(text: String, rest: Rest) -> ReadAnswer<'static> {
         let stretch = Stretch { text: Cow::Owned(text), is_placeholder: false };
         ReadAnswer { stretches: vec![stretch], rest }
     }
 
-    /// Where in the raw JSON the text is, if it is one piece of it that makes up most of it.
+    /// The range of the text within the raw JSON, if it is one piece and at least half of it.
     pub(super) fn only_part_of(&self, json: &str) -> Option<Range<usize>> {
         let [Stretch { text: Cow::Borrowed(text), is_placeholder: false }] = *self.stretches else {
             return None;
@@ -82,7 +82,7 @@ impl<'a> ReadAnswer<'a> {
         super::most_of(json, text)
     }
 
-    /// The answer by itself, if nothing of it is borrowed from the raw JSON any more.
+    /// Detaches the response from the raw JSON, if it borrows nothing from it.
     #[allow(clippy::result_large_err, reason = "it is handed back as it was")]
     pub(super) fn detached(self) -> Result<ReadAnswer<'static>, Self> {
         if self.stretches.iter().any(|stretch| matches!(stretch.text, Cow::Borrowed(_))) {
@@ -101,7 +101,7 @@ impl<'a> Gathered<'a> {
         Self { pieces: Vec::new(), everything, parts: None, rest: Rest::default() }
     }
 
-    /// Of the result of a `tools/call`; nothing if it is none.
+    /// Reads the result of a `tools/call`; `None` if it is invalid.
     pub(super) fn of_call(raw: &'a Json, everything: bool) -> Option<Self> {
         let mut gathered = Self::new(everything);
         let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw.get()) {
@@ -110,7 +110,7 @@ impl<'a> Gathered<'a> {
                 gathered.parts(result.content.unwrap_or_default(), Some);
                 (result.structured, result.is_error)
             }
-            // One part is no part at all: each is read by itself.
+            // At least one part is not an object: read them one by one.
             None => {
                 let result = parse::<CallResult<'a, &'a RawValue>>(raw.get())?;
                 gathered.parts = result.structured.map(|_| Vec::new());
@@ -126,20 +126,20 @@ impl<'a> Gathered<'a> {
         Some(gathered)
     }
 
-    /// Of the result of a `resources/read`; nothing if it is none.
+    /// Reads the result of a `resources/read`; `None` if it is invalid.
     pub(super) fn of_resource(raw: &'a Json, everything: bool) -> Option<Self> {
         let result: ReadResult<'a> = parse(raw.get())?;
         let mut gathered = Self::new(everything);
         let is_only_one = result.contents.items.len() == 1;
         gathered.bounded(result.contents, |gathered, raw| match Part::read(raw) {
-            // The header says already which resource it is.
+            // The label already names the only resource.
             Some(part) => gathered.resource(&part, !is_only_one),
             None => gathered.unreadable(),
         });
         Some(gathered)
     }
 
-    /// Of the result of a `prompts/get`; nothing if it is none.
+    /// Reads the result of a `prompts/get`; `None` if it is invalid.
     pub(super) fn of_prompt(raw: &'a Json, everything: bool) -> Option<Self> {
         let result: PromptResult<'a> = parse(raw.get())?;
         let mut gathered = Self::new(everything);
@@ -152,7 +152,7 @@ impl<'a> Gathered<'a> {
             };
             let role = message.role.and_then(Token::of).map(shown);
             gathered.describe(format!("[message of {}]", role.as_deref().unwrap_or("unknown")));
-            // One part, or since 2026 a list of them.
+            // A single part, or since 2026 a list of parts.
             let content = message.content.map(RawValue::get).unwrap_or_default();
             match (message.content, serde_json::from_str::<Bounded<&'a RawValue>>(content)) {
                 (_, Ok(list)) => gathered.parts(list, Part::read),
@@ -244,7 +244,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// Keeps what no model takes, if that is wanted.
+    /// Keeps data that is not shown to a model, if requested.
     fn keep(&mut self, uri: Option<String>, mime_type: String, data: Cow<'a, str>) {
         if self.everything {
             self.rest.blobs.push(Blob { uri, mime_type, data: data.into_owned() });
@@ -289,7 +289,8 @@ impl<'a> Gathered<'a> {
         self.keep(Some(uri), mime_type, data);
     }
 
-    /// Structured content is shown unless the parts say the same. Data that is in a part is not repeated.
+    /// Shows structured content unless the parts contain the same. Binary data of a part is not
+    /// repeated.
     fn structured(&mut self, structured: &'a RawValue) {
         let theirs = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Theirs(text) => Some(*text),
@@ -318,7 +319,7 @@ impl<'a> Gathered<'a> {
         }));
     }
 
-    /// Joins the text: borrowed if it is one piece without escapes.
+    /// Joins the text. It is borrowed if it is a single piece without escapes.
     pub(super) fn into_answer(mut self) -> ReadAnswer<'a> {
         let is_placeholder = |piece: &Piece<'_>| matches!(piece, Piece::Placeholder(_));
         let stretches = match self.pieces.as_mut_slice() {
@@ -341,7 +342,7 @@ impl<'a> Gathered<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// The text, borrowed if that can be.
+    /// Takes the text, borrowed if possible.
     fn take(&mut self) -> Cow<'a, str> {
         match self {
             Self::Theirs(token) => token.decode(),
@@ -372,14 +373,14 @@ fn join(pieces: &[Piece<'_>]) -> String {
 }
 
 fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
-    // A list would be taken for an object's members in their order.
+    // serde would read an array as the fields of a struct, in order.
     if !json.starts_with('{') {
         return None;
     }
     serde_json::from_str(json).ok()
 }
 
-/// A short text on one line.
+/// Sanitizes a short text to one line.
 fn shown(token: Token<'_>) -> String {
     clean_line(Untrusted::new(&token.decode()), MAX_SHOWN)
 }

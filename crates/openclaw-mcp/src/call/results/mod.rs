@@ -1,11 +1,11 @@
-//! What a server answers becomes an outcome that a model may read (B5, B6, B7, U1).
+//! Converts a server's response into an outcome for a model (B5, B6, B7, U1).
 //!
-//! All text of an answer is labelled as coming from its server; pictures and sounds are passed on within
-//! bounds; what a model cannot take is described in words, labelled in the same way because the words hold
-//! names from outside. That something was cut off, or that there was nothing, is said in our own words.
+//! All text of a response is labelled with its server. Images and audio are passed on within
+//! limits; other content is described in text, which is labelled as well because it contains
+//! untrusted names. Notes about truncated or empty results are our own words.
 //!
-//! An answer is never made into a tree: texts are decoded from the raw JSON once, and not even copied
-//! if there is one without escapes.
+//! A response is never parsed into a tree: texts are decoded from the raw JSON once, and a single
+//! text without escapes is not even copied.
 
 mod failure;
 mod gather;
@@ -33,12 +33,12 @@ use gather::{Gathered, ReadAnswer};
 use present::{can_be_shown, present, present_text};
 use text::Token;
 
-/// Which tool, resource or prompt of which server an answer comes from.
+/// The tool, resource or prompt that a response comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin<'a> {
-    /// The server's name in the configuration.
+    /// The name of the server in the configuration.
     pub server: &'a str,
-    /// The tool's own name there, or that of the resource or the prompt.
+    /// The server's name for the tool or prompt, or the URI of the resource.
     pub tool: &'a str,
 }
 
@@ -53,13 +53,13 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// How much of an answer a model gets to see.
+/// How much of a response is shown to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultLimits {
-    /// Characters of text; the rest is kept in a file.
+    /// The maximum number of characters; the full text is stored in a file.
     pub max_chars: usize,
-    /// Whether what no model sees is kept beside it: the structured content as it is, and what is
-    /// neither text nor fit for a model.
+    /// Whether to keep what a model does not see: the structured content unchanged, and binary data
+    /// that is not shown.
     pub everything: bool,
 }
 
@@ -69,12 +69,12 @@ impl Default for ResultLimits {
     }
 }
 
-/// The kind of source in an outcome's details.
+/// The kind of source in the details of an outcome.
 const SOURCE: &str = "mcp_server";
 
-/// The outcome of a `tools/call`.
+/// Converts the result of a `tools/call`.
 ///
-/// A text that is cut is written to the spill folder here and now: a disk is waited for.
+/// Blocks on the disk if a text is truncated and written to the spill folder.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -105,7 +105,7 @@ pub fn outcome(
     }
 }
 
-/// The outcome of a `resources/read`.
+/// Converts the result of a `resources/read`.
 pub fn resource_outcome(
     raw: Json,
     server: &str,
@@ -119,7 +119,7 @@ pub fn resource_outcome(
     read(raw, &place, |raw, everything| Gathered::of_resource(raw, everything))
 }
 
-/// The outcome of a `prompts/get`: its messages, each with its role in words.
+/// Converts the result of a `prompts/get`: its messages, each with its role as text.
 pub fn prompt_outcome(
     raw: Json,
     server: &str,
@@ -130,7 +130,7 @@ pub fn prompt_outcome(
 ) -> ToolOutcome {
     let source = Arc::new(Source::mcp_prompt(server, prompt));
     let place = Place { source, limits, spill, duration };
-    // Programs want to know who says what; for a model it is one text.
+    // Programs need the roles; for a model it is one text.
     let messages = if limits.everything { messages_of(&raw) } else { None };
     let mut outcome = read(raw, &place, |raw, everything| Gathered::of_prompt(raw, everything));
     if outcome.details.failure.is_none() {
@@ -147,7 +147,7 @@ fn messages_of(raw: &Json) -> Option<Box<RawValue>> {
     serde_json::from_str::<Messages>(raw.get()).ok().map(|it| it.messages)
 }
 
-/// Where an answer comes from, and where what is too long goes.
+/// The origin of a response, its limits and the store for long texts.
 struct Place<'a> {
     source: Arc<Source>,
     limits: ResultLimits,
@@ -160,7 +160,7 @@ impl Place<'_> {
         Origin::of(&self.source)
     }
 
-    /// What is known of an outcome before its answer is looked at.
+    /// The details that are known before the response is parsed.
     fn details(&self) -> Box<Details> {
         let (server, tool) = match &*self.source {
             Source::McpTool { server, tool } => (Some(server), Some(tool)),
@@ -177,7 +177,7 @@ impl Place<'_> {
         })
     }
 
-    /// The outcome of an answer that cannot be shown, in our words.
+    /// The outcome for a response that cannot be shown.
     fn failure(&self, words: String) -> ToolOutcome {
         let mut outcome = failure(Failure::InvalidResponse, words, Some(self.origin()));
         outcome.details.duration = self.duration;
@@ -185,7 +185,7 @@ impl Place<'_> {
     }
 }
 
-/// The outcome of the usual answer; the answer itself if it is not the usual one.
+/// The fast path for a response with a single text; returns other responses unchanged.
 fn one_text(raw: Json, place: &Place<'_>) -> Result<ToolOutcome, Json> {
     let Some((text, is_error)) = raw.one_text() else { return Err(raw) };
     let text = Token::bare(text).decode();
@@ -202,7 +202,7 @@ fn one_text(raw: Json, place: &Place<'_>) -> Result<ToolOutcome, Json> {
     Ok(present_text(text, is_error, place))
 }
 
-/// Where a part of the raw JSON is in it, if it makes up most of it.
+/// The range of a part within the raw JSON, if it is at least half of it.
 fn most_of(json: &str, part: &str) -> Option<Range<usize>> {
     let start = part.as_ptr().addr().checked_sub(json.as_ptr().addr())?;
     let range = start..start + part.len();
@@ -226,7 +226,7 @@ fn read(
     }
     match answer.detached() {
         Ok(answer) => {
-            // It has been decoded: a large answer need not be held twice.
+            // Everything was decoded: release the raw response before a second copy is made.
             drop(raw);
             present(answer, place)
         }
@@ -234,7 +234,7 @@ fn read(
     }
 }
 
-/// A part of the raw JSON in the memory that it has already: a large text is not copied.
+/// Returns a part of the raw JSON, reusing its buffer: a large text is not copied.
 fn kept_part(raw: Json, part: Range<usize>) -> String {
     let mut text = String::from(raw);
     text.truncate(part.end);

@@ -1,4 +1,4 @@
-//! The parts of an answer, as they stand in its raw JSON.
+//! The parts of a response, borrowed from its raw JSON.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 
 use super::text::Token;
 
-/// No answer is read beyond so many parts: the rest is counted.
+/// The maximum number of parts; further ones are only counted.
 pub(super) const MAX_PARTS: usize = 1_000;
 
-/// A list of which only so much is held; the rest is counted.
+/// A list with a limited number of items; further ones are only counted.
 #[derive(Debug)]
 pub(super) struct Bounded<T> {
     pub(super) items: Vec<T>,
@@ -92,8 +92,8 @@ pub(super) struct Message<'a> {
     pub(super) content: Option<&'a RawValue>,
 }
 
-/// A part of any kind. What its members are is looked at when they are needed: one of the wrong type
-/// does not make the answer unreadable.
+/// A part of any kind. Its members are interpreted when they are needed, so that one of the wrong
+/// type does not invalidate the whole response.
 #[derive(Deserialize, Default)]
 pub(super) struct Part<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -131,12 +131,12 @@ macro_rules! texts {
 texts!(kind text data blob mime_type uri name title description);
 
 impl<'a> Part<'a> {
-    /// Reads a part by itself; nothing if it is none.
+    /// Parses a part; `None` if it is invalid.
     pub(super) fn read(raw: &'a RawValue) -> Option<Self> {
         serde_json::from_str(raw.get()).ok()
     }
 
-    /// A text by the name that it has in JSON.
+    /// Returns a text member by its JSON name.
     pub(super) fn member(&self, name: &str) -> Option<Token<'a>> {
         match name {
             "type" => self.kind(),
@@ -152,7 +152,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The resource inside.
+    /// The embedded resource.
     pub(super) fn resource(&self) -> Option<Self> {
         Self::read(self.resource?)
     }

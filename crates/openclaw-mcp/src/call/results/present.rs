@@ -1,4 +1,4 @@
-//! Labels an answer's text with its origin, and cuts what is too long (B6).
+//! Labels the text of a response with its origin, and truncates long text (B6).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use openclaw_tools::{Content, Details, ToolOutcome};
 use super::Place;
 use super::gather::{ReadAnswer, Stretch};
 
-/// The outcome of an answer.
+/// Builds the outcome of a response.
 pub(super) fn present(answer: ReadAnswer<'_>, place: &Place<'_>) -> ToolOutcome {
     let ReadAnswer { stretches, rest } = answer;
     let mut details = place.details();
@@ -47,12 +47,12 @@ pub(super) fn present(answer: ReadAnswer<'_>, place: &Place<'_>) -> ToolOutcome 
     ToolOutcome { content, is_error: rest.is_error, details }
 }
 
-/// Whether a text can be shown as it is: there is something in it, and not too much.
+/// Whether a text can be shown as is: not blank and not too long.
 pub(super) fn can_be_shown(text: &str, place: &Place<'_>) -> bool {
     text.len() <= place.limits.max_chars && !text.trim_ascii().is_empty()
 }
 
-/// The outcome of an answer that is one text, which can be shown as it is.
+/// Builds the outcome of a single text that can be shown as is.
 pub(super) fn present_text(text: String, is_error: bool, place: &Place<'_>) -> ToolOutcome {
     let mut details = place.details();
     details.untrusted = true;
@@ -69,7 +69,7 @@ fn no_boundary(_: &NoRandomness, place: &Place<'_>) -> ToolOutcome {
     place.failure(words.to_owned())
 }
 
-/// Adds the text, or as much of it as may be shown. Returns what was noticed in all of it.
+/// Adds the text, truncated if necessary. Returns the findings in the full text.
 fn fill(
     stretches: Vec<Stretch<'_>>,
     place: &Place<'_>,
@@ -102,7 +102,7 @@ fn fill(
     Ok(findings)
 }
 
-/// The text in one, borrowed if it is one stretch.
+/// Joins the text; borrowed if it is a single stretch.
 fn joined<'s>(stretches: &'s [Stretch<'_>]) -> Cow<'s, str> {
     match stretches {
         [only] => Cow::Borrowed(&only.text),
@@ -113,7 +113,7 @@ fn joined<'s>(stretches: &'s [Stretch<'_>]) -> Cow<'s, str> {
     }
 }
 
-/// Adds the first `end` bytes of the text, as pieces of one answer.
+/// Adds the first `end` bytes of the text, as pieces of one response.
 fn label(
     stretches: Vec<Stretch<'_>>,
     end: usize,
@@ -128,7 +128,7 @@ fn label(
         }
         let mut text = text.into_owned();
         text.truncate(text.floor_char_boundary(left));
-        // The line break between two stretches counts, too.
+        // The line break between two stretches counts as well.
         left = left.saturating_sub(text.len() + 1);
         let text = Untrusted::new(text);
         let text = match &first {
@@ -141,17 +141,17 @@ fn label(
     Ok(())
 }
 
-/// Keeps the whole text in a file.
+/// Stores the full text in a file.
 fn keep(text: &str, place: &Place<'_>) -> Option<std::path::PathBuf> {
     let spill = place.spill?;
     let kept = spill.keep(place.origin().server, place.origin().tool, text);
     kept.inspect_err(|error| {
-        tracing::warn!(server = place.origin().server, %error, "cannot keep a large result");
+        tracing::warn!(server = place.origin().server, %error, "cannot store a large result");
     })
     .ok()
 }
 
-/// Where to cut a text that has more characters than this: after a line, if one ends not too early.
+/// Where to truncate a text with more characters than this: after a line, if that is not too early.
 fn cut_at(text: &str, max_chars: usize) -> Option<usize> {
     if text.len() <= max_chars {
         return None;
@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_never_has_too_many_characters(text in "(.|\n){0,60}", max_chars in 0_usize..60) {
+        fn the_shown_text_never_exceeds_the_limit(text in "(.|\n){0,60}", max_chars in 0_usize..60) {
             match cut_at(&text, max_chars) {
                 Some(end) => prop_assert!(text[..end].chars().count() <= max_chars),
                 None => prop_assert!(text.chars().count() <= max_chars),

@@ -1,5 +1,5 @@
-//! Data of pictures, sounds and files that structured content holds once more: it is named there, and
-//! not repeated. As text it says nothing to anybody, and costs a lot.
+//! Removes binary data from structured content if a part of the response contains it already: as
+//! text it is useless and expensive.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,14 +9,14 @@ use memchr::{memchr, memchr2};
 use super::parts::Part;
 use super::text::Token;
 
-/// What is shorter may be the same by chance, and costs little.
+/// Shorter data may match by chance, and costs little.
 const LEAST: usize = 64;
 
-/// The data of an answer's parts, and which part has it. It is borrowed unless it holds escapes.
+/// The binary data of the parts, and the number of the part. Borrowed unless it contains escapes.
 pub(super) struct Repeats<'a>(HashMap<Cow<'a, str>, usize>);
 
 impl<'a> Repeats<'a> {
-    /// Of the parts of an answer, in their order.
+    /// Collects the data of the parts of a response, in order.
     pub(super) fn of(parts: &[Option<Part<'a>>]) -> Self {
         let mut numbers = HashMap::new();
         for (at, part) in parts.iter().enumerate() {
@@ -28,7 +28,7 @@ impl<'a> Repeats<'a> {
         Self(numbers)
     }
 
-    /// What stands in the place of such data, alone or in a `data:` address.
+    /// Returns the replacement for such data, alone or in a `data:` URL.
     pub(super) fn named(&self, text: &str) -> Option<String> {
         let address = text.strip_prefix("data:").and_then(|it| it.split_once(";base64,"));
         let data = address.map_or(text, |(_, data)| data);
@@ -36,7 +36,7 @@ impl<'a> Repeats<'a> {
         Some(format!("[the data of part {number}, not repeated]"))
     }
 
-    /// JSON in which such data is only named. Nothing is copied unless there is some.
+    /// Replaces such data in JSON. Copies nothing if there is none.
     pub(super) fn taken_out<'j>(&self, json: &'j str) -> Cow<'j, str> {
         if self.0.is_empty() {
             return Cow::Borrowed(json);
@@ -61,12 +61,12 @@ impl<'a> Repeats<'a> {
     }
 }
 
-/// What a part holds that is no text.
+/// The binary data of a part.
 fn binary<'a>(part: &Part<'a>) -> Option<Token<'a>> {
     part.data().or_else(|| part.resource()?.blob())
 }
 
-/// Where the next string begins and ends, without its quotes.
+/// The range of the next string, without its quotes.
 fn next_string(json: &str, from: usize) -> Option<(usize, usize)> {
     let bytes = json.as_bytes();
     let start = from + memchr(b'"', bytes.get(from..)?)? + 1;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_named_wherever_it_stands_and_however_it_is_escaped() {
+    fn data_is_replaced_at_any_depth_and_with_any_escapes() {
         let data = "iVBO/w0K".repeat(10);
         let escaped = data.replace('/', "\\/");
         let json = format!(
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_or_something_else_stays_as_it_is() {
+    fn short_or_different_data_is_unchanged() {
         assert_eq!(taken_out("AAAA", r#"{"a":"AAAA"}"#), r#"{"a":"AAAA"}"#);
         let (data, other) = ("A".repeat(100), "B".repeat(100));
         assert_eq!(taken_out(&data, &format!("[{other:?}]")), format!("[{other:?}]"));

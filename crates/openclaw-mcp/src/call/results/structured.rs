@@ -1,7 +1,7 @@
-//! Whether the parts of an answer already say what its structured content says.
+//! Checks whether the parts of a response already contain its structured content.
 //!
-//! Servers are asked to put their structured content into a text as well, for clients that know only
-//! text; some put the parts into their structured content. Shown twice it would cost twice.
+//! Servers are asked to repeat their structured content as text, for older clients; some repeat the
+//! parts in their structured content. Showing both would cost twice.
 
 use serde_json::{Map, Value};
 
@@ -9,30 +9,30 @@ use super::parts::Part;
 use super::repeats::Repeats;
 use super::text::Token;
 
-/// Larger content is compared as it stands, and not by its meaning.
+/// Larger content is compared byte by byte, not by value.
 const MAX_COMPARED: usize = 256 * 1024;
-/// Parts that are shown, or passed on, or described.
+/// The types of parts that are shown, passed on or described.
 const KNOWN: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
-/// About a part, and shown of none.
+/// Members of a part that are never shown.
 const UNSEEN: [&str; 2] = ["annotations", "_meta"];
 
-/// What a part is about: who says nothing of it says something else.
+/// The main members of a part: an object with none of them is something else.
 const MAIN: [&str; 5] = ["text", "data", "blob", "uri", "resource"];
 
-/// What is in an answer besides its structured content.
+/// The content of a response besides its structured content.
 pub(super) struct ShownContent<'s, 'a> {
-    /// Its texts, those inside of resources among them.
+    /// Its texts, including those of embedded resources.
     pub(super) texts: &'s [Token<'a>],
-    /// All its parts; none for one that cannot be read.
+    /// All its parts; `None` for one that cannot be parsed.
     pub(super) parts: &'s [Option<Part<'a>>],
-    /// The data of its parts.
+    /// The binary data of its parts.
     pub(super) repeats: &'s Repeats<'a>,
 }
 
 impl ShownContent<'_, '_> {
-    /// Whether it says the same as the structured content (in short: without data that it repeats): as a
-    /// whole, or as its only member (which is put around what is no object), or one by one as that
-    /// member's items.
+    /// Whether it contains the structured content (`short` is the same without repeated data): as a
+    /// whole, as its only member (servers wrap values that are not objects), or item by item as the
+    /// array in that member.
     pub(super) fn covers(&self, structured: &str, short: &str) -> bool {
         if let [text] = self.texts
             && tokens(&text.decode()).eq(tokens(structured))
@@ -63,7 +63,7 @@ impl ShownContent<'_, '_> {
             || items.len() == parts.len() && parts.zip(items).all(is_each_in)
     }
 
-    /// Whether a part says all that the value says.
+    /// Whether a part contains everything in the value.
     fn is_in(&self, part: &Part<'_>, value: &Value) -> bool {
         let is_known = part.kind().is_some_and(|kind| KNOWN.contains(&&*kind.decode()));
         is_known
@@ -92,7 +92,7 @@ impl ShownContent<'_, '_> {
         })
     }
 
-    /// Whether a text of a part is the value, or what stands in its place.
+    /// Whether a text of a part equals the value, or the replacement for it.
     fn is_token(&self, token: Option<Token<'_>>, value: &Value) -> bool {
         let (Some(token), Some(value)) = (token, value.as_str()) else { return false };
         let token = token.decode();
@@ -108,7 +108,7 @@ fn says(text: Token<'_>, value: &Value) -> bool {
     }
 }
 
-/// The bytes of JSON without the white space between its tokens.
+/// The bytes of JSON without whitespace between tokens.
 fn tokens(json: &str) -> impl Iterator<Item = u8> {
     let (mut is_string, mut is_escaped) = (false, false);
     json.bytes().filter(move |byte| {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_in_other_words_is_the_same() {
+    fn equal_content_is_recognized_in_any_formatting() {
         let structured = r#"{"a":[1,2],"b":"x \" y"}"#;
         for text in [
             structured,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_is_something_else() {
+    fn different_content_is_not_covered() {
         for (texts, structured) in [
             (&["Found 2 files."][..], r#"{"files":["a","b"]}"#),
             (&[], r#"{"a":1}"#),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_every_kind_are_the_same_as_themselves() {
+    fn repeated_parts_of_every_kind_are_covered() {
         let data = "iVBORw0KGgo".repeat(50_000);
         let image = json!({ "type": "image", "data": data, "mimeType": "image/png" });
         let zip = json!({ "uri": "a:b", "mimeType": "application/zip", "blob": data });
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_and_more_are_not_the_same() {
+    fn structured_content_with_more_than_the_parts_is_not_covered() {
         let image = json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" });
         let video = json!({ "type": "video", "data": "AAAA" });
         for (part, structured) in [

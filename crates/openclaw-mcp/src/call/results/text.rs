@@ -1,11 +1,11 @@
-//! Texts inside raw JSON: decoded once, borrowed where there is nothing to decode.
+//! Strings in raw JSON: decoded once, and borrowed if they contain no escapes.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 use serde_json::value::RawValue;
 
-/// A JSON string as it stands in the raw text, without its quotes.
+/// A JSON string in the raw text, without its quotes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token<'a>(&'a str);
 
@@ -15,17 +15,17 @@ impl<'a> Token<'a> {
         value.get().strip_prefix('"')?.strip_suffix('"').map(Self)
     }
 
-    /// What stands between the quotes of a string.
+    /// Creates one from the text between the quotes of a string.
     pub(super) fn bare(inside: &'a str) -> Self {
         Self(inside)
     }
 
-    /// Bytes that the text takes at most.
+    /// The maximum length of the decoded text, in bytes.
     pub(super) fn max_len(self) -> usize {
         self.0.len()
     }
 
-    /// The text.
+    /// Decodes the text.
     pub(super) fn decode(self) -> Cow<'a, str> {
         if memchr(b'\\', self.0.as_bytes()).is_none() {
             return Cow::Borrowed(self.0);
@@ -35,7 +35,7 @@ impl<'a> Token<'a> {
         Cow::Owned(text)
     }
 
-    /// Appends the text.
+    /// Appends the decoded text.
     pub(super) fn decode_into(self, text: &mut String) {
         let mut rest = self.0;
         while let Some(at) = memchr(b'\\', rest.as_bytes()) {
@@ -49,8 +49,8 @@ impl<'a> Token<'a> {
     }
 }
 
-/// The character that an escape stands for, and what follows it. Half a character, which JSON lets
-/// pass, becomes the sign for a broken one.
+/// Returns the character of an escape, and the rest. A lone surrogate, which JSON allows, becomes
+/// the replacement character.
 fn unescape(escape: &str) -> (char, &str) {
     let mut characters = escape.chars();
     characters.next();
@@ -67,7 +67,7 @@ fn unescape(escape: &str) -> (char, &str) {
     (character, characters.as_str())
 }
 
-/// What four hexadecimal digits stand for, with a second escape if the first is half a pair.
+/// Decodes four hexadecimal digits, with a second escape if the first is a high surrogate.
 fn unicode(digits: &str) -> (char, &str) {
     let Some((first, rest)) = four_digits(digits) else {
         return (char::REPLACEMENT_CHARACTER, digits);
@@ -92,7 +92,7 @@ fn four_digits(text: &str) -> Option<(u32, &str)> {
     Some((u32::from_str_radix(digits, 16).ok()?, rest))
 }
 
-/// JSON text in which characters that need no escape have none, so that nothing hides behind one.
+/// Decodes the escapes of JSON text that are not required, so that nothing is hidden behind one.
 pub(super) fn without_needless_escapes(json: &str) -> Cow<'_, str> {
     if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
         return Cow::Borrowed(json);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_decoded_and_broken_pairs_are_shown_as_broken() {
+    fn escapes_are_decoded_and_lone_surrogates_are_replaced() {
         for (json, expected) in [
             (r#""a\"\\\/\n\r\t\b\f""#, "a\"\\/\n\r\t\u{8}\u{c}"),
             (r#""\u00e9\ud83e\udd80""#, "é🦀"),

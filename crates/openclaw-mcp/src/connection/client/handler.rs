@@ -1,4 +1,4 @@
-//! What `rmcp` brings from a server: questions, log lines, changes.
+//! Handles what `rmcp` receives from a server: requests, log messages, changes.
 
 use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{
@@ -22,7 +22,7 @@ impl ClientHandler for Client {
         request: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        // Nobody waits for the answer any more: the person need not be kept waiting for, either.
+        // The server cancelled the request, so the user's answer is no longer needed.
         tokio::select! {
             answer = self.elicit(request) => Ok(answer),
             () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
@@ -61,12 +61,13 @@ impl ClientHandler for Client {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        // Secrets go first: the log's own filter would not find one that is cut in half.
+        // Secrets are redacted before truncation: the log's own redaction would miss a truncated
+        // one.
         let text = clean_line(Untrusted::new(&self.redactor.redact(&text)), LOG_CHARS);
         match params.level {
-            LoggingLevel::Debug => tracing::debug!(%server, "says: {text}"),
-            LoggingLevel::Info | LoggingLevel::Notice => tracing::info!(%server, "says: {text}"),
-            _ => tracing::warn!(%server, "says: {text}"),
+            LoggingLevel::Debug => tracing::debug!(%server, "log: {text}"),
+            LoggingLevel::Info | LoggingLevel::Notice => tracing::info!(%server, "log: {text}"),
+            _ => tracing::warn!(%server, "log: {text}"),
         }
     }
 

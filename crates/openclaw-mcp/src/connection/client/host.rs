@@ -1,4 +1,4 @@
-//! Who we are to servers, and whom they can reach through us.
+//! The host application, as far as servers can reach it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,85 +11,85 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-/// A question of a server to a person.
+/// A question of a server to the user (elicitation).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Who asks.
+    /// The server that asks.
     pub server: String,
-    /// The conversations that it works for at this moment: it asks for the sake of one of them. None if
-    /// nobody in a conversation waits for it.
+    /// The sessions whose calls the server is processing; the question belongs to one of them.
+    /// Empty if no session waits for it.
     pub sessions: Vec<String>,
-    /// What it says, in one line. From outside: not for a model.
+    /// The message, in one line. Untrusted: not for a model.
     pub message: String,
-    /// What it wants.
+    /// The kind of input.
     pub wanted: QuestionKind,
 }
 
-/// What a server wants of a person.
+/// The input that a server requests from the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QuestionKind {
-    /// Some values, as this JSON Schema describes them.
+    /// Values that match this JSON Schema.
     Form(Value),
-    /// A visit to an address, which must be shown in full, and not be looked at beforehand.
+    /// A visit to a URL, which must be shown in full and not be prefetched.
     Visit(String),
 }
 
-/// What a person answers.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitationAnswer {
-    /// Yes, with the values that were asked for.
+    /// Accepted, with the requested values.
     Accept(Option<Value>),
-    /// No.
+    /// Declined.
     Decline,
-    /// Never mind.
+    /// Dismissed without a decision.
     Cancel,
 }
 
-/// Somebody who can be asked.
+/// A user who can answer questions.
 pub trait Person: Send + Sync + 'static {
-    /// Asks.
+    /// Asks the user and returns the answer.
     fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer>;
 }
 
-/// A request of a server for a completion (`sampling/createMessage`).
+/// A request from a server for a completion (`sampling/createMessage`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct SamplingRequest {
     /// The server.
     pub server: String,
-    /// The agents that use this connection, in the order of their names.
+    /// The agents that use this connection, sorted by name.
     pub agents: Vec<String>,
-    /// The calls that the server works on at this moment, newest first: it asks for the sake of one of
-    /// them. None if it asks by itself.
+    /// The calls that the server is processing, newest first; the request belongs to one of them.
+    /// Empty if the server sent it on its own.
     pub calls: Vec<CallInProgress>,
-    /// The parameters, as the protocol has them. From outside.
+    /// The parameters of the request. Untrusted.
     pub params: Value,
 }
 
-/// A call that a server works on.
+/// A call that a server is processing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallInProgress {
-    /// The agent that calls.
+    /// The calling agent.
     pub agent: String,
-    /// The session that it belongs to.
+    /// The session of the call, if any.
     pub session: Option<String>,
 }
 
-/// Answers requests for completions (sampling). It is asked by every server, also by those that were not
-/// told of it: whether one may have an answer is for the sampler to decide (T11).
+/// Answers requests for completions (sampling). It receives those of every server, also if the
+/// capability was not declared to it: the sampler decides whether to answer (T11).
 pub trait Sampler: Send + Sync + 'static {
     /// Returns the result of `sampling/createMessage`. Dropping the future cancels the request.
     ///
     /// # Errors
-    /// Why there is no answer, in words for the server.
+    /// If there is no completion; the message is sent to the server.
     fn create_message(&self, request: SamplingRequest) -> BoxFuture<'_, Result<Value, String>>;
 }
 
-/// Who we are to servers, and whom they can reach through us.
+/// What the host application provides to servers.
 #[derive(Clone, Default)]
 pub struct Host {
-    /// Somebody to ask; none where nobody is there.
+    /// The user, if one is available.
     pub person: Option<Arc<dyn Person>>,
-    /// What answers requests for completions; none where there is no model.
+    /// Answers sampling requests; `None` if no model is configured.
     pub sampler: Option<Arc<dyn Sampler>>,
     /// The folders of the session.
     pub roots: Vec<PathBuf>,
@@ -105,10 +105,10 @@ impl std::fmt::Debug for Host {
 }
 
 impl Host {
-    /// What is told to a server about us: of sampling only where it is offered.
+    /// Returns the client configuration for a server; sampling is declared only if it is offered.
     pub(crate) fn config(&self, offers_sampling: bool) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
-        // A server that is told of no folders takes that for an answer, and may forget its own.
+        // An empty list of roots is still an answer: a server may drop its own folders for it.
         if !self.roots.is_empty() {
             capabilities.roots = Some(RootsCapabilities::default());
         }

@@ -1,8 +1,8 @@
-//! What a server may ask of us, and what we answer (T10, T11).
+//! Requests from a server, and their answers (T10, T11).
 //!
-//! Questions to a person (elicitation) reach one where one is there and are declined otherwise; roots
-//! are the session's folders; completions (sampling) are the sampler's business. What a server logs goes to the log and nowhere
-//! else. That a list has changed is noted, for whoever keeps the lists.
+//! Elicitations are passed to the user, or declined if there is none; roots are the session's
+//! folders; sampling requests are passed to the sampler. Log messages of a server go to the log
+//! only. Changes of lists are counted for the owner of the lists.
 
 #![expect(deprecated, reason = "older servers still ask for roots and sampling, and still log")]
 
@@ -34,26 +34,26 @@ use crate::fleet::events::Users;
 use crate::wire::{FastLane, WeakLane};
 use work::Work;
 
-/// How long a person may take to answer, or a sampler, with the person whom it asks.
+/// Timeout for an answer of the user, or of the sampler including a user that it asks.
 pub const PATIENCE: Duration = Duration::from_secs(5 * 60);
-/// How much a server may want to know at once.
+/// Maximum number of inputs that a server may request in one result.
 const AT_ONCE: usize = 10;
-/// How much of a line that a server logs is kept.
+/// Maximum length of a log or question message, in characters.
 const LOG_CHARS: usize = 2_000;
 
-/// How often a server said that each of its lists has changed.
+/// How often a server reported a change of each list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Its tools.
+    /// Changes of the tools.
     pub tools: u64,
-    /// Its resources.
+    /// Changes of the resources.
     pub resources: u64,
-    /// Its prompts.
+    /// Changes of the prompts.
     pub prompts: u64,
 }
 
 impl Changes {
-    /// What has changed since an earlier count.
+    /// Returns the changes since an earlier count.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             tools: self.tools - earlier.tools,
@@ -63,7 +63,7 @@ impl Changes {
     }
 }
 
-/// Our side of the protocol, for one server. A clone is the same.
+/// Our side of the protocol, for one server. Clones share their state.
 #[derive(Debug, Clone)]
 pub struct Client {
     config: ClientConfig,
@@ -77,25 +77,25 @@ pub struct Client {
 struct Shared {
     server: String,
     host: Host,
-    /// For whom it works now; not kept where nobody can be asked, nor a model.
+    /// The calls in progress; only tracked if there is a user or a sampler.
     work: Work,
-    /// The way to the server, once there is one.
+    /// The connection to the server, once there is one.
     lane: OnceLock<WeakLane>,
     changes: watch::Sender<Changes>,
-    /// The resources whose changes the server tells, and how often it has.
+    /// The watched resources, with the number of changes.
     updates: Mutex<BTreeMap<String, Followed>>,
 }
 
-/// A resource whose changes somebody wants to hear of.
+/// A watched resource.
 #[derive(Debug, Clone, Copy, Default)]
 struct Followed {
     changes: u64,
-    /// Whether the server tells of them, as things are.
+    /// Whether the server currently reports its changes.
     is_told: bool,
 }
 
 impl Client {
-    /// Our side for a server of this name, which is not told of sampling.
+    /// Creates our side for a server; sampling is not declared to it.
     pub fn new(server: &str, host: Host) -> Self {
         let (server, config) = (server.to_owned(), host.config(false));
         let changes = watch::Sender::new(Changes::default());
@@ -104,41 +104,41 @@ impl Client {
         Self { config, redactor: Redactor::new(), users: Users::default(), shared }
     }
 
-    /// The same side, for a server that is told whether it can ask for completions.
+    /// Sets whether sampling is declared to the server.
     #[must_use]
     pub fn with_sampling(mut self, is_offered: bool) -> Self {
         self.config = self.shared.host.config(is_offered);
         self
     }
 
-    /// The same side, for a server that these agents use.
+    /// Sets the agents that use the server.
     #[must_use]
     pub(crate) fn used_by(mut self, users: &Users) -> Self {
         self.users = users.clone();
         self
     }
 
-    /// The same side, which logs nothing of the secrets that this filter knows.
+    /// Sets the redactor for what the server logs.
     #[must_use]
     pub fn without_secrets(mut self, redactor: &Redactor) -> Self {
         self.redactor = redactor.clone();
         self
     }
 
-    /// What is told to the server about us.
+    /// Returns the client configuration that is sent to the server.
     pub fn config(&self) -> &ClientConfig {
         &self.config
     }
 
-    /// When lists change, from now on.
+    /// Returns a receiver of list changes.
     pub fn changes(&self) -> watch::Receiver<Changes> {
         self.shared.changes.subscribe()
     }
 
-    /// The same side, offering this version of the protocol in a handshake.
+    /// Returns a client that offers `version` in the handshake.
     pub(crate) fn offering(&self, version: ProtocolVersion) -> Self {
         let mut config = self.config.clone();
-        // Older versions have no tools in sampling.
+        // Older versions do not support tools in sampling.
         if let (Some(sampling), true) =
             (&mut config.capabilities.sampling, version < ProtocolVersion::V_2025_11_25)
         {
@@ -152,8 +152,8 @@ impl Client {
         self.shared.changes.send_modify(note);
     }
 
-    /// The server has promised to tell when these resources change. What it has told counts as a change
-    /// of each: it may have come before the promise.
+    /// Records that the server reports changes of these resources. Counts as a change of each: one
+    /// may have happened before the subscription.
     pub(crate) fn follow(&self, resources: impl IntoIterator<Item = String>) {
         let mut updates = self.updates();
         for uri in resources {
@@ -163,19 +163,20 @@ impl Client {
         }
     }
 
-    /// A resource has changed. One that nobody follows is not kept: a server could name any number.
+    /// Records a change of a resource. Unwatched resources are ignored: a server could report any
+    /// number.
     pub(crate) fn updated(&self, uri: &str) {
         if let Some(followed) = self.updates().get_mut(uri) {
             followed.changes += 1;
         }
     }
 
-    /// How often a resource has changed; none if the server does not tell.
+    /// Returns how often a resource has changed; `None` if the server does not report it.
     pub(crate) fn changes_of(&self, uri: &str) -> Option<u64> {
         self.updates().get(uri).filter(|it| it.is_told).map(|it| it.changes)
     }
 
-    /// From now on nobody is told of changes, and of some nobody may have been told.
+    /// Records that changes are no longer reported, and that some may have been missed.
     pub(crate) fn follow_nothing(&self) {
         self.updates().values_mut().for_each(|followed| followed.is_told = false);
     }
@@ -184,13 +185,13 @@ impl Client {
         self.shared.updates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The server is reached by this way.
+    /// Sets the connection to the server.
     pub(crate) fn speaks_over(&self, lane: &FastLane) {
         // A client is for one connection.
         let _ = self.shared.lane.set(lane.downgrade());
     }
 
-    /// From now on, until this is dropped, the server works for an agent, in a session or without one.
+    /// Registers a call of an agent, in a session or without one, until the guard is dropped.
     pub(crate) fn working_for(&self, agent: &str, session: Option<&str>) -> Option<AtWork> {
         let Host { person, sampler, .. } = &self.shared.host;
         if person.is_none() && sampler.is_none() {
@@ -200,11 +201,10 @@ impl Client {
         Some(AtWork { shared: Arc::clone(&self.shared), call })
     }
 
-    /// Answers what a server wants to know before it goes on with a request (2026-07-28): each
-    /// question by its key.
+    /// Answers the input requests of a result (2026-07-28), by key.
     ///
     /// # Errors
-    /// What it asked for and does not get.
+    /// If an input cannot be provided; the message names it.
     pub(crate) async fn fulfil(
         &self,
         requests: BTreeMap<String, Value>,
@@ -235,7 +235,7 @@ impl Client {
 
     async fn elicit(&self, params: ElicitRequestParams) -> ElicitResult {
         let Some(person) = &self.shared.host.person else {
-            tracing::info!(server = %self.shared.server, "declined a question: nobody is there");
+            tracing::info!(server = %self.shared.server, "declined an elicitation: no user");
             return ElicitResult::new(ElicitationAction::Decline);
         };
         let (message, wanted) = match params {
@@ -256,10 +256,10 @@ impl Client {
         let answer = tokio::select! {
             biased;
             answer = timeout(PATIENCE, person.ask(question)) => answer.unwrap_or_else(|_| {
-                tracing::info!(server = %self.shared.server, "nobody answered a question in time");
+                tracing::info!(server = %self.shared.server, "an elicitation timed out");
                 ElicitationAnswer::Cancel
             }),
-            // Not every server takes its question back when its call is cancelled, or takes too long.
+            // Not every server cancels its request when its call is cancelled or times out.
             () = self.shared.work.over(&occasion) => ElicitationAnswer::Cancel,
         };
         match answer {
@@ -275,7 +275,7 @@ impl Client {
     async fn sample(&self, params: Value) -> Result<Value, String> {
         let server = &self.shared.server;
         let Some(sampler) = &self.shared.host.sampler else {
-            tracing::info!(%server, "rejected a sampling request: there is no model");
+            tracing::info!(%server, "rejected a sampling request: no model is configured");
             return Err("sampling is not available".to_owned());
         };
         let occasion = self.shared.work.now();
@@ -292,7 +292,7 @@ impl Client {
             answer = timeout(PATIENCE, sampler.create_message(request)) => {
                 answer.unwrap_or_else(|_| Err("the sampling request timed out".to_owned()))
             }
-            // Not every server takes its request back when its call is cancelled, or takes too long.
+            // Not every server cancels its request when its call is cancelled or times out.
             () = self.shared.work.over(&occasion) => {
                 Err("the call that the sampling request belongs to has ended".to_owned())
             }
@@ -307,7 +307,7 @@ impl Client {
     }
 }
 
-/// A call that a server works on, for as long as this lives.
+/// Registers a call as in progress until it is dropped.
 #[derive(Debug)]
 pub(crate) struct AtWork {
     shared: Arc<Shared>,
@@ -332,7 +332,7 @@ mod tests {
 
     use super::*;
 
-    /// Somebody who never answers.
+    /// A user who never answers.
     struct Absent;
 
     impl Person for Absent {
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_is_taken_back_when_nobody_waits_for_the_calls_it_belongs_to() {
+    async fn a_question_is_cancelled_when_all_calls_it_may_belong_to_have_ended() {
         let host = Host { person: Some(Arc::new(Absent)), ..Host::default() };
         let client = Client::new("x", host);
         let calls = [client.working_for("main", Some("a")), client.working_for("main", None)];
@@ -366,14 +366,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_that_nobody_answers_is_cancelled_in_the_end() {
+    async fn a_question_without_an_answer_times_out() {
         let host = Host { person: Some(Arc::new(Absent)), ..Host::default() };
         let answers = Client::new("x", host).fulfil(questions(2)).await.unwrap();
         assert_eq!(answers["0"]["action"], "cancel");
         assert_eq!(answers["1"]["action"], "cancel");
     }
 
-    /// Answers with what it was asked, unless it is asked to wait.
+    /// Returns the calls of the request, unless it is to wait.
     struct Mirror;
 
     impl Sampler for Mirror {
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sampling_is_told_where_it_is_offered_with_tools_since_2025_11_25() {
+    async fn sampling_is_declared_only_if_offered_and_with_tools_since_2025_11_25() {
         let sampling = |client: &Client| client.config().capabilities.sampling.clone();
         let quiet = with_sampler();
         assert!(sampling(&quiet).is_none());
@@ -434,13 +434,13 @@ mod tests {
         let older = offered.offering(ProtocolVersion::V_2025_06_18);
         assert!(sampling(&older).unwrap().tools.is_none());
         let nowhere = Client::new("x", Host::default()).with_sampling(true);
-        assert!(sampling(&nowhere).is_none(), "there is no model");
+        assert!(sampling(&nowhere).is_none(), "no model is configured");
         let error = nowhere.fulfil(super::tests::sampling(&json!({}))).await.unwrap_err();
         assert!(error.contains("not available"), "{error}");
     }
 
     #[tokio::test]
-    async fn a_server_cannot_ask_for_too_much_at_once() {
+    async fn the_number_of_inputs_per_request_is_limited() {
         let client = Client::new("x", Host::default());
         assert_eq!(client.fulfil(questions(10)).await.unwrap().len(), 10);
         let error = client.fulfil(questions(11)).await.unwrap_err();

@@ -1,5 +1,5 @@
-//! For whom a server works now: so it is known whom a question of it concerns, and when nobody waits for
-//! the answer any more (T11).
+//! The calls that a server is processing: they determine which sessions a request from the server
+//! concerns, and when its answer is no longer needed (T11).
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,36 +8,36 @@ use tokio::sync::Notify;
 
 use super::CallInProgress;
 
-/// The calls that a server works on.
+/// The calls in progress on a server.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     calls: Mutex<Calls>,
-    /// A call is over that a question may belong to.
+    /// A call ended that a request from the server may belong to.
     ended: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Calls {
     next: u64,
-    /// Who makes each, in the order in which they began.
+    /// The caller of each, in the order of their start.
     open: Vec<(u64, Arc<CallInProgress>)>,
-    /// Who made the last one: mostly the same makes the next.
+    /// The last caller, which is usually the next one too.
     last: Option<Arc<CallInProgress>>,
-    /// How many questions wait for the end of calls: mostly none, and then nothing is woken.
+    /// Number of requests waiting for calls to end: usually none, and then nothing is woken.
     questions: usize,
 }
 
-/// What a server works on at the time of a question.
+/// The calls in progress when the server sent a request.
 pub(super) struct Occasion {
-    /// For these sessions.
+    /// Their sessions.
     pub(super) sessions: Vec<String>,
-    /// Those who call, newest first.
+    /// Their callers, newest first.
     pub(super) callers: Vec<CallInProgress>,
     calls: Vec<u64>,
 }
 
 impl Work {
-    /// A call begins; its number.
+    /// Registers a call and returns its number.
     pub(super) fn begin(&self, agent: &str, session: Option<&str>) -> u64 {
         let mut calls = self.calls();
         let is_same =
@@ -55,7 +55,7 @@ impl Work {
         number
     }
 
-    /// A call is over.
+    /// Removes a call.
     pub(super) fn end(&self, number: u64) {
         let mut calls = self.calls();
         calls.open.retain(|(open, _)| *open != number);
@@ -64,7 +64,8 @@ impl Work {
         }
     }
 
-    /// What it works on now. Which of its calls it asks for is not told: it may be each of them.
+    /// Returns the calls in progress. The server does not tell which of them a request belongs to:
+    /// it may be any.
     pub(super) fn now(&self) -> Occasion {
         let calls = self.calls();
         let sessions: BTreeSet<&String> =
@@ -76,14 +77,14 @@ impl Work {
         }
     }
 
-    /// Waits until all calls of an occasion are over. What a server asks by itself has no end of its own.
+    /// Waits until all calls of `occasion` have ended. Without calls, this never returns.
     pub(super) async fn over(&self, occasion: &Occasion) {
         if occasion.calls.is_empty() {
             return std::future::pending().await;
         }
         let _question = Question::of(self);
         loop {
-            // Before the look: a call that ends after it wakes this.
+            // Registered before the check: a call that ends after it wakes this task.
             let ended = self.ended.notified();
             let is_one_of_them = |(open, _): &(u64, _)| occasion.calls.contains(open);
             if !self.calls().open.iter().any(is_one_of_them) {
@@ -98,7 +99,7 @@ impl Work {
     }
 }
 
-/// A question that waits for the end of calls.
+/// Counts a request that waits for calls to end.
 struct Question<'a>(&'a Work);
 
 impl<'a> Question<'a> {

@@ -1,4 +1,4 @@
-//! The HTTP client of one server: with its own certificates, proxy and headers (T8, T12).
+//! Creates the HTTP client of one server, with its own certificates, proxy and headers (T8, T12).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::wire::http::{
     Connect, ConnectError, Forwarded, HttpClient, NoSuchHost, RESERVED, Reach, Stream, Target,
 };
 
-/// How long a connection may take to come about.
+/// Maximum time to open a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A peer that vanished without a word is noticed by probes, and by what it does not acknowledge.
+/// A peer that vanished is detected by keep-alive probes and by unacknowledged data.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_PROBES: u32 = 3;
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
-/// The client of a server, and what it sends requests to.
+/// Creates the client of a server and the target of its requests.
 pub(super) async fn make(plan: &RemotePlan) -> Result<(HttpClient, Target), RemoteError> {
     let url = userinfo::without(plan.config.url.expose());
     let headers = default_headers(plan)?;
@@ -47,7 +47,7 @@ pub(super) async fn make(plan: &RemotePlan) -> Result<(HttpClient, Target), Remo
     Ok((client, target))
 }
 
-/// How a connection is opened, and whether a proxy forwards what is sent on it.
+/// Returns how a connection is opened, and whether a proxy forwards the requests.
 fn route(
     server: Uri,
     proxy: Option<Intercept>,
@@ -77,7 +77,7 @@ fn route(
     (connecting(HttpsConnector::from((tunnel, tls)), server), None)
 }
 
-/// The address of a SOCKS proxy, with the port that is usual where it names none.
+/// Adds the default port to the address of a SOCKS proxy, if it has none.
 fn with_port(address: Uri) -> Uri {
     let (None, Some(host)) = (address.port(), address.host()) else { return address };
     let mut parts = address.clone().into_parts();
@@ -85,7 +85,7 @@ fn with_port(address: Uri) -> Uri {
     Uri::from_parts(parts).unwrap_or(address)
 }
 
-/// A connector without its type: it differs by proxy.
+/// Boxes a connector; its type depends on the proxy.
 fn connecting<C>(connector: C, to: Uri) -> Connect
 where
     C: Service<Uri, Error = ConnectError> + Clone + Send + Sync + 'static,
@@ -132,7 +132,7 @@ fn default_headers(plan: &RemotePlan) -> Result<HeaderMap, RemoteError> {
         let parsed = HeaderName::from_bytes(name.as_bytes());
         let parsed = parsed.map_err(|_| bad(&setting(), "invalid header name"))?;
         if RESERVED.contains(&parsed) {
-            tracing::debug!(server = plan.server, header = name, "set by the protocol; left out");
+            tracing::debug!(server = plan.server, header = name, "ignored: set by the protocol");
             continue;
         }
         let value = HeaderValue::from_str(value.expose());
@@ -149,7 +149,7 @@ pub(super) fn bad(setting: &str, cause: impl Into<String>) -> RemoteError {
     RemoteError::Setting { setting: setting.to_owned(), cause: cause.into() }
 }
 
-/// Looks up host names as the system does, and says so if one is not known.
+/// Resolves host names with the system resolver; a failure has its own error type.
 #[derive(Clone)]
 struct Lookup;
 

@@ -1,4 +1,4 @@
-//! Why there is no connection, and what to do about it.
+//! Errors of connecting to a remote server, and their hints.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::wire::{CallError, ReachProblem, Unfit, Unreachable};
 /// The steps of connecting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Finding out which protocol the server speaks.
+    /// Detecting the protocol.
     Discovering,
     /// The handshake.
     Initializing,
@@ -32,32 +32,32 @@ impl fmt::Display for Step {
     }
 }
 
-/// Why there is no connection.
+/// Why connecting failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// A setting cannot be used.
+    /// A setting is invalid.
     #[error("cannot use {setting}: {cause}")]
     Setting {
-        /// Which.
+        /// The setting.
         setting: String,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// The server cannot be reached.
+    /// The server is unreachable.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
-    /// Whoever is at an http address hangs up, or says what is no HTTP.
+    /// The connection to an `http` URL broke, or the response is not HTTP.
     #[error(transparent)]
     Wordless(Unreachable),
-    /// It did not answer in time.
+    /// The server did not respond in time.
     #[error("timed out after {} ms during {step}", .after.as_millis())]
     TimedOut {
-        /// What it was doing.
+        /// The step that failed.
         step: Step,
-        /// After how long.
+        /// The timeout.
         after: Duration,
     },
-    /// The server wants to know who is calling (401).
+    /// The server requires authorization (401).
     #[error("{}", match .key {
         Some(_) => "the server rejected the configured key (401)",
         None => "the server requires authorization",
@@ -65,81 +65,80 @@ pub enum RemoteError {
     NeedsAuth {
         /// The server's name.
         server: String,
-        /// Its `WWW-Authenticate`. From outside.
+        /// The `WWW-Authenticate` header. Untrusted.
         challenge: Option<String>,
-        /// The setting that a key came from, if it was given one: its name, and what is written there
-        /// as far as that may be shown.
+        /// The setting that the key comes from, if there is one, with its secret references.
         key: Option<String>,
     },
-    /// The server knows who is calling and refuses (403).
+    /// The server denied access (403).
     #[error("the server denied access")]
     Forbidden {
-        /// Its `WWW-Authenticate`. From outside.
+        /// The `WWW-Authenticate` header. Untrusted.
         challenge: Option<String>,
     },
-    /// There were too many requests of late.
+    /// The server's rate limit is exceeded.
     #[error(transparent)]
     RateLimited(CallError),
-    /// It is out of service: it says until when, or whoever stands before it says so with a status.
+    /// The server is unavailable: it sent `Retry-After`, or a 5xx web page was returned.
     #[error(transparent)]
     OutOfService(CallError),
-    /// The server is somewhere else.
+    /// The server redirected to another address.
     #[error("the server redirects to {to}")]
     Redirected {
-        /// There.
+        /// The address.
         to: String,
     },
-    /// The server speaks, but over another transport than its entry says.
+    /// The server uses another transport than configured.
     #[error("the server uses Streamable HTTP, not the transport of 2024-11-05 (`sse`)")]
     OtherTransport,
-    /// A web page is there, and no MCP server.
+    /// The URL returns a web page.
     #[error("not an MCP server: the URL returns a web page (HTTP {status})")]
     WebPage {
-        /// With which status.
+        /// The status code.
         status: u16,
     },
-    /// The answer is no JSON.
+    /// The response is not valid JSON.
     #[error("the server's response is not valid JSON{}", match .body.as_str() {
         "" => String::new(),
         body => format!(": {body}"),
     })]
     NoJson {
-        /// Its beginning: one clean line. From outside.
+        /// The beginning of the body, sanitized to one line. Untrusted.
         body: String,
     },
-    /// The answer cannot be used, whatever is in it.
+    /// The response is unusable, whatever its content.
     #[error("not a valid MCP response: {}", clean(&.0.to_string()))]
     Unfit(Unfit),
-    /// Whoever answers is no MCP server.
+    /// The response is not that of an MCP server.
     #[error("not a valid MCP response: {cause}")]
     NotMcp {
-        /// What was wrong.
+        /// The cause.
         cause: String,
     },
-    /// The server insists on a version that nobody knows.
+    /// The server selected an unknown protocol version.
     #[error("unsupported protocol version: {version}")]
     UnknownVersion {
-        /// Which. From outside.
+        /// The version. Untrusted.
         version: String,
     },
-    /// The server answered, but with a refusal.
+    /// The server rejected the request.
     #[error("{step} failed: {cause}")]
     Refused {
-        /// What it was doing.
+        /// The step that failed.
         step: Step,
-        /// What was wrong.
+        /// The cause.
         cause: String,
     },
 }
 
 impl RemoteError {
-    /// A server that wants to know who is calling.
+    /// Creates the error for a server that requires authorization.
     pub(crate) fn needs_auth(server: String, config: &HttpServer, challenge: Option<&str>) -> Self {
         let (challenge, key) = (challenge.map(str::to_owned), key_setting(config));
         Self::NeedsAuth { server, challenge, key }
     }
 
-    /// What became of a step.
+    /// Converts the error of a step.
     pub(super) fn of(plan: &RemotePlan, step: Step, error: CallError) -> Self {
         match error {
             CallError::NeedsAuth { challenge } => {
@@ -162,10 +161,10 @@ impl RemoteError {
             CallError::Unreadable { body } => Self::NoJson { body: clean(&body) },
             CallError::Unfit(unfit) => Self::Unfit(unfit),
             CallError::Protocol(cause) => Self::NotMcp { cause: clean(&cause) },
-            // Whatever JSON begins with, it is not this.
+            // JSON never begins with `<`.
             CallError::Http { status, body } if body.trim_start().starts_with('<') => {
                 match status {
-                    // The page that a failing service shows. What is written in it says no more.
+                    // The error page of a failing service. Its content adds nothing.
                     500.. => Self::OutOfService(CallError::Http { status, body: String::new() }),
                     _ => Self::WebPage { status },
                 }
@@ -177,7 +176,7 @@ impl RemoteError {
         }
     }
 
-    /// What to do about it, where that can be told.
+    /// Returns what to do about the error, if known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NeedsAuth { key: Some(key), .. } => {
@@ -267,8 +266,8 @@ impl RemoteError {
     }
 }
 
-/// Where a proxy makes the connection, it is the proxy that was not found or does not answer: the name of
-/// the server is for the proxy to look up.
+/// With a proxy, a resolution or connection failure is that of the proxy: the proxy resolves the
+/// server's name.
 fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
     let url = plan.config.url.expose();
     let proxy = match &plan.config.proxy {
@@ -289,13 +288,13 @@ fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
     Unreachable { problem: ReachProblem::Proxy, cause: format!("`{proxy}` {what}: {cause}") }
 }
 
-/// What a redirect leads to.
+/// The kind of a redirect's target.
 enum Target {
-    /// What `url` may be.
+    /// Allowed as `url`.
     Usable,
-    /// Plain http to another machine, which `url` may not be (T8).
+    /// Plain http to another host, which is not allowed as `url` (T8).
     Plain,
-    /// No service at all, such as a file.
+    /// Not an HTTP URL, such as a file.
     Senseless,
 }
 
@@ -317,7 +316,8 @@ impl Target {
     }
 }
 
-/// Which setting a server's key comes from, without the key: `apiKey` (secret://env/TOKEN).
+/// Returns the setting that a server's key comes from, without the key: `apiKey`
+/// (secret://env/TOKEN).
 fn key_setting(config: &HttpServer) -> Option<String> {
     let key = config.api_key.iter().map(|template| ("`apiKey`".to_owned(), template));
     let headers = config.headers.iter().filter(|(name, template)| {
@@ -333,13 +333,13 @@ fn key_setting(config: &HttpServer) -> Option<String> {
     (!settings.is_empty()).then(|| settings.join(" and "))
 }
 
-/// Whether what a server is given comes from where it may have changed since.
+/// Returns whether a credential comes from a secret store, where it may have changed since.
 pub(crate) fn key_is_kept_elsewhere(config: &HttpServer) -> bool {
     let mut templates = config.api_key.iter().chain(config.headers.values());
     templates.any(|template| template.references().next().is_some())
 }
 
-/// What may quote the server: one clean line.
+/// Sanitizes text that may quote the server.
 fn clean(text: &str) -> String {
     clean_line(Untrusted::new(text), 300)
 }

@@ -1,8 +1,8 @@
-//! Which era and which transport a server speaks, and the handshake over it (T1, T5).
+//! Detection of a remote server's era and transport, and the handshake (T1, T5).
 //!
-//! Nothing but asking tells. A modern server answers `server/discover`; one that does not is asked to
-//! `initialize`, with older and older versions if it must be; one that takes no POST at all may speak the
-//! transport of 2024-11-05.
+//! They can only be detected by requests. A modern server supports `server/discover`; otherwise
+//! `initialize` is sent, with older versions if necessary; a server that accepts no POST may use
+//! the transport of 2024-11-05.
 
 use std::time::Duration;
 
@@ -17,11 +17,10 @@ use crate::connection::era::{self, Era};
 use crate::wire::http::{HttpSlowLane, agreed_version};
 use crate::wire::{CallError, Greeting, Limits, ReachProblem};
 
-/// How long a server may think about a question that it may never have heard.
+/// Timeout of `server/discover`, which the server may not know.
 const PROBE: Duration = Duration::from_secs(2);
 
-/// How long the way that is remembered may take before the others are tried: the server may have
-/// changed since.
+/// How long the cached protocol is tried before the others: the server may have changed since.
 const REMEMBERED: Duration = Duration::from_secs(5);
 
 /// The versions with a handshake, newest first.
@@ -34,14 +33,14 @@ const VERSIONS: [ProtocolVersion; 4] = [
 
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// A server that was met.
+/// The result of [`meet`].
 pub(super) struct Met {
     pub(super) known: Known,
-    /// What it said, for `rmcp`; none if `rmcp` is to ask by itself.
+    /// The response to replay to `rmcp`; `None` if `rmcp` must send the request itself.
     pub(super) greeting: Option<Greeting>,
 }
 
-/// Ways to speak to a server.
+/// The protocols to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Modern,
@@ -50,9 +49,9 @@ enum Way {
 }
 
 impl Way {
-    /// The ways to be tried, in this order. One that is remembered comes first and, should it take too
-    /// long then, a second time in its usual place. A modern server that is slow to answer its first
-    /// question, and can do nothing with the others, is asked again at last.
+    /// Returns the protocols to try, in order. A cached one comes first and, if it times out then,
+    /// again in its usual place. A modern server that is slow to respond to the first request, and
+    /// rejects the others, is tried again at the end.
     fn all(plan: &RemotePlan) -> &'static [Self] {
         match (plan.config.flavour, plan.known) {
             (HttpFlavour::Sse, _) => &[Self::Sse],
@@ -85,7 +84,7 @@ impl Way {
     }
 }
 
-/// Tries the ways, one after the other. `step` is what is being done.
+/// Tries the protocols one after the other. `step` is set to the current step.
 pub(super) async fn meet(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
@@ -101,16 +100,16 @@ pub(super) async fn meet(
         let comes_again = ways[place + 1..].contains(way);
         let patience = match plan.config.flavour {
             _ if comes_again => Some(REMEMBERED.min(plan.timeout / 2)),
-            // It may take all the time that there is; whoever waits for the whole ends it.
+            // No limit of its own: the caller enforces the timeout.
             HttpFlavour::Streamable => None,
-            // Time is left to find out what else it may speak.
+            // Leaves time to detect another transport.
             HttpFlavour::Sse => Some(plan.timeout.saturating_sub(2 * PROBE).max(plan.timeout / 2)),
         };
         *step = way.step();
         let tried = match way {
             Way::Modern => {
                 let is_last = ways[..place].contains(way);
-                // Of two clocks that stand alike, either may be first: the caller's is to be.
+                // Of two equal timeouts either may fire first; it must be the caller's.
                 let patience = if is_last { 2 * plan.timeout } else { PROBE };
                 discover(opening, plan, patience).await
             }
@@ -122,12 +121,12 @@ pub(super) async fn meet(
             Ok(greeting) => return checked(*way, greeting),
             Err(error) => error,
         };
-        tracing::debug!(server = plan.server, %error, step = %way.step(), "did not work");
+        tracing::debug!(server = plan.server, %error, step = %way.step(), "attempt failed");
         if !may_be_otherwise(&error) {
             return Err(RemoteError::of(plan, way.step(), error));
         }
-        // Of several failures, that of the usual way says most; unless it is not known there at all, and a
-        // stream was opened.
+        // Of several failures, that of the usual protocol is the most specific, unless its URL is
+        // unknown there and a stream was opened.
         let says_more = |(before, refusal): &(Way, CallError)| {
             *before == Way::Modern || (is_unknown_there(refusal) && has_opened(*way, &error))
         };
@@ -142,7 +141,7 @@ pub(super) async fn meet(
     Err(RemoteError::of(plan, way.step(), error))
 }
 
-/// Ends what takes longer than `patience`, if it has a bound of its own.
+/// Limits `trying` to `patience`, if set.
 async fn within<T>(
     patience: Option<Duration>,
     trying: impl Future<Output = Result<T, CallError>>,
@@ -156,8 +155,8 @@ async fn within<T>(
     }
 }
 
-/// Whether a server that should speak the transport of 2024-11-05, and does not, speaks the newer one:
-/// for a good message only. Its entry is in force as it stands.
+/// Returns whether a server that is configured for the transport of 2024-11-05 uses the newer one.
+/// Only for the error message: the configuration is not overridden.
 async fn speaks_streamable(opening: &HttpSlowLane, plan: &RemotePlan) -> bool {
     if discover(opening, plan, PROBE).await.is_ok() {
         return true;
@@ -165,7 +164,7 @@ async fn speaks_streamable(opening: &HttpSlowLane, plan: &RemotePlan) -> bool {
     matches!(timeout(PROBE, initialize(opening, plan)).await, Ok(Ok(_)))
 }
 
-/// Whether another way may work where this one did not.
+/// Returns whether another protocol may work after this failure.
 fn may_be_otherwise(error: &CallError) -> bool {
     match error {
         CallError::Rpc(_)
@@ -174,7 +173,7 @@ fn may_be_otherwise(error: &CallError) -> bool {
         | CallError::Unfit(_)
         | CallError::Protocol(_)
         | CallError::TimedOut(_) => true,
-        // Some hang up on what they do not understand.
+        // Some servers close the connection on unknown requests.
         CallError::Unreachable(unreachable) => unreachable.problem == ReachProblem::Broken,
         _ => false,
     }
@@ -184,12 +183,12 @@ fn is_unknown_there(refusal: &CallError) -> bool {
     matches!(refusal, CallError::Http { status: 404 | 405, .. })
 }
 
-/// Whether it is what came over a stream that was wrong.
+/// Returns whether a stream was opened, but its content was invalid.
 fn has_opened(way: Way, error: &CallError) -> bool {
     way == Way::Sse && matches!(error, CallError::Protocol(_))
 }
 
-/// A version that nobody knows would be misunderstood.
+/// Rejects an unknown version, which could be misinterpreted.
 fn checked(way: Way, greeting: Option<Greeting>) -> Result<Met, RemoteError> {
     if way != Way::Modern {
         let result = greeting.as_ref().map(|greeting| &greeting.result);
@@ -218,7 +217,7 @@ struct Supported {
     supported: Vec<String>,
 }
 
-/// Asks as since 2026-07-28.
+/// Sends `server/discover` (2026-07-28).
 async fn discover(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
@@ -244,7 +243,7 @@ async fn discover(
             let others = serde_json::from_str::<Unsupported>(error.get());
             let only_others = others.is_ok_and(|others| !is_modern(&others.data.supported));
             if era::MODERN_ERRORS.contains(&code) && !only_others {
-                // `rmcp` knows what to do with these.
+                // `rmcp` handles these errors.
                 return Ok(None);
             }
             Err(CallError::Rpc(error))
@@ -253,7 +252,7 @@ async fn discover(
     }
 }
 
-/// Shakes hands over Streamable HTTP.
+/// Performs the handshake over Streamable HTTP.
 async fn initialize(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
@@ -270,18 +269,18 @@ async fn initialize(
     Err(first.unwrap_or(CallError::Busy))
 }
 
-/// Shakes hands over the transport of 2024-11-05.
+/// Performs the handshake over the transport of 2024-11-05.
 async fn over_sse(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
     patience: Option<Duration>,
     step: &mut Step,
 ) -> Result<Option<Greeting>, CallError> {
-    // Only this is cut short: once the stream is there, the connection lives and dies with it.
+    // Only this is limited: once the stream is open, the connection depends on it.
     within(patience, opening.wire().open_sse()).await?;
     *step = Step::Initializing;
     let lane = opening.fast_lane();
-    // Whoever waits for the whole ends this: of two clocks that stand alike, either may be first.
+    // The caller enforces the timeout; of two equal timeouts either could fire first.
     let limits = Limits { timeout: 2 * plan.timeout, cap: 2 * plan.timeout };
     let mut first = None;
     for version in VERSIONS {
@@ -297,7 +296,8 @@ async fn over_sse(
     Err(first.unwrap_or(CallError::Busy))
 }
 
-/// Servers say in many ways that they do not like a version; some break on it.
+/// Returns whether an older version may be accepted. Servers reject a version in many ways; some
+/// crash on it.
 fn may_like_an_older_version(error: &CallError) -> bool {
     match error {
         CallError::Rpc(error) => era::code(error) != Some(METHOD_NOT_FOUND),

@@ -1,4 +1,4 @@
-//! The headers of a server's configuration: secrets are resolved here, and nowhere earlier (K2).
+//! The configured headers of a server. Secrets are resolved here, and not earlier (K2).
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,19 @@ use openclaw_secrets::{ResolveError, Resolver, SecretString};
 
 use super::userinfo;
 
-/// Resolves the headers of a server, side by side. Its key becomes `Authorization`; that both are
-/// given is refused by the configuration. Without either, user and password in its address do.
+/// Resolves the headers of a server concurrently. Its key becomes `Authorization`; the
+/// configuration rejects an entry with both. Without either, user and password from the URL are
+/// used.
 ///
 /// # Errors
-/// The first secret that cannot be had. The server must not be spoken to then.
+/// If a secret cannot be resolved. The server must not be contacted then.
 pub async fn headers(
     server: &HttpServer,
     resolver: &Resolver,
 ) -> Result<BTreeMap<String, SecretString>, ResolveError> {
     let own = server.headers.iter().map(|(name, template)| async move {
-        // As a credential: what stands in a header must not show up in a log, wherever it came from.
+        // Resolved as a credential: a header's value must not appear in a log, wherever it comes
+        // from.
         Ok((name.clone(), resolver.resolve_credential(template).await?))
     });
     let mut headers: BTreeMap<String, SecretString> =
@@ -72,7 +74,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn user_and_password_in_the_address_become_a_header_unless_there_is_one() {
+    async fn user_and_password_in_the_url_become_a_header_unless_there_is_one() {
         let basic = |value| pairs(&[("Authorization", value)]);
         for (entry, expected) in [
             ("{ url: 'https://u:p%40ss@a.example/mcp' }", basic("Basic dTpwQHNz")),
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_secret_that_cannot_be_had_is_named() {
+    async fn a_secret_that_cannot_be_resolved_is_named() {
         let entry = "{ url: 'https://a.example/mcp', apiKey: 'secret://env/NOPE' }";
         let error = resolved(entry).await.unwrap_err();
         assert_eq!(error.reference().to_string(), "secret://env/NOPE");

@@ -1,4 +1,4 @@
-//! A connection to a remote server: its HTTP client, its wire, its handshake.
+//! Connecting to a remote server: HTTP client, wire and handshake.
 
 mod client;
 mod error;
@@ -30,33 +30,33 @@ use crate::server::log::ServerLog;
 use crate::wire::FastLane;
 use crate::wire::http::HttpSlowLane;
 
-/// What a connection is made from.
+/// Options for [`open`].
 #[derive(Debug, Clone)]
 pub struct RemotePlan {
     /// The server's name, for logs and messages.
     pub server: String,
-    /// Where it is, and how to get there.
+    /// The configured URL, proxy and TLS settings.
     pub config: HttpServer,
-    /// Headers of every request, resolved (see [`headers`]).
+    /// Headers of every request, with resolved secrets (see [`headers`]).
     pub headers: BTreeMap<String, SecretString>,
-    /// What the environment says about the network.
+    /// Network settings from the environment.
     pub network: Network,
-    /// Who we are.
+    /// The client configuration that is sent to the server.
     pub client: ClientConfig,
-    /// What was found out last time.
+    /// The protocol that was negotiated last time.
     pub known: Option<Known>,
-    /// How long all of it may take.
+    /// Timeout for connecting and the handshake together.
     pub timeout: Duration,
-    /// Whose secrets are kept from messages.
+    /// The server's log, which redacts secrets from messages.
     pub log: ServerLog,
 }
 
-/// How a server wants to be spoken to: worth remembering.
+/// The protocol of a server; worth caching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// With a handshake or without.
+    /// The protocol era.
     pub era: Era,
-    /// Over which transport.
+    /// The transport.
     pub flavour: Flavour,
 }
 
@@ -64,29 +64,30 @@ pub struct Known {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flavour {
-    /// Every answer comes with its POST.
+    /// Each response belongs to its POST.
     Streamable,
-    /// All answers come on one stream (2024-11-05).
+    /// All responses arrive on one stream (2024-11-05).
     Sse,
 }
 
-/// A connection. It ends with `rmcp`: close that, and wait for it.
+/// An open connection. It ends with `rmcp`: close that and wait for it.
 #[derive(Debug)]
 pub struct Opened<H: ClientHandler> {
-    /// The lane for calls. It also knows the id of the session.
+    /// The lane for calls. It also has the session id.
     pub lane: FastLane,
-    /// Everything but calls.
+    /// The `rmcp` service, for everything but calls.
     pub rmcp: RunningService<RoleClient, H>,
-    /// The version of the protocol that was agreed upon.
+    /// The negotiated protocol version.
     pub version: Option<String>,
-    /// How the server wants to be spoken to.
+    /// The protocol of the server.
     pub known: Known,
 }
 
-/// Finds out how a server wants to be spoken to, and shakes hands. If it fails, nothing is left.
+/// Detects the protocol of a server and performs the handshake. If that fails, nothing is left
+/// running.
 ///
 /// # Errors
-/// Which step failed, and why.
+/// If a setting is invalid, the server is unreachable, the handshake fails, or the timeout elapses.
 pub async fn open<H: ClientHandler>(
     plan: RemotePlan,
     handler: H,
@@ -97,7 +98,7 @@ pub async fn open<H: ClientHandler>(
     let mut step = Step::Discovering;
     let met = timeout_at(
         deadline,
-        // Boxed: it is large, and done with soon.
+        // Boxed: the future is large and short-lived.
         Box::pin(handshake::meet(&opening, &plan, &mut step)),
     )
     .await;

@@ -1,4 +1,4 @@
-//! What the environment says about the network: proxies, and authorities to trust (T12).
+//! Network settings from the environment: proxies and trusted CAs (T12).
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,23 +7,23 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use openclaw_secrets::Environment;
 use url::{Host, Url};
 
-/// What the environment says about the network, read where the program begins.
+/// Network settings from the environment, read at program start.
 #[derive(Clone, Default)]
 pub struct Network {
-    /// For addresses with `https`.
+    /// The proxy for `https` URLs.
     pub https_proxy: Option<String>,
-    /// For addresses with `http`.
+    /// The proxy for `http` URLs.
     pub http_proxy: Option<String>,
-    /// For all that have none of their own.
+    /// The proxy for schemes without their own.
     pub all_proxy: Option<String>,
-    /// Hosts that need none, divided by commas.
+    /// Comma-separated hosts that are reached without a proxy.
     pub no_proxy: Option<String>,
-    /// Authorities to trust in the place of the system's.
+    /// A file with CAs that replace those of the system.
     pub cert_file: Option<PathBuf>,
 }
 
 impl Network {
-    /// Reads the variables that other programs know, too; those of proxies in either case.
+    /// Reads the usual environment variables; those of proxies in upper or lower case.
     pub fn of(host: &Environment) -> Self {
         let set = |name: &str| host.get(name).filter(|value| !value.is_empty());
         let proxy = |name: &str| set(&name.to_lowercase()).or_else(|| set(name));
@@ -36,7 +36,7 @@ impl Network {
         }
     }
 
-    /// Where the proxy on the way to an address is, if there is one. Its user and password are left out.
+    /// Returns the proxy for a URL, if any, without its user and password.
     pub fn proxy_on_the_way_to(&self, url: &Url) -> Option<String> {
         let intercept = self.proxy_to(url)?;
         let (uri, mut place) = (intercept.uri(), String::new());
@@ -50,7 +50,7 @@ impl Network {
         Some(place)
     }
 
-    /// The proxy on the way to an address. What is on this machine needs none.
+    /// Returns the proxy for a URL; none for loopback hosts.
     pub(super) fn proxy_to(&self, url: &Url) -> Option<Intercept> {
         let is_here = match url.host()? {
             Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
@@ -71,13 +71,13 @@ impl Network {
     }
 }
 
-/// The proxy that a server's entry names.
+/// Returns the proxy that is configured for a server.
 pub(super) fn configured_proxy(proxy: &Url, url: &Url) -> Option<Intercept> {
     let matcher = Matcher::builder().all(proxy.as_str()).build();
     matcher.intercept(&url.as_str().parse().ok()?)
 }
 
-// The address of a proxy may hold a password.
+// The URL of a proxy may contain a password.
 impl fmt::Debug for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Network")
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_names_a_proxy_and_who_needs_none() {
+    fn the_environment_sets_a_proxy_and_its_exceptions() {
         let both = [("HTTPS_PROXY", "http://p:1"), ("NO_PROXY", "inner.example, 10.0.0.0/8")];
         assert_eq!(proxy(&both, "https://a.example/mcp").unwrap(), "http://p:1/");
         for direct in ["https://inner.example/", "https://x.inner.example/", "https://10.1.2.3/"] {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_this_machine_needs_no_proxy() {
+    fn loopback_hosts_bypass_the_proxy() {
         let all = [("ALL_PROXY", "http://p:1")];
         for here in ["http://localhost:9/", "http://127.0.0.1/", "http://[::1]:9/mcp"] {
             assert_eq!(proxy(&all, here), None, "{here}");

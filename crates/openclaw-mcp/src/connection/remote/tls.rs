@@ -1,4 +1,4 @@
-//! What secures a connection: whom to trust, and who we are (T12).
+//! The TLS configuration: trusted CAs and the client certificate (T12).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,21 +16,22 @@ use super::client::bad;
 use super::{RemoteError, RemotePlan};
 use crate::wire::http::tls_words;
 
-/// Larger files of certificates are rejected.
+/// Maximum size of a PEM file, in bytes.
 const MAX_PEM: u64 = 8 * 1024 * 1024;
 
 type Certificates = Vec<CertificateDer<'static>>;
 type Trust = Arc<dyn ServerCertVerifier>;
 
-/// The authorities to trust.
+/// The trusted CAs.
 enum Roots {
-    /// The system's and these.
+    /// Those of the system and these.
     System(Certificates),
-    /// These alone.
+    /// Only these.
     Only(Certificates),
 }
 
-/// The TLS configuration of a server. Without `needs_tls`, no authority is read, and none trusted.
+/// Returns the TLS configuration of a server. Without `needs_tls`, no CAs are loaded, and none are
+/// trusted.
 pub(super) async fn config(
     plan: &RemotePlan,
     needs_tls: bool,
@@ -58,14 +59,14 @@ pub(super) async fn config(
     }
 }
 
-/// Reading the system's certificates takes a while.
+/// Runs on a blocking thread: reading the system's certificates is slow.
 async fn verifier(roots: Roots, provider: Arc<CryptoProvider>) -> Result<Trust, Error> {
     let made = tokio::task::spawn_blocking(move || match roots {
         Roots::Only(only) => only_these(only, provider),
         Roots::System(more) => {
             match Verifier::new_with_extra_roots(more.clone(), Arc::clone(&provider)) {
                 Ok(verifier) => Ok(Arc::new(verifier) as Trust),
-                // A machine without certificates, such as a bare container: the bundled ones do.
+                // A system without certificates, such as a minimal container: use the bundled ones.
                 Err(_) => only_these(bundled().chain(more), provider),
             }
         }
@@ -124,7 +125,7 @@ fn certificates_in(pem: &[u8], setting: &str, file: &Path) -> Result<Certificate
 
 type Identity = (Certificates, PrivateKeyDer<'static>);
 
-/// Our own certificate, whose key may be in the same file.
+/// Reads the client certificate; its key may be in the same file.
 async fn identity(settings: &TlsSettings) -> Result<Option<Identity>, RemoteError> {
     const CERTIFICATE: &str = "`tls.clientCert`";
     let Some(file) = &settings.client_cert else { return Ok(None) };
@@ -152,7 +153,7 @@ async fn read(setting: &str, file: &Path) -> Result<Vec<u8>, RemoteError> {
     tokio::fs::read(file).await.map_err(failed)
 }
 
-/// Trusts every server, as `tls.verify: false` asks for.
+/// Accepts every certificate, for `tls.verify: false`.
 #[derive(Debug)]
 struct Unverified(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! User and password in a server's address: they become a header, and go nowhere else (K3).
+//! User and password in a server's URL: they become a header, and are used nowhere else (K3).
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -7,8 +7,8 @@ use openclaw_secrets::{Redactor, SecretString};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// Whether a server is told who is calling with what stands in its address. A key or a header that
-/// says so, too, goes first.
+/// Returns whether user and password of the URL are used. A key or an `Authorization` header takes
+/// precedence.
 pub(crate) fn counts(server: &HttpServer) -> bool {
     let url = server.url.expose();
     let has_some = !url.username().is_empty() || url.password().is_some();
@@ -16,7 +16,7 @@ pub(crate) fn counts(server: &HttpServer) -> bool {
     has_some && server.api_key.is_none() && !server.headers.keys().any(says_so)
 }
 
-/// The value of `Authorization` (RFC 7617).
+/// Returns the value of `Authorization` (RFC 7617).
 pub(super) fn basic(url: &Url) -> SecretString {
     let mut pair: Vec<u8> = percent_decode_str(url.username()).collect();
     pair.push(b':');
@@ -24,8 +24,8 @@ pub(super) fn basic(url: &Url) -> SecretString {
     SecretString::from(format!("Basic {}", BASE64_STANDARD.encode(pair)))
 }
 
-/// Has whatever of it is secret kept from logs and messages, in the forms in which it may turn up. Of a
-/// user without a password the name is the secret: a token, mostly.
+/// Registers the secret with the redactor, in all forms in which it may appear. Without a password,
+/// the user name is the secret: usually a token.
 pub(super) fn hide(url: &Url, redactor: &Redactor) {
     let (user, password) = (url.username(), url.password().filter(|it| !it.is_empty()));
     let secret = password.unwrap_or(user);
@@ -45,10 +45,10 @@ pub(super) fn hide(url: &Url, redactor: &Redactor) {
     redactor.add(&header);
 }
 
-/// The address without them.
+/// Returns the URL without user and password.
 pub(crate) fn without(url: &Url) -> Url {
     let mut bare = url.clone();
-    // Refused only where there can be none.
+    // Fails only for URLs that cannot have them.
     let _ = bare.set_password(None);
     let _ = bare.set_username("");
     bare

@@ -1,7 +1,7 @@
-//! What a server lists — tools, resources, prompts — page by page, within bounds (T9).
+//! Lists the tools, resources and prompts of a server, page by page and within limits (T9).
 //!
-//! Each entry is read by itself: one that is broken is dropped by name with the reason, and takes no
-//! other with it (B3).
+//! Entries are parsed one by one: an invalid one is dropped by name, with the reason, and does not
+//! affect the others (B3).
 
 mod page;
 mod prompts;
@@ -23,31 +23,31 @@ use page::Page;
 
 use crate::wire::{CallError, FastLane, Limits};
 
-/// More pages than this are not asked for.
+/// The maximum number of pages.
 const MAX_PAGES: usize = 1_000;
-/// More entries than this are not looked at, good or bad.
+/// The maximum number of entries, valid or not.
 const MAX_ENTRIES: usize = 20_000;
-/// So much is read of a list, all its pages together.
+/// The maximum size of all pages together.
 const MAX_BYTES: usize = 128 * 1024 * 1024;
-/// A larger entry is not read.
+/// The maximum size of an entry.
 const MAX_ENTRY: usize = 4 * 1024 * 1024;
-/// A longer cursor is not sent back.
+/// The maximum length of a cursor.
 const MAX_CURSOR: usize = 16 * 1024;
-/// Of more entries that are dropped only the number is kept.
+/// How many dropped entries are kept; further ones are only counted.
 const MAX_DROPPED: usize = 100;
-/// So much is kept of the reason why an entry was dropped, which may quote it.
+/// The maximum length of the reason why an entry was dropped. It may quote the entry.
 const REASON_CHARS: usize = 200;
-/// A longer name is no name.
+/// The maximum length of a name, in bytes.
 const MAX_NAME: usize = 1_024;
 
-/// What a server lists.
+/// A list of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing<T> {
     /// The entries, in the server's order.
     pub entries: Vec<T>,
-    /// Those that cannot be used; the first of them, if there are many.
+    /// The entries that cannot be used, up to a limit.
     pub dropped: Vec<Dropped>,
-    /// How many more cannot be used.
+    /// The number of further entries that cannot be used.
     pub more_dropped: usize,
     /// Why the list may be incomplete.
     pub cut: Option<&'static str>,
@@ -85,21 +85,21 @@ impl<T> Listing<T> {
 /// An entry that was dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
-    /// Its name, as far as it has one.
+    /// Its name, or a placeholder.
     pub name: String,
-    /// Why.
+    /// Why it was dropped.
     pub reason: String,
 }
 
 impl Dropped {
     pub(crate) fn new(name: &str, reason: impl Into<String>) -> Self {
-        // The name may be 300 characters of anything.
+        // The name is untrusted and may be long.
         let name = name.chars().take(64).map(|c| if c.is_control() { ' ' } else { c }).collect();
         let reason = clean_line(Untrusted::new(&reason.into()), REASON_CHARS);
         Self { name, reason }
     }
 
-    /// An entry that cannot be read, by its name if that alone can be.
+    /// An entry that cannot be parsed, with its name if at least that can be.
     fn unreadable(entry: &RawValue, error: &serde_json::Error) -> Self {
         #[derive(Deserialize)]
         struct Named {
@@ -111,16 +111,16 @@ impl Dropped {
     }
 }
 
-/// What an entry is called whose name is not known.
+/// The placeholder for an entry without a readable name.
 const UNNAMED: &str = "(unnamed)";
 
-/// What is listed: the method, and the key of the entries in its answer.
+/// A list: its method, and the key of the entries in the response.
 struct List {
     method: &'static str,
     key: &'static str,
 }
 
-/// Reads a list to its end. `meta` is what stands in the `_meta` of every request, if anything.
+/// Reads all pages of a list. `meta` is the `_meta` of every request, if any.
 async fn pages<T>(
     list: List,
     lane: &FastLane,
@@ -150,7 +150,8 @@ async fn pages<T>(
         looked_at += page.entries.len();
         for entry in page.entries {
             let is_small = entry.get().len() <= MAX_ENTRY;
-            // An array would pass for one, and the reader's words for the rest name its own types.
+            // Checked here, because an array would be parsed as a struct, and errors about other
+            // types would name our Rust types.
             let is_object = entry.get().starts_with('{');
             let refuse = |reason| Err(Dropped::new(UNNAMED, reason));
             let entry = match (is_small, is_object) {
@@ -172,7 +173,7 @@ async fn pages<T>(
             listing.cut = Some("the cursor of the next page is too long");
             return Ok(listing);
         }
-        // A server that names a page twice would have us go round in circles.
+        // A server that repeats a cursor would cause an endless loop.
         if !cursors.insert(next.clone()) {
             listing.cut = Some("the server repeats a page");
             return Ok(listing);
@@ -183,7 +184,7 @@ async fn pages<T>(
     Ok(listing)
 }
 
-/// A list that is none from its first page on.
+/// The error for a list whose first page is invalid.
 fn no_list(list: &List, error: &serde_json::Error) -> CallError {
     let error = error.to_string();
     let error = clean_line(Untrusted::new(&error), REASON_CHARS);
@@ -202,7 +203,7 @@ fn params(cursor: Option<&str>, meta: Option<&Map<String, Value>>) -> Box<RawVal
     serde_json::value::to_raw_value(&params).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// Whether a name can be one.
+/// Whether a name is valid.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME
 }

@@ -1,4 +1,4 @@
-//! One page of a list, read within bounds: what is beyond them is skipped, not held.
+//! One page of a list, parsed within limits: entries beyond them are skipped, not held in memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,31 +10,31 @@ use serde_json::value::RawValue;
 /// One page of a list.
 #[derive(Debug, Default)]
 pub(super) struct Page<'a> {
-    /// Its entries, as far as there is room for them.
+    /// Its entries, up to the limit.
     pub(super) entries: Vec<&'a RawValue>,
-    /// Whether there are more than there is room for.
+    /// Whether there are more entries than the limit.
     pub(super) overflows: bool,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub(super) next: Option<String>,
 }
 
 impl<'a> Page<'a> {
-    /// Reads an answer whose entries stand under `key`; no more than `room` of them are taken.
+    /// Parses a response whose entries are under `key`, at most `room` of them.
     ///
     /// # Errors
-    /// If it is not a page. `null` is a page with nothing on it, and so is a page without the key.
+    /// If it is not a page. `null` is an empty page, and so is a page without the key.
     pub(super) fn read(answer: &'a str, key: &str, room: usize) -> Result<Self, serde_json::Error> {
         PageOf { key, room }.deserialize(&mut serde_json::Deserializer::from_str(answer))
     }
 }
 
-/// A page whose entries stand under a key.
+/// A page whose entries are under `key`.
 struct PageOf<'k> {
     key: &'k str,
     room: usize,
 }
 
-/// A key of an object: borrowed unless it holds an escape.
+/// A key of an object: borrowed unless it contains an escape.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -63,7 +63,7 @@ impl<'de> Visitor<'de> for PageOf<'_> {
             if key == self.key {
                 (page.entries, page.overflows) = map.next_value_seed(Entries(self.room))?;
             } else if key == "nextCursor" {
-                // Some servers say with an empty one that there is no more.
+                // Some servers send an empty cursor on the last page.
                 page.next = map.next_value::<Option<String>>()?.filter(|next| !next.is_empty());
             } else {
                 map.next_value::<IgnoredAny>()?;
@@ -73,7 +73,7 @@ impl<'de> Visitor<'de> for PageOf<'_> {
     }
 }
 
-/// So many entries of an array, and whether there are more.
+/// At most this many entries of an array, and whether there are more.
 struct Entries(usize);
 
 impl<'de> DeserializeSeed<'de> for Entries {
@@ -123,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_read_whatever_else_stands_on_it() {
+    fn unknown_fields_of_a_page_are_ignored() {
         let page = r#"{"_meta":{"a":[1]},"tools":[{"name":"a"},1],"nextCursor":"b"}"#;
         assert_eq!(read(page, 10), Ok((2, false, Some("b".to_owned()))));
         assert_eq!(read(r#"{"to\u006fls":[1]}"#, 10), Ok((1, false, None)));
     }
 
     #[test]
-    fn null_and_nothing_mean_that_there_is_nothing() {
+    fn null_and_missing_fields_are_empty() {
         let pages = ["null", "{}", r#"{"tools":null}"#, r#"{"nextCursor":null}"#];
         for page in pages.into_iter().chain([r#"{"tools":[],"nextCursor":""}"#]) {
             assert_eq!(read(page, 10), Ok((0, false, None)), "{page}");
@@ -138,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_refused() {
+    fn a_page_without_a_list_is_rejected() {
         for page in [r#"{"tools":"x"}"#, r#"{"tools":{}}"#, r#"{"nextCursor":7}"#, "[]", "7"] {
             assert!(read(page, 10).is_err(), "{page}");
         }
     }
 
     #[test]
-    fn what_there_is_no_room_for_is_skipped() {
+    fn entries_beyond_the_limit_are_skipped() {
         let many = format!(r#"{{"tools":[1{}],"nextCursor":"b"}}"#, ",1".repeat(1_000_000));
         assert_eq!(read(&many, 3), Ok((3, true, Some("b".to_owned()))));
         assert_eq!(read(r#"{"tools":[1,1,1]}"#, 3), Ok((3, false, None)));

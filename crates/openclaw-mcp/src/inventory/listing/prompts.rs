@@ -6,18 +6,18 @@ use serde_json::{Map, Value};
 use super::{Dropped, List, Listing, is_name, pages};
 use crate::wire::{CallError, FastLane, Limits};
 
-/// A prompt as its server describes it. All of it comes from outside.
+/// A prompt as its server describes it. Untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedPrompt {
-    /// What the server calls it.
+    /// The server's name for it.
     pub name: String,
-    /// What it calls it for people.
+    /// Its title for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it takes.
+    /// Its arguments.
     #[serde(default, deserialize_with = "or_null")]
     pub arguments: Vec<ListedArgument>,
 }
@@ -27,15 +27,15 @@ pub struct ListedPrompt {
 pub struct ListedArgument {
     /// Its name.
     pub name: String,
-    /// What it means.
+    /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether it must be given.
+    /// Whether it is required.
     #[serde(default, deserialize_with = "or_null")]
     pub required: bool,
 }
 
-/// Some servers write `null` where they mean that there is nothing.
+/// Some servers send `null` for an absent value.
 fn or_null<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -45,7 +45,7 @@ fn or_null<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
 /// Lists the prompts of a server.
 ///
 /// # Errors
-/// If the server does not answer a page.
+/// If the server does not answer a page request.
 pub async fn prompts(
     lane: &FastLane,
     meta: Option<&Map<String, Value>>,

@@ -1,4 +1,4 @@
-//! The resources that a server lists, and the templates of more.
+//! The resources and resource templates that a server lists.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,21 +6,21 @@ use serde_json::{Map, Value};
 use super::{Dropped, List, Listing, is_name, pages};
 use crate::wire::{CallError, FastLane, Limits};
 
-/// The longest address that is taken.
+/// The maximum length of a URI.
 const MAX_URI: usize = 8 * 1024;
 
-/// A resource as its server describes it. All of it comes from outside.
+/// A resource as its server describes it. Untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedResource {
-    /// Its address.
+    /// Its URI.
     pub uri: String,
     /// Its name.
     pub name: String,
-    /// What it is called for people.
+    /// Its title for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is about.
+    /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its media type.
@@ -28,18 +28,18 @@ pub struct ListedResource {
     pub mime_type: Option<String>,
 }
 
-/// A family of resources. All of it comes from outside.
+/// A resource template as its server describes it. Untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedTemplate {
-    /// The pattern of their addresses (RFC 6570).
+    /// The URI template (RFC 6570).
     pub uri_template: String,
     /// Its name.
     pub name: String,
-    /// What it is about.
+    /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Their media type.
+    /// The media type of the resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
 }
@@ -47,7 +47,7 @@ pub struct ListedTemplate {
 /// Lists the resources of a server.
 ///
 /// # Errors
-/// If the server does not answer a page.
+/// If the server does not answer a page request.
 pub async fn resources(
     lane: &FastLane,
     meta: Option<&Map<String, Value>>,
@@ -67,10 +67,10 @@ pub async fn resources(
     .await
 }
 
-/// Lists the templates of a server.
+/// Lists the resource templates of a server.
 ///
 /// # Errors
-/// If the server does not answer a page.
+/// If the server does not answer a page request.
 pub async fn templates(
     lane: &FastLane,
     meta: Option<&Map<String, Value>>,

@@ -10,38 +10,38 @@ use serde_json::{Map, Value};
 use super::{Dropped, List, Listing, is_name, pages};
 use crate::wire::{CallError, FastLane, Limits};
 
-/// A tool as its server describes it. All of it comes from outside.
+/// A tool as its server describes it. Untrusted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedTool {
-    /// What the server calls it.
+    /// The server's name for it.
     pub name: String,
-    /// What it calls it for people.
+    /// Its title for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it says that it does.
+    /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The JSON Schema of its arguments: an object.
+    /// The JSON Schema of its arguments, an object.
     pub input_schema: Arc<Map<String, Value>>,
-    /// What it says about its effects. A hint, and perhaps a lie.
+    /// The effects that the server claims. They may be wrong.
     #[serde(default, rename = "annotations")]
     pub hints: Hints,
 }
 
-/// What a server says about the effects of a tool.
+/// The effects of a tool, as claimed by its server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Hints {
     /// It changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// It may destroy something.
+    /// It may be destructive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
 }
 
-/// A tool before its schema is looked at.
+/// A tool before its schema is parsed.
 #[derive(Deserialize)]
 struct RawTool<'a> {
     name: String,
@@ -55,11 +55,11 @@ struct RawTool<'a> {
     annotations: Option<Hints>,
 }
 
-/// Lists the tools of a server. Of several with one name the last counts, and the others are among
-/// the dropped (B11).
+/// Lists the tools of a server. Of several with the same name the last one counts; the others are
+/// dropped (B11).
 ///
 /// # Errors
-/// If the server does not answer a page.
+/// If the server does not answer a page request.
 pub async fn tools(
     lane: &FastLane,
     meta: Option<&Map<String, Value>>,
@@ -75,7 +75,7 @@ pub async fn tools(
         listing.keep(|tool| {
             let counts = last.get(&tool.name) == Some(&index);
             index += 1;
-            let reason = "the server lists another tool of this name later";
+            let reason = "a later tool in the list has the same name";
             if counts { Ok(()) } else { Err(Dropped::new(&tool.name, reason)) }
         });
     }
@@ -83,14 +83,14 @@ pub async fn tools(
 }
 
 fn read(raw: &RawValue) -> Result<ListedTool, Dropped> {
-    // Nearly all: what is wrong with the rest is found out in a second reading.
+    // The fast path; entries that fail are parsed again for a precise error.
     match serde_json::from_str::<ListedTool>(raw.get()) {
         Ok(tool) if is_name(&tool.name) => Ok(tool),
         _ => read_closely(raw),
     }
 }
 
-/// Reads what is not quite as it should be, or says what is wrong with it.
+/// Parses an entry leniently, or returns why it is invalid.
 fn read_closely(raw: &RawValue) -> Result<ListedTool, Dropped> {
     let tool: RawTool<'_> =
         serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;

@@ -1,5 +1,4 @@
-//! A server that is connected and listed, for as long as it lives: its lists are kept fresh (T10), and
-//! its health is watched (L8).
+//! A server that is connected and listed: keeps its lists fresh (T10) and checks its health (L8).
 
 mod pace;
 
@@ -24,11 +23,11 @@ use crate::wire::{CallError, Limits};
 
 use pace::Pace;
 
-/// How long a sign of life may take.
+/// The timeout of a ping.
 const PING: Limits = Limits { timeout: Duration::from_secs(15), cap: Duration::from_secs(15) };
 
-/// When a server has run for so long, others have started, too, and there is time to write down what it
-/// has.
+/// How long to wait before the inventory is written to disk, so that it does not delay the start of
+/// other servers.
 const SETTLED: Duration = Duration::from_secs(1);
 
 /// A server that is connected and listed.
@@ -42,19 +41,19 @@ pub struct LiveConnection {
     is_given_up: AtomicBool,
     is_remembered: AtomicBool,
     heard: ListChanges,
-    /// For one reading of the lists at a time: an older one never replaces a newer one.
+    /// Serializes listing, so that an older result never replaces a newer one.
     turn: Mutex<()>,
 }
 
-/// A state of a resource, of a server that tells when it changes.
+/// A version of a resource, for servers that notify about its changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edition {
-    /// The connection: what another one told counts for nothing.
+    /// When the connection was made: versions of another connection are never equal.
     since: Instant,
     changes: u64,
 }
 
-/// What a server said about changes of its lists before they were read.
+/// Subscription to `list_changed` notifications, with the state before the lists were read.
 #[derive(Debug, Clone)]
 pub(crate) struct ListChanges {
     changes: watch::Receiver<Changes>,
@@ -62,7 +61,7 @@ pub(crate) struct ListChanges {
 }
 
 impl ListChanges {
-    /// Begins to listen. Whoever does so before the lists are read misses no change.
+    /// Subscribes. Call it before the lists are read, so that no change is missed.
     pub(crate) fn so_far(connection: &Connection) -> Self {
         let mut changes = connection.client().changes();
         let known = *changes.borrow_and_update();
@@ -91,7 +90,7 @@ impl LiveConnection {
         }
     }
 
-    /// Whether the caller is the first to give it up.
+    /// Marks the connection as given up. Returns whether the caller is the first to do so.
     pub(crate) fn gives_up_first(&self) -> bool {
         !self.is_given_up.swap(true, Ordering::Relaxed)
     }
@@ -101,26 +100,26 @@ impl LiveConnection {
         &self.connection
     }
 
-    /// What a resource looked like: as long as this stays the same, so does the resource. None if the
-    /// server does not tell when it changes.
+    /// Returns the version of a resource: while it stays the same, so does the resource. `None` if
+    /// the server does not notify about changes.
     pub fn edition_of(&self, uri: &str) -> Option<Edition> {
         let changes = self.connection.changes_of(uri)?;
         Some(Edition { since: self.since, changes })
     }
 
-    /// For how long it has been connected.
+    /// The time since it was connected.
     pub fn uptime(&self) -> Duration {
         self.since.elapsed()
     }
 
-    /// Remembers what it has for the next run.
+    /// Writes the inventory to disk for the next run.
     async fn remember(&self) {
         self.is_remembered.store(true, Ordering::Relaxed);
         let manner = KnownProtocol::new(self.connection.era(), self.connection.flavour());
         self.cache.remember(manner).await;
     }
 
-    /// The same if it was not done, once there is time for it: nobody waits for that.
+    /// Like `remember`, in the background and only if it was not done yet.
     async fn remember_in_time(&self) {
         sleep(SETTLED).await;
         self.remember_at_last().await;
@@ -132,7 +131,7 @@ impl LiveConnection {
         }
     }
 
-    /// Keeps the lists fresh.
+    /// Lists again after notifications and at the configured interval.
     async fn keep_fresh(&self) {
         let ListChanges { mut changes, mut known } = self.heard.clone();
         let mut pace = Pace::new(Jitter::random());
@@ -162,10 +161,10 @@ impl LiveConnection {
         }
     }
 
-    /// Lists anew what has changed, and updates the cache.
+    /// Lists again what has changed, and updates the cache.
     ///
     /// # Errors
-    /// If they cannot be read: the old ones stay.
+    /// If a list cannot be read: the old one stays.
     pub(crate) async fn list_again(&self, changed: Changes) -> Result<(), CallError> {
         let _turn = self.turn.lock().await;
         let server = self.cache.server();
@@ -176,9 +175,9 @@ impl LiveConnection {
                 }
                 Ok(())
             }
-            // If the connection is lost, that is found out elsewhere.
+            // A lost connection is detected elsewhere.
             Err(error) => {
-                tracing::warn!(%server, %error, "its lists cannot be read again");
+                tracing::warn!(%server, %error, "cannot refresh the lists");
                 Err(error)
             }
         }
@@ -223,7 +222,7 @@ impl Live for LiveConnection {
     }
 
     async fn close(&self) {
-        // Side by side: a single command waits for both.
+        // In parallel: a single command waits for both.
         let closed = self.connection.close(Patience::default());
         tokio::join!(closed, self.remember_at_last());
     }

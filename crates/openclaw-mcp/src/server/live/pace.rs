@@ -1,23 +1,23 @@
-//! How soon the lists of a server are read again that says they have changed.
+//! Rate-limits the refresh of a server's lists after `list_changed` notifications.
 
 use std::time::Duration;
 
 use openclaw_backoff::Jitter;
 use tokio::time::Instant;
 
-/// A server may say many times in a row that a list has changed: it is asked once it is quiet.
+/// A server may send many notifications in a row: the lists are read once it is quiet.
 const SHORTEST: Duration = Duration::from_millis(200);
-/// The longest time between two readings, for a server that does not stop saying so.
+/// The longest interval between two reads, for a server that keeps sending notifications.
 const LONGEST: Duration = Duration::from_secs(30);
-/// After so long without a change everything is forgiven.
+/// The interval is reset after this long without a change.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// The time between two readings: it doubles while changes keep coming.
+/// The interval between two reads: it doubles while changes keep coming.
 #[derive(Debug)]
 pub(super) struct Pace {
     between: Duration,
     jitter: Jitter,
-    /// When the lists were read last.
+    /// When the lists were last read.
     read: Option<Instant>,
 }
 
@@ -26,7 +26,7 @@ impl Pace {
         Self { between: SHORTEST, jitter, read: None }
     }
 
-    /// A change is told: how long to wait until the lists are read.
+    /// Returns how long to wait before reading the lists, after a notification.
     pub(super) fn wait(&mut self, now: Instant) -> Duration {
         let since = self.read.map(|read| now.saturating_duration_since(read));
         let wait = match since.filter(|since| *since < QUIET) {
@@ -42,7 +42,7 @@ impl Pace {
         self.jitter.around(wait)
     }
 
-    /// The lists have been read.
+    /// Records that the lists have been read.
     pub(super) fn read(&mut self, now: Instant) {
         self.read = Some(now);
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_does_not_stop_is_asked_ever_more_rarely() {
+    fn the_interval_grows_while_notifications_keep_coming() {
         let mut now = Instant::now();
         let mut pace = Pace::new(Jitter::none());
         let waits: Vec<u128> = (0..10)
@@ -65,13 +65,13 @@ mod tests {
             })
             .collect();
         assert_eq!(waits, [200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]);
-        assert_eq!(pace.wait(now + QUIET), SHORTEST, "it was quiet for a while");
+        assert_eq!(pace.wait(now + QUIET), SHORTEST, "reset after a quiet period");
         pace.read(now + QUIET);
         assert_eq!(pace.wait(now + QUIET), SHORTEST * 2);
     }
 
     #[test]
-    fn the_time_that_has_passed_counts() {
+    fn the_time_since_the_last_read_is_subtracted() {
         let now = Instant::now();
         let mut pace = Pace::new(Jitter::none());
         for _ in 0..6 {

@@ -1,4 +1,4 @@
-//! The file of approvals: read, replaced at once, and changed by one program at a time.
+//! The file of approvals: read, replaced atomically, and locked for changes.
 
 use std::fs::TryLockError;
 use std::io::{self, Read as _, Write as _};
@@ -11,13 +11,13 @@ use super::{Approvals, PATIENCE};
 use openclaw_tools::private;
 
 const VERSION: u32 = 1;
-/// A larger file is none of ours.
+/// A larger file is invalid.
 const MAX_FILE: u64 = 32 * 1024 * 1024;
-/// How long others are left alone whose turn it is.
+/// The interval between two attempts to lock.
 const PAUSE: Duration = Duration::from_millis(5);
-/// The beginning of the name of a file that is being written.
+/// The name prefix of temporary files.
 const UNFINISHED: &str = ".pins-";
-/// Nobody writes one for so long.
+/// Older temporary files were abandoned.
 pub(super) const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 #[derive(Serialize, Deserialize)]
@@ -26,8 +26,8 @@ struct File {
     servers: Approvals,
 }
 
-/// What tells one state of the file from another. It is replaced with every change: mostly the number
-/// of the file is enough.
+/// Identifies a version of the file. Every change creates a new file, so usually the inode is
+/// enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     modified: Option<SystemTime>,
@@ -36,7 +36,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// None if there is no file.
+    /// `None` if there is no file.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let about = std::fs::metadata(path).ok()?;
         #[cfg(unix)]
@@ -47,7 +47,7 @@ impl Stamp {
     }
 }
 
-/// Keeps others from changing the file until this is dropped. Blocks, but not for ever.
+/// Locks the file for changes until the returned value is dropped. Blocks for at most `patience`.
 pub(super) fn take_turn(path: &Path, patience: Duration) -> io::Result<std::fs::File> {
     if let Some(folder) = path.parent() {
         private::make_folder(folder)?;
@@ -88,7 +88,7 @@ pub(super) fn read(path: &Path) -> io::Result<Found> {
     if text.len() as u64 > MAX_FILE {
         return Ok(Found::Nonsense);
     }
-    // The first one ever may have been cut short so by a power cut.
+    // A power cut during the first write may leave an empty file.
     if text.is_empty() {
         return Ok(Found::Approvals(Approvals::default()));
     }
@@ -106,7 +106,7 @@ pub(super) fn read(path: &Path) -> io::Result<Found> {
     }
 }
 
-/// Removes what a program left behind that was killed while it wrote.
+/// Removes temporary files of programs that were killed while writing.
 fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -114,14 +114,14 @@ fn sweep(folder: &Path) {
         let written = || entry.metadata().and_then(|about| about.modified()).ok();
         let age = || written().and_then(|written| written.elapsed().ok());
         if is_ours && age().is_some_and(|age| age > ABANDONED) {
-            // Next time, then.
+            // It is tried again on the next write.
             let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
-/// A new file takes the place of the old one at once; it is private from its first byte. Only for those
-/// whose turn it is.
+/// Replaces the file atomically; the new one is private from its first byte. The caller must hold
+/// the lock.
 pub(super) fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -135,8 +135,8 @@ pub(super) fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(&FileRef { version: VERSION, servers: approvals })?;
     text.push(b'\n');
     file.write_all(&text)?;
-    // A power cut must not cost what was there before, or what somebody has decided for good. That the first
-    // tool ever was seen is no such thing, and the first call ever need not wait for the disk.
+    // A power cut must not lose existing approvals or permanent ones. The very first entry without
+    // a permanent approval is less important, and that call need not wait for the disk.
     let is_decided = approvals.values().flat_map(|tools| tools.values()).any(|it| it.for_good);
     if is_decided || path.exists() {
         file.as_file().sync_all()?;
@@ -145,8 +145,8 @@ pub(super) fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves a file that cannot be understood out of the way; where to. Another program may have done so by
-/// now, and written one that can be.
+/// Renames an invalid file and returns its new path. Another program may have replaced it with a
+/// valid one meanwhile.
 pub(super) fn set_aside(path: &Path) -> io::Result<(Approvals, Option<PathBuf>)> {
     let _turn = take_turn(path, PATIENCE)?;
     if let Found::Approvals(approvals) = read(path)? {
@@ -157,7 +157,7 @@ pub(super) fn set_aside(path: &Path) -> io::Result<(Approvals, Option<PathBuf>)>
     tracing::warn!(
         file = %path.display(),
         set_aside = %aside.display(),
-        "approvals of tools cannot be understood; every tool will be asked about again"
+        "invalid file of tool approvals; every tool needs a new approval"
     );
     Ok((Approvals::default(), Some(aside)))
 }

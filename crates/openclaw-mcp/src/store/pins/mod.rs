@@ -1,9 +1,9 @@
-//! Which tools were approved, and as what (B13): a tool that changes afterwards is noticed.
+//! The approved tools with their fingerprints (B13): detects tools that change after their
+//! approval.
 //!
-//! The file is small and private; every change of it is atomic. Programs that run at the same time take
-//! turns to change it, and see each other's approvals: before a tool is said to be something else than
-//! was approved, the file is looked at again if it has changed. A tool that is what was approved costs
-//! no look at all.
+//! The file is small and private, and is replaced atomically. Concurrent programs lock it for
+//! changes and see each other's approvals: before a tool is reported as changed, the file is read
+//! again if it was modified. A tool that matches its approval costs no file access.
 
 mod file;
 
@@ -23,17 +23,17 @@ use tokio_util::task::TaskTracker;
 use crate::inventory::listing::ListedTool;
 use file::{Found, Stamp};
 
-/// How often it is looked, for tools that are new, whether another program has approved them.
+/// How often the file is checked for approvals of new tools by another program.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long others are waited for that change the file.
+/// How long to wait for the lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a tool says of itself, as one number: its title, its description, its schema, however its keys
-/// are ordered, and what it says about its effects.
+/// Hashes the title, description, schema and hints of a tool. The order of keys in the schema does
+/// not matter.
 pub fn fingerprint(tool: &ListedTool) -> Fingerprint {
     let mut hash = Sha256::new();
     for text in [tool.title.as_deref(), tool.description.as_deref()] {
-        // With its length, so that no text can pass for the beginning of what follows.
+        // Prefixed with its length, so that the boundary between texts is unambiguous.
         hash.update(text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
         hash.update(text.unwrap_or_default());
     }
@@ -44,7 +44,7 @@ pub fn fingerprint(tool: &ListedTool) -> Fingerprint {
     Fingerprint::new(hash.finalize().into())
 }
 
-/// Members in the order of their keys. Listing has bounded the nesting.
+/// Hashes members sorted by key. Recursion is bounded: listing has limited the nesting.
 fn write_object<'a>(hash: &mut Sha256, members: impl Iterator<Item = (&'a String, &'a Value)>) {
     let mut members: Vec<_> = members.collect();
     members.sort_unstable_by_key(|(key, _)| *key);
@@ -83,7 +83,7 @@ struct Approved {
     fingerprint: Fingerprint,
     /// Seconds since 1970.
     since: u64,
-    /// Whether an agent may call it without asking, as long as it stays so.
+    /// Whether an agent may call it without asking while it is unchanged.
     #[serde(default)]
     for_good: bool,
 }
@@ -91,52 +91,52 @@ struct Approved {
 /// By server, then by tool.
 type Approvals = BTreeMap<String, BTreeMap<String, Approved>>;
 
-/// Which tools were approved.
+/// The approved tools.
 #[derive(Debug)]
 pub struct Pins {
     path: PathBuf,
     set_aside: Option<PathBuf>,
-    /// How long others are waited for that change the file.
+    /// How long to wait for the lock.
     patience: Duration,
-    /// Held for a look only: every call wants it.
+    /// Locked only briefly: every call needs it.
     known: Mutex<Known>,
-    /// Approvals that are being saved.
+    /// Tasks that save approvals.
     saving: TaskTracker,
-    /// Why the first of them was not.
+    /// The first error since the last check.
     unsaved: Mutex<Option<io::Error>>,
 }
 
-/// Approvals that are good for as long as the program runs, at best.
+/// Approvals could not be saved.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {cause}", file.display())]
 pub struct Unsaved {
-    /// Where they belong.
+    /// The file of approvals.
     pub file: PathBuf,
-    /// Why they are not there.
+    /// The error.
     pub cause: io::Error,
 }
 
-/// What was in the file when it was read last.
+/// The approvals as last read from the file.
 #[derive(Debug, Default)]
 struct Known {
     approvals: Approvals,
-    /// What goes before it: approvals that are being saved. They count from the moment that they were given.
+    /// Approvals that are being saved; they take precedence, and are valid immediately.
     being_saved: Approvals,
-    /// The file that it was read from.
+    /// Identifies the version of the file that was read.
     stamp: Option<Stamp>,
-    /// When it was last looked whether there is another file, for a tool that is new.
+    /// When the file was last checked for another version because of a new tool.
     looked: Option<Instant>,
 }
 
 impl Pins {
-    /// Reads the approvals; there need be none. A file that cannot be understood is set aside under
-    /// another name, which is logged: every tool is then new.
+    /// Reads the approvals; the file may be missing. An invalid file is renamed, which is logged;
+    /// all tools are then new.
     ///
     /// # Errors
     /// If the file cannot be read or moved, or a newer version of this program wrote it.
     pub fn load(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        // Before it is read: should it change meanwhile, it is read again.
+        // Taken before reading: if the file changes meanwhile, it is read again.
         let stamp = Stamp::of(&path);
         let (approvals, set_aside) = match file::read(&path)? {
             Found::Approvals(approvals) => (approvals, None),
@@ -148,12 +148,12 @@ impl Pins {
         Ok(Self { path, set_aside, patience: PATIENCE, known, saving, unsaved })
     }
 
-    /// Where the file was moved because it could not be understood, if so.
+    /// The new path of the file if it was invalid and renamed.
     pub fn set_aside(&self) -> Option<&Path> {
         self.set_aside.as_deref()
     }
 
-    /// What is known of a tool that now has this fingerprint.
+    /// Compares a tool's fingerprint with its approval.
     pub fn check(&self, server: &str, tool: &str, fingerprint: &Fingerprint, now: Instant) -> Pin {
         let mut known = self.known();
         let pin = known.pin(server, tool, fingerprint);
@@ -171,18 +171,19 @@ impl Pins {
         pin
     }
 
-    /// Approves a tool as it is, and saves that. Reads and writes a file: not for the hot path.
+    /// Approves a tool in its current form and saves the approval. Reads and writes a file: not for
+    /// the hot path.
     ///
     /// # Errors
-    /// If it cannot be saved. Then it is not approved.
+    /// If it cannot be saved. The tool is then not approved.
     pub fn approve(&self, server: &str, tool: &str, fingerprint: Fingerprint) -> io::Result<()> {
         self.approve_all(server, [(tool, fingerprint)])
     }
 
-    /// Lets an agent call a tool, as it is, without asking, and saves that.
+    /// Like [`approve`](Self::approve), but also lets agents call the tool without asking.
     ///
     /// # Errors
-    /// If it cannot be saved. Then it is not approved.
+    /// If it cannot be saved. The tool is then not approved.
     pub fn set_free(&self, server: &str, tool: &str, fingerprint: Fingerprint) -> io::Result<()> {
         let approved = Approved { fingerprint, since: now(), for_good: true };
         self.change(|approvals| {
@@ -190,10 +191,10 @@ impl Pins {
         })
     }
 
-    /// Approves several tools of a server, and saves that once.
+    /// Approves several tools of a server with a single write.
     ///
     /// # Errors
-    /// If it cannot be saved. Then none is approved.
+    /// If it cannot be saved. No tool is then approved.
     pub fn approve_all<'a>(
         &self,
         server: &str,
@@ -210,9 +211,9 @@ impl Pins {
         })
     }
 
-    /// Approves a tool as it is, for one call or for good, and saves that elsewhere: a disk takes longer
-    /// than many a server. It counts at once; if it cannot be saved, no longer than until that is known, which
-    /// is logged, and [`Pins::saved`] says so.
+    /// Approves a tool for one call or permanently, and saves that in the background: a disk may be
+    /// slower than the call. The approval is valid immediately; if saving fails, it is revoked,
+    /// which is logged and reported by [`Pins::saved`].
     pub(crate) fn keep(
         self: &Arc<Self>,
         server: &str,
@@ -230,17 +231,17 @@ impl Pins {
                 Approval::Once => pins.approve(&server, &tool, fingerprint),
             };
             if let Err(error) = kept {
-                tracing::warn!(%server, ?tool, %error, "the approval cannot be kept");
+                tracing::warn!(%server, ?tool, %error, "cannot save the approval");
                 pins.unsaved.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
             pins.known().is_done_with(&server, &tool, &approved);
         });
     }
 
-    /// Waits until all that is to be kept is saved.
+    /// Waits until all approvals are saved.
     ///
     /// # Errors
-    /// Why the first one was not that could not be saved since somebody asked last.
+    /// The first error since the last call.
     pub(crate) async fn saved(&self) -> Result<(), Unsaved> {
         self.saving.close();
         self.saving.wait().await;
@@ -252,7 +253,7 @@ impl Pins {
         Unsaved { file: self.path.clone(), cause: cause.into() }
     }
 
-    /// Forgets all approvals of a server.
+    /// Removes all approvals of a server.
     ///
     /// # Errors
     /// If that cannot be saved.
@@ -262,10 +263,10 @@ impl Pins {
         })
     }
 
-    /// Changes what is in the file now: another program may have approved something meanwhile. Calls go
-    /// on while the disk takes its time.
+    /// Changes the current content of the file, which another program may have modified. Calls are
+    /// not blocked by the disk meanwhile.
     fn change(&self, change: impl FnOnce(&mut Approvals)) -> io::Result<()> {
-        // Until the end: two threads of this program take turns, too.
+        // Held until the end: it also serializes threads of this program.
         let _turn = file::take_turn(&self.path, self.patience)?;
         let mut changed = match file::read(&self.path)? {
             Found::Approvals(in_file) => in_file,
@@ -296,7 +297,8 @@ impl Known {
         being_saved.or_else(|| self.approvals.get(server)?.get(tool))
     }
 
-    /// It was saved, or cannot be. Another approval of the tool may have been given since.
+    /// Removes an approval that was saved or cannot be, unless the tool was approved again
+    /// meanwhile.
     fn is_done_with(&mut self, server: &str, tool: &str, saved: &Approved) {
         let Some(tools) = self.being_saved.get_mut(server) else { return };
         if tools.get(tool) == Some(saved) {
@@ -317,8 +319,8 @@ impl Known {
         }
     }
 
-    /// Reads the file if it is not the one that was read last; says whether it did. A file that cannot be
-    /// read or understood changes nothing.
+    /// Reads the file if it was modified, and returns whether it did. A file that is unreadable or
+    /// invalid changes nothing.
     fn read_if_changed(&mut self, path: &Path, now: Instant) -> bool {
         self.looked = Some(now);
         let stamp = Stamp::of(path);
@@ -333,7 +335,7 @@ impl Known {
             }
             Ok(Found::Nonsense) => false,
             Err(error) => {
-                tracing::warn!(file = %path.display(), %error, "approvals cannot be read again");
+                tracing::warn!(file = %path.display(), %error, "cannot read the approvals again");
                 false
             }
         }

@@ -1,11 +1,11 @@
-//! What is noticed of tools that change.
+//! Tests of approvals and of the detection of changed tools.
 
 use serde_json::json;
 
 use super::*;
 
 fn tool(description: &str, schema: Value) -> ListedTool {
-    let Value::Object(input_schema) = schema else { panic!("no object") };
+    let Value::Object(input_schema) = schema else { panic!("not an object") };
     ListedTool {
         name: "read".to_owned(),
         title: None,
@@ -37,7 +37,7 @@ fn the_order_of_keys_does_not_matter_and_all_else_does() {
 }
 
 #[test]
-fn a_fingerprint_is_read_as_it_was_written() {
+fn a_fingerprint_round_trips_as_text() {
     let fingerprint = fingerprint("Reads.");
     assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
     for bad in ["", "12", &"x".repeat(64), &"é".repeat(32)] {
@@ -71,7 +71,7 @@ fn is_free(pins: &Pins, server: &str, tool: &str, fingerprint: &Fingerprint) -> 
 }
 
 #[test]
-fn an_agent_is_free_to_call_only_what_was_approved_for_good_and_is_still_that() {
+fn only_a_permanently_approved_and_unchanged_tool_is_called_without_asking() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let pins = Pins::load(&path).unwrap();
@@ -83,11 +83,11 @@ fn an_agent_is_free_to_call_only_what_was_approved_for_good_and_is_still_that() 
     assert!(is_free(&Pins::load(&path).unwrap(), "files", "read", &first));
     assert!(!is_free(&pins, "files", "read", &other));
     pins.approve("files", "read", other).unwrap();
-    assert!(!is_free(&pins, "files", "read", &other), "what was meant is gone");
+    assert!(!is_free(&pins, "files", "read", &other), "the approval was for the old form");
 }
 
 #[test]
-fn what_another_program_approved_is_kept() {
+fn approvals_of_another_program_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
@@ -132,7 +132,7 @@ fn the_file_is_private() {
 }
 
 #[test]
-fn what_another_program_approves_is_seen_without_a_restart() {
+fn approvals_of_another_program_are_seen_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
@@ -153,7 +153,7 @@ fn what_another_program_approves_is_seen_without_a_restart() {
 }
 
 #[test]
-fn a_file_that_is_broken_meanwhile_changes_nothing() {
+fn a_file_that_becomes_invalid_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let pins = Pins::load(&path).unwrap();
@@ -177,7 +177,7 @@ fn calls_need_not_wait_for_the_disk() {
 }
 
 #[test]
-fn whoever_does_not_let_go_of_the_lock_is_not_waited_for_and_named() {
+fn waiting_for_the_lock_times_out_with_an_error_that_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let mut pins = Pins::load(&path).unwrap();
@@ -201,7 +201,7 @@ fn whoever_does_not_let_go_of_the_lock_is_not_waited_for_and_named() {
 }
 
 #[test]
-fn approvals_at_the_same_time_lose_none_of_each_other() {
+fn concurrent_approvals_are_all_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let pins = Pins::load(&path).unwrap();
@@ -223,7 +223,7 @@ fn approvals_at_the_same_time_lose_none_of_each_other() {
 }
 
 #[test]
-fn what_a_killed_program_left_behind_is_removed_once_it_is_old() {
+fn abandoned_temporary_files_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let leave = |name: &str, age: Duration| {
         let file = std::fs::File::create(folder.path().join(name)).unwrap();
@@ -241,7 +241,7 @@ fn what_a_killed_program_left_behind_is_removed_once_it_is_old() {
 }
 
 #[test]
-fn a_file_that_another_program_has_put_right_meanwhile_is_not_set_aside() {
+fn a_file_that_another_program_has_repaired_is_not_set_aside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let approved = Approved { fingerprint: fingerprint("A"), since: 1, for_good: false };
@@ -263,7 +263,7 @@ fn an_empty_file_holds_no_approvals() {
 }
 
 #[tokio::test]
-async fn an_approval_counts_while_it_is_being_saved_and_afterwards_only_if_it_was() {
+async fn an_approval_is_valid_while_it_is_being_saved_and_afterwards_only_if_that_succeeded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let pins = Arc::new(Pins::load(&path).unwrap());
@@ -287,20 +287,20 @@ async fn an_approval_counts_while_it_is_being_saved_and_afterwards_only_if_it_wa
 }
 
 #[tokio::test]
-async fn an_approval_that_cannot_be_saved_is_told_to_whoever_asks() {
+async fn an_approval_that_cannot_be_saved_is_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let pins = Arc::new(Pins::load(&path).unwrap());
-    // A folder is no lock.
+    // A folder cannot be opened as a lock file.
     std::fs::create_dir(path.with_extension("lock")).unwrap();
     pins.keep("files", "read", fingerprint("Reads."), Approval::Once);
     let unsaved = pins.saved().await.unwrap_err().to_string();
     let expected = format!("cannot write {}: ", path.display());
     assert!(unsaved.starts_with(&expected), "{unsaved}");
-    assert!(pins.saved().await.is_ok(), "it was told");
+    assert!(pins.saved().await.is_ok(), "reported only once");
 }
 
-/// Written by the version that had no pipeline yet.
+/// Written by the version before the pipeline.
 const EARLIER: &str = r#"{
   "version": 1,
   "servers": {
@@ -334,7 +334,7 @@ fn approvals_of_an_earlier_version_still_hold() {
 }
 
 #[test]
-fn a_later_approval_of_the_same_tool_counts_until_it_is_saved_itself() {
+fn a_later_approval_of_the_same_tool_is_valid_until_it_is_saved_itself() {
     let fingerprint = Fingerprint::new([7; 32]);
     let approved = |for_good| Approved { fingerprint, since: 1, for_good };
     let mut known = Known::default();

@@ -1,4 +1,4 @@
-//! Bodies of answers, read within bounds.
+//! Size-limited reading of response bodies.
 
 use bytes::{Bytes, BytesMut};
 use http::Response;
@@ -8,21 +8,21 @@ use openclaw_secrets::Redactor;
 use super::client::{Body, HttpError};
 use crate::wire::call_error::{CallError, Unfit};
 
-/// How much of a failure is read: enough for a JSON-RPC error.
+/// Maximum size of an error body: enough for a JSON-RPC error.
 pub(super) const MAX_FAILURE: usize = 64 * 1024;
-/// How much of it is shown.
+/// Maximum number of characters that are shown.
 const SHOWN: usize = 200;
 
-/// The form of an answer.
+/// The content type of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Json,
     Events,
-    /// Something else, or nothing that is said.
+    /// Another content type; empty if there is none.
     Other(String),
 }
 
-/// The form that an answer claims to have.
+/// Returns the content type of a response.
 pub(super) fn form(response: &Response<Body>) -> Form {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -35,7 +35,7 @@ pub(super) fn form(response: &Response<Body>) -> Form {
     }
 }
 
-/// Nobody asked for compression, so nobody unpacks: a few bytes could become gigabytes.
+/// Rejects a compressed response: it was not requested, and a few bytes could expand to gigabytes.
 pub(super) fn refuse_compressed(response: &Response<Body>) -> Result<(), CallError> {
     match response.headers().get(CONTENT_ENCODING) {
         Some(encoding) if encoding != "identity" => {
@@ -46,7 +46,7 @@ pub(super) fn refuse_compressed(response: &Response<Body>) -> Result<(), CallErr
     }
 }
 
-/// All of a body; what is longer than the bound is an error.
+/// Reads a whole body; fails if it is larger than `bound`.
 pub(super) async fn whole(
     response: Response<Body>,
     bound: usize,
@@ -59,7 +59,7 @@ pub(super) async fn whole(
         if body.len() + pieces.len() + piece.len() > bound {
             return Err(Unfit::TooLarge { mib: bound / 1024 / 1024 }.into());
         }
-        // Most bodies are one piece, which need not be copied.
+        // Most bodies are a single chunk, which is not copied.
         if body.is_empty() && pieces.is_empty() {
             body = piece;
             continue;
@@ -70,7 +70,7 @@ pub(super) async fn whole(
     Ok(if pieces.is_empty() { body } else { pieces.freeze() })
 }
 
-/// The beginning of a body; less if it breaks.
+/// Reads up to `bound` bytes of a body; fewer if the connection breaks.
 pub(super) async fn beginning(response: Response<Body>, bound: usize) -> Bytes {
     let mut response = response.into_body();
     let mut body = BytesMut::new();
@@ -83,14 +83,14 @@ pub(super) async fn beginning(response: Response<Body>, bound: usize) -> Bytes {
     body.freeze()
 }
 
-/// The beginning of what somebody sent, as it may be shown. Secrets go first: one that is cut in half
-/// would not be found any more.
+/// Returns the beginning of a body for display. Secrets are redacted before truncation: a truncated
+/// secret would not be found.
 pub(super) fn shown(bytes: &[u8], redactor: &Redactor) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_FAILURE)]);
     printable(redactor.redact(&text).as_bytes())
 }
 
-/// The beginning of a few words that somebody sent.
+/// Returns the beginning of a text on one line, without control characters.
 fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -15,7 +15,7 @@ use crate::wire::fast_lane::{Limits, ToolCall};
 use crate::wire::json::Json;
 use crate::wire::{Closed, Watcher, frame};
 
-/// Calls a tool. Dropping the future tells the server.
+/// Calls a tool. Dropping the future cancels the call on the server.
 pub(in crate::wire) async fn call_tool(
     wire: &Arc<HttpWire>,
     call: &ToolCall<'_>,
@@ -30,7 +30,7 @@ pub(in crate::wire) async fn call_tool(
     send(wire, limits, subject, size, watcher, write).await
 }
 
-/// Sends another request. Dropping the future tells the server.
+/// Sends another request. Dropping the future cancels it on the server.
 pub(in crate::wire) async fn request(
     wire: &Arc<HttpWire>,
     method: &str,
@@ -56,7 +56,8 @@ async fn send(
         wire.calls().watch(id, watcher);
     }
     let mut call = Call { wire, id, is_over: false };
-    // After the call was opened: had the connection closed before, nobody would end the call.
+    // Checked after the call was opened: if the connection was closed before, nothing would
+    // complete the call.
     if let Some(closed) = wire.closed() {
         call.is_over = true;
         return Err(closed.clone().into());
@@ -73,7 +74,7 @@ async fn send(
             biased;
             exchanged = &mut exchange, if !is_posted => match exchanged {
                 Ok(Some(answer)) => break Ok(answer),
-                // The answer comes on the stream that is open.
+                // The response will arrive on the open stream.
                 Ok(None) => is_posted = true,
                 Err(error) => break Err(error),
             },
@@ -92,8 +93,8 @@ async fn send(
     Ok(outcome??)
 }
 
-/// A call that waits. Unless it is over when this is dropped, the server is told to stop: since
-/// 2026-07-28 by closing the stream, which dropping it does; before, by a message.
+/// A pending call. Dropping it before it is over cancels it on the server: since 2026-07-28 by
+/// closing the stream, which dropping does; before, by a notification.
 struct Call<'a> {
     wire: &'a Arc<HttpWire>,
     id: CallId,

@@ -1,7 +1,8 @@
-//! The HTTP client of one server: a pool of HTTP/1.1 connections to one origin, on bare `hyper`.
+//! The HTTP client of one server: a pool of HTTP/1.1 connections to one origin, on plain `hyper`.
 //!
-//! A general client parses the address of every request, looks up the pool of its host and spawns a task to
-//! return the connection. Here there is one host, and a connection returns with the end of its response.
+//! A general client parses the URL of every request, looks up the pool of its host and spawns a
+//! task to return the connection. Here there is one host, and a connection returns to the pool at
+//! the end of its response.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,24 +20,25 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use url::{Position, Url};
 
-/// How many connections are kept for later.
+/// Maximum number of idle connections.
 const MAX_IDLE: usize = 16;
-/// For how long. Many servers and balancers close idle connections after a minute or two.
+/// How long an idle connection is kept. Many servers and load balancers close them after a minute
+/// or two.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How long a connection may take to notice that its response has been read.
+/// How long a connection may take to become ready after its response was read.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// An error of a connector, whose causes say what kind it is.
+/// An error of a connector; its source chain contains the kind.
 pub(crate) type ConnectError = Box<dyn std::error::Error + Send + Sync>;
-/// Opens a connection to the server, or to the proxy before it.
+/// Opens a connection to the server, or to the proxy in front of it.
 pub(crate) type Connect =
     Box<dyn Fn() -> BoxFuture<'static, Result<Box<dyn Stream>, ConnectError>> + Send + Sync>;
 
-/// What a connection is made of.
+/// A byte stream to the server.
 pub(crate) trait Stream: Read + Write + Send + Unpin {}
 impl<T: Read + Write + Send + Unpin> Stream for T {}
 
-/// Why there is no response, or no more of it.
+/// Why a request, or reading its response, failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
     #[error("cannot connect")]
@@ -51,20 +53,21 @@ pub(crate) enum HttpError {
 pub(crate) struct Reach {
     pub(crate) connect: Connect,
     pub(crate) connect_timeout: Duration,
-    /// Whether a proxy is in between: it may be what fails.
+    /// Whether a proxy is used: it may be the cause of a failure.
     pub(crate) is_proxied: bool,
-    /// A proxy that forwards requests instead of tunnelling them: they name the whole address.
+    /// Set for a proxy that forwards requests instead of tunnelling them: they contain the whole
+    /// URL.
     pub(crate) forwarded: Option<Forwarded>,
-    /// Headers of every request, unless it has them itself.
+    /// Headers added to every request that does not set them itself.
     pub(crate) headers: HeaderMap,
 }
 
-/// What requests to a forwarding proxy carry.
+/// What is added to requests to a forwarding proxy.
 pub(crate) struct Forwarded {
     pub(crate) authorization: Option<HeaderValue>,
 }
 
-/// A URL in the form that requests have.
+/// A URL, prepared for requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(super) url: Url,
@@ -86,7 +89,7 @@ struct Idle {
     since: Instant,
 }
 
-/// Dropping it closes it.
+/// Dropping it closes the connection.
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
     _task: AbortOnDropHandle<()>,
@@ -101,7 +104,7 @@ impl HttpClient {
         self.0.reach.is_proxied
     }
 
-    /// The URL as this client's requests name it; `None` if HTTP cannot express it.
+    /// Prepares a URL for this client's requests; `None` if HTTP cannot express it.
     pub(crate) fn target(&self, url: Url) -> Option<Target> {
         let from = match self.0.reach.forwarded {
             Some(_) => Position::BeforeScheme,
@@ -112,10 +115,12 @@ impl HttpClient {
         Some(Target { url, uri, host })
     }
 
-    /// Sends a request. Its response's body is yet to be read; dropping that closes the connection.
+    /// Sends a request. The body of the response is not read yet; dropping it closes the
+    /// connection.
     ///
     /// # Errors
-    /// No connection, or it broke. A request that a kept connection did not take goes out on a new one.
+    /// If connecting fails or the connection breaks. A request that an idle connection did not
+    /// accept is sent on a new one.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -137,7 +142,7 @@ impl HttpClient {
         self.send_on(connection, request).await.map_err(|(error, _)| error)
     }
 
-    /// With the request, if nothing of it was sent.
+    /// The error contains the request, if nothing of it was sent.
     async fn send_on(
         &self,
         mut connection: Connection,
@@ -184,7 +189,7 @@ impl HttpClient {
         let stream = stream.map_err(HttpError::Connect)?;
         let (sender, connection) = http1::handshake(stream).await.map_err(HttpError::Broken)?;
         let task = tokio::spawn(async move {
-            // Its requests report the error.
+            // The error is reported by the pending request.
             let _ = connection.await;
         });
         Ok(Connection { sender, _task: AbortOnDropHandle::new(task) })
@@ -194,14 +199,14 @@ impl HttpClient {
         self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection that was used before: the last one, which is the least likely to be closed.
+    /// Returns an idle connection: the most recent one, which is the least likely to be closed.
     async fn kept(&self) -> Option<Connection> {
         loop {
             let Idle { mut connection, since } = self.idle().pop()?;
             if connection.sender.is_ready() && since.elapsed() < IDLE_TIMEOUT {
                 return Some(connection);
             }
-            // The end of a response is read a moment before its connection is ready again.
+            // The end of a response is read shortly before its connection is ready again.
             let settled = since.elapsed() < SETTLE && !connection.sender.is_closed();
             if settled && matches!(timeout(SETTLE, connection.sender.ready()).await, Ok(Ok(()))) {
                 return Some(connection);
@@ -216,7 +221,7 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// The body of a response. Read to its end, it gives the connection back.
+/// The body of a response. Once read to its end, it returns the connection to the pool.
 pub(super) struct Body {
     incoming: Incoming,
     lease: Option<Lease>,
@@ -234,12 +239,12 @@ impl Body {
         body
     }
 
-    /// The next piece; `None` at the end. Safe to cancel.
+    /// Returns the next chunk; `None` at the end. Safe to cancel.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         while let Some(frame) = self.incoming.frame().await {
             let frame = frame.map_err(HttpError::Broken)?;
             self.settle();
-            // Otherwise trailers, which nothing asked for.
+            // Otherwise trailers, which are ignored.
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
             }

@@ -1,4 +1,4 @@
-//! A request and its answer, wherever in what comes back it is (T3, T4).
+//! A request and its response, as JSON or on a stream (T3, T4).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,26 +18,27 @@ use crate::wire::call_error::{CallError, ReachProblem, Unfit};
 use crate::wire::calls::{CallReply, Fault};
 use crate::wire::{Closed, MAX_MESSAGE};
 
-/// How much else may come on a stream before the answer.
+/// Maximum number of bytes on a stream before the response.
 const MAX_BESIDE: usize = 64 * 1024 * 1024;
-/// How often in a row a stream is resumed without anything new coming of it.
+/// Maximum number of consecutive resumptions without a new event.
 const FRUITLESS: u32 = 5;
-/// How long to wait before that if the server does not say.
+/// Delay before a resumption, if the server does not set one.
 const RETRY: Duration = Duration::from_secs(1);
-/// A stream is polled no faster than this, whatever the server says.
+/// Minimum delay, whatever the server sets.
 const SHORTEST_RETRY: Duration = Duration::from_millis(20);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
-/// What may follow an answer, and for how long, if the connection is to be used again.
+/// Limits (bytes, time) for reading what follows a response, so that the connection can be reused.
 const TAIL: (usize, Duration) = (64 * 1024, Duration::from_secs(1));
 
-/// How long to wait before a stream is asked for again; with jitter, never less than the server wants.
+/// Returns the delay before a stream is requested again, without jitter. Never shorter than
+/// `retry`.
 pub(super) fn pause(retry: Option<Duration>, fruitless: u32) -> Duration {
     let retry = retry.unwrap_or(RETRY).max(SHORTEST_RETRY);
     retry.saturating_mul(1 << fruitless.min(10)).min(LONGEST_RETRY.max(retry))
 }
 
 impl HttpWire {
-    /// Posts a message. If the session is lost, it is renewed, and the message sent once more.
+    /// Posts a message. If the session is lost, renews it and retries once.
     pub(super) async fn post_in_session(
         self: &Arc<Self>,
         message: &Outgoing<'_>,
@@ -59,13 +60,13 @@ impl HttpWire {
             Ok(response) => Ok((route, response)),
             Err(Refusal::Failed(error)) => Err(error),
             Err(Refusal::SessionLost) => {
-                Err(CallError::Protocol("the server drops its sessions at once".to_owned()))
+                Err(CallError::Protocol("the server drops new sessions immediately".to_owned()))
             }
         }
     }
 
-    /// A server that nobody can connect to is lost: whoever supervises it must know. A connection that
-    /// breaks is another matter, and so is a stream.
+    /// Closes the connection if the server is unreachable, so that the supervisor notices. A broken
+    /// connection or stream does not count.
     pub(super) fn notice(&self, error: &CallError) {
         if let CallError::Unreachable(unreachable) = error
             && unreachable.problem != ReachProblem::Broken
@@ -74,8 +75,8 @@ impl HttpWire {
         }
     }
 
-    /// Sends a request and reads until its answer is there. Gives nothing if the answer is to come on
-    /// the stream that is open.
+    /// Sends a request and reads its response. `None` means that the response will arrive on the
+    /// open stream.
     pub(super) async fn exchange(
         self: &Arc<Self>,
         id: u64,
@@ -85,7 +86,7 @@ impl HttpWire {
         self.answer(id, &route, response).await
     }
 
-    /// The answer to a request that has been accepted.
+    /// Reads the response to an accepted request.
     pub(super) async fn answer(
         self: &Arc<Self>,
         id: u64,
@@ -116,7 +117,7 @@ impl HttpWire {
         }
     }
 
-    /// What is wrong with what came in the place of an answer.
+    /// Returns the error for a body without a response.
     fn no_answer(&self, body: &[u8]) -> CallError {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Unfit::Empty.into();
@@ -128,7 +129,7 @@ impl HttpWire {
         }
     }
 
-    /// Reads a stream until the answer is there, and resumes it as often as need be.
+    /// Reads a stream until the response, resuming it as necessary.
     async fn streamed(
         self: &Arc<Self>,
         id: u64,
@@ -168,7 +169,7 @@ impl HttpWire {
         }
     }
 
-    /// Asks for the rest of a stream. A server that cannot be reached just now is asked again.
+    /// Requests the rest of a stream. A server that is unreachable right now is retried.
     async fn resume(&self, route: &Route, events: &mut Events) -> Result<(), CallError> {
         match self.get(route, events.last_id()).await {
             Ok(response) => {
@@ -182,8 +183,8 @@ impl HttpWire {
         }
     }
 
-    /// A stream whose answer has come. Mostly it ends now; read to its end, its connection can be used
-    /// again.
+    /// Drains a stream after its response. Most streams end here; read to its end, the connection
+    /// can be reused.
     fn let_go(self: &Arc<Self>, mut events: Events) {
         if !events.is_over() {
             let (bound, patience) = TAIL;
@@ -199,13 +200,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_from_what_the_server_wants_and_have_a_ceiling() {
+    fn delays_grow_from_the_servers_value_up_to_a_limit() {
         let ms = Duration::from_millis;
         assert_eq!(pause(Some(ms(500)), 0), ms(500));
         assert_eq!(pause(Some(ms(500)), 2), ms(2000));
         assert_eq!(pause(None, 0), RETRY);
         assert_eq!(pause(None, 31), LONGEST_RETRY);
         assert_eq!(pause(Some(Duration::ZERO), 0), SHORTEST_RETRY);
-        assert_eq!(pause(Some(ms(120_000)), 3), ms(120_000), "the server may want longer");
+        assert_eq!(pause(Some(ms(120_000)), 3), ms(120_000), "the server may set a longer delay");
     }
 }

@@ -15,14 +15,14 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Headers that the protocol sets. A configuration cannot.
+/// Headers that the protocol sets; the configuration cannot override them.
 pub(crate) const RESERVED: [HeaderName; 7] =
     [ACCEPT, CONTENT_TYPE, SESSION, VERSION, METHOD, NAME, LAST_EVENT];
 
-/// What a message is about: since 2026-07-28 its headers say so, too.
+/// The method and object of a message; since 2026-07-28 they are also sent as headers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject<'a> {
-    /// Empty if it is an answer.
+    /// Empty for a response.
     pub(super) method: &'a str,
     pub(super) object: Object<'a>,
 }
@@ -44,7 +44,7 @@ struct Named<'a> {
     task: Option<Cow<'a, str>>,
 }
 
-/// The headers of a POST.
+/// Returns the headers of a POST.
 pub(super) fn of_post(route: &Route, subject: Subject<'_>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -56,7 +56,7 @@ pub(super) fn of_post(route: &Route, subject: Subject<'_>) -> HeaderMap {
     headers
 }
 
-/// The headers of a GET, which opens a stream or goes on with one.
+/// Returns the headers of a GET, which opens or resumes a stream.
 pub(super) fn of_get(route: &Route, last_event: Option<&str>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(4);
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -67,7 +67,7 @@ pub(super) fn of_get(route: &Route, last_event: Option<&str>) -> HeaderMap {
     headers
 }
 
-/// The headers of a DELETE.
+/// Returns the headers of a DELETE.
 pub(super) fn of_delete(route: &Route) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(2);
     of_route(route, &mut headers);
@@ -106,7 +106,7 @@ fn of_subject(subject: Subject<'_>, headers: &mut HeaderMap) {
     }
 }
 
-/// What a request names, for those methods whose headers must say it.
+/// Returns the value of `Mcp-Name`, for the methods that require it.
 fn name_in<'a>(method: &str, params: &'a RawValue) -> Option<Cow<'a, str>> {
     let which: fn(Named<'a>) -> Option<Cow<'a, str>> = match method {
         "tools/call" | "prompts/get" => |named| named.name,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_name_what_a_request_is_about() {
+    fn headers_contain_the_method_and_name_of_a_request() {
         assert_eq!(named("tools/call", r#"{"name":"a-b","uri":"x"}"#).unwrap(), "a-b");
         let uri = "file:///path/to/file%20name.txt";
         assert_eq!(named("resources/read", &format!(r#"{{"uri":"{uri}"}}"#)).unwrap(), uri);

@@ -1,4 +1,5 @@
-//! The transport of 2024-11-05: messages are posted, and everything the server says comes on one stream (T5).
+//! The HTTP+SSE transport of 2024-11-05: messages are posted, and everything the server sends
+//! arrives on one stream (T5).
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use crate::wire::Closed;
 use crate::wire::call_error::CallError;
 
 impl HttpWire {
-    /// Opens the one stream of the transport of 2024-11-05, and learns from it where to post to. From now
-    /// on that is how the server is spoken to. If the stream ends, so does the connection.
+    /// Opens the stream of the 2024-11-05 transport, reads the POST endpoint from it, and switches
+    /// to that transport. When the stream ends, the connection closes.
     pub(crate) async fn open_sse(self: &Arc<Self>) -> Result<(), CallError> {
         let before = Route::before_handshake(Protocol::Streamable);
         let mut events = Events::new(self.get(&before, None).await?);
@@ -38,7 +39,7 @@ impl HttpWire {
         Ok(())
     }
 
-    /// Credentials go there: it must be where they were meant for.
+    /// Parses the endpoint. It must have the server's origin, because credentials are sent to it.
     fn endpoint(&self, data: &[u8]) -> Result<Target, CallError> {
         let named =
             std::str::from_utf8(data).ok().and_then(|text| self.target.url.join(text.trim()).ok());

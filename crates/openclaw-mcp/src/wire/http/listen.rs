@@ -1,4 +1,4 @@
-//! The stream that stays open for what a server says by itself (T4).
+//! The stream for messages that the server initiates (T4).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,14 @@ use super::stream::{End, Events};
 use crate::wire::Closed;
 use crate::wire::call_error::CallError;
 
-/// So many times in a row a server may be out of reach before it counts as lost.
+/// After this many consecutive failures, the server is considered lost.
 const OUT_OF_REACH: u32 = 3;
-/// How long a server may take to open a stream of its own before calls are made without it.
+/// How long a server may take to open its stream before calls proceed without it.
 const SETTLING: Duration = Duration::from_secs(1);
 
 impl HttpWire {
-    /// Listens to what the server says by itself, if it offers that. Every session has its own stream.
+    /// Listens for messages that the server initiates, if it offers a stream for them. Each session
+    /// has its own.
     pub(super) fn start_listening(self: &Arc<Self>) {
         let wire = Arc::clone(self);
         self.tasks.spawn(async move {
@@ -28,7 +29,7 @@ impl HttpWire {
                 let route = Arc::clone(&routes.borrow_and_update());
                 let listened = async {
                     wire.listen(&route).await;
-                    // There is no stream in this session.
+                    // This session has no stream.
                     std::future::pending::<()>().await;
                 };
                 tokio::select! {
@@ -43,8 +44,9 @@ impl HttpWire {
         });
     }
 
-    /// Waits until the server has said whether it offers such a stream. What it asks before that, while
-    /// it answers a call, would be lost. Some say nothing until they have something to say.
+    /// Waits until it is known whether the server offers such a stream: requests that it sends
+    /// earlier, while it processes a call, would be lost. The wait is bounded, because some servers
+    /// respond only once they have something to send.
     pub(crate) async fn until_listening(&self) {
         if matches!(self.route().protocol, Protocol::Streamable) {
             let mut settled = self.has_stream_settled.subscribe();
@@ -52,7 +54,7 @@ impl HttpWire {
         }
     }
 
-    /// Returns if the server offers no such stream.
+    /// Reads and resumes the stream. Returns if the server offers none.
     async fn listen(&self, route: &Route) {
         if !matches!(route.protocol, Protocol::Streamable) {
             return;
@@ -102,7 +104,7 @@ impl HttpWire {
         }
     }
 
-    /// Reads a stream to its end; says how many messages there were.
+    /// Reads a stream to its end and returns the number of messages.
     pub(super) async fn hear_out(&self, events: &mut Events) -> Result<usize, Closed> {
         let mut heard = 0;
         loop {

@@ -1,10 +1,10 @@
-//! A connection over HTTP: every message is a POST of its own, and what comes back is its answer, or a
-//! stream of events with the answer among them.
+//! A connection over HTTP: every message is a POST of its own, answered with JSON or with a stream
+//! of events that contains the response.
 //!
-//! There is no reader and no writer. A call reads its own answer, so that it costs no task and no queue;
-//! what else comes with it (requests of the server, notifications) is handed to `rmcp`. Beside the calls
-//! there is at most one stream that stays open: for what the server says by itself, or, on the transport
-//! of 2024-11-05, for everything.
+//! There is no reader or writer task. A call reads its own response, so that it needs no task and
+//! no queue; other messages on its stream (requests from the server, notifications) are passed to
+//! `rmcp`. Besides the calls there is at most one long-lived stream: for messages that the server
+//! initiates or, on the transport of 2024-11-05, for everything.
 
 mod body;
 mod call;
@@ -49,28 +49,28 @@ use super::skipped::Skipped;
 use route::Route;
 use tasks::Tasks;
 
-/// What both lanes of a connection share.
+/// The state that both lanes of a connection share.
 pub(crate) struct HttpWire {
     client: HttpClient,
     target: Target,
-    /// How messages are sent at present.
+    /// How messages are currently sent.
     route: watch::Sender<Arc<Route>>,
-    /// The parameters of the `initialize` that the server accepted, to say it again.
+    /// The parameters of the accepted `initialize`, for renewing the session.
     introduction: OnceLock<Bytes>,
-    /// Whether the server has said if it offers a stream of its own.
+    /// Whether it is known if the server offers a stream of its own.
     has_stream_settled: watch::Sender<bool>,
-    /// Held by whoever renews the session.
+    /// Held by the task that renews the session.
     renewal: tokio::sync::Mutex<()>,
     calls: Mutex<Calls>,
     to_rmcp: mpsc::Sender<Message>,
-    /// `rmcp` takes what is for it.
+    /// `rmcp` has started to receive.
     is_rmcp_there: AtomicBool,
-    /// The requests of `rmcp` that wait, by number.
+    /// The pending requests of `rmcp`, by number.
     requests: Mutex<HashMap<u64, AbortHandle>>,
     tasks: Tasks,
     ending: Ending,
     pub(super) heard: LastHeard,
-    /// The server was told that the session is over.
+    /// The session was deleted on the server, or its deletion has started.
     is_parted: AtomicBool,
     skipped: Skipped,
 }
@@ -101,7 +101,7 @@ impl HttpWire {
         }
     }
 
-    /// Locked for a moment only, and never across an `await`.
+    /// The lock is held briefly, and never across an `await`.
     pub(super) fn calls(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,18 +126,18 @@ impl HttpWire {
         self.route().session.as_ref()?.to_str().ok().map(str::to_owned)
     }
 
-    /// Whoever waits for an answer learns that none will come. The first reason counts.
+    /// Closes the connection: pending calls fail. The first reason counts.
     fn close(&self, reason: Closed) {
         self.ending.set(reason);
         self.calls().clear();
     }
 
-    /// Knows the secrets that must not be told.
+    /// Returns the redactor of the server's secrets.
     fn redactor(&self) -> &Redactor {
         self.skipped.redactor()
     }
 
-    /// Brings a message to whoever waits for it.
+    /// Routes a message to its receiver.
     async fn deliver(
         &self,
         message: &[u8],

@@ -1,4 +1,4 @@
-//! One HTTP request, and what its status says.
+//! A single HTTP request, and the interpretation of its status.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
@@ -17,16 +17,16 @@ use super::{HttpWire, reach};
 use crate::wire::call_error::{CallError, Unfit};
 use crate::wire::peek::{Line, peek};
 
-/// How often a request may be sent on within its origin.
+/// Maximum number of redirects within the origin.
 const MAX_REDIRECTS: usize = 5;
-/// Whoever wants a longer pause is asked again after this one.
+/// A longer `Retry-After` is reduced to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a server may take to say whether it knows a session.
+/// Timeout of the ping that checks a session.
 const PING: Duration = Duration::from_secs(10);
-/// A longer challenge is none.
+/// A longer challenge is ignored.
 const MAX_CHALLENGE: usize = 4 * 1024;
 
-/// A message on its way out.
+/// A message to be sent.
 #[derive(Debug, Clone)]
 pub(super) struct Outgoing<'a> {
     pub(super) subject: Subject<'a>,
@@ -36,7 +36,7 @@ pub(super) struct Outgoing<'a> {
 /// Why a POST was not accepted.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// The server does not know our session (any more).
+    /// The server does not know the session.
     SessionLost,
     Failed(CallError),
 }
@@ -48,7 +48,7 @@ impl From<CallError> for Refusal {
 }
 
 impl HttpWire {
-    /// Posts a message. The answer has a status of success, and has not been read.
+    /// Posts a message. The response has a success status, and its body is not read yet.
     pub(super) async fn post(
         &self,
         route: &Route,
@@ -65,7 +65,7 @@ impl HttpWire {
             return Ok(response);
         }
         if response.status() == StatusCode::NOT_FOUND && route.session.is_some() {
-            // Read, so that the connection can be used again.
+            // Read, so that the connection can be reused.
             beginning(response, body::MAX_FAILURE).await;
             return Err(Refusal::SessionLost);
         }
@@ -77,12 +77,12 @@ impl HttpWire {
         Err(failure.into())
     }
 
-    /// Whether the server has forgotten the session. It should say so with 404; many say 400, as the
-    /// reference servers do, and that may as well be about the message. There is nothing wrong with a
-    /// ping: if that is refused, too, it is the session.
+    /// Returns whether the server no longer knows the session. It should respond with 404; many
+    /// respond with 400, like the reference servers, which can also mean a bad message. A ping is
+    /// always valid: if it is rejected too, the session is gone.
     async fn is_forgotten(&self, route: &Route, target: &Target) -> bool {
         let Some((id, _answer)) = self.calls().open() else { return false };
-        // Only its number is needed.
+        // Only the number is needed.
         self.calls().close(id);
         let body = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, id.number()).into();
         let ping = Subject { method: "ping", object: Object::None };
@@ -92,7 +92,7 @@ impl HttpWire {
             let refused = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND];
             let is_refused = refused.contains(&response.status());
             if is_refused {
-                // Read, so that the connection can be used again.
+                // Read, so that the connection can be reused.
                 beginning(response, body::MAX_FAILURE).await;
             }
             is_refused.then_some(())
@@ -100,7 +100,7 @@ impl HttpWire {
         matches!(pinged.await, Ok(Some(())))
     }
 
-    /// Opens a stream by GET, or goes on with one.
+    /// Opens or resumes a stream by GET.
     pub(super) async fn get(
         &self,
         route: &Route,
@@ -123,13 +123,13 @@ impl HttpWire {
         }
     }
 
-    /// Ends a session. Whether the server cares is its own affair.
+    /// Deletes the session on the server. Errors are ignored.
     pub(super) async fn delete(&self, route: &Route) {
         let headers = || headers::of_delete(route);
         let _ = self.send(Method::DELETE, &self.target, headers, None).await;
     }
 
-    /// One request, sent on within its origin if the server says so. Credentials never leave it.
+    /// Sends a request and follows redirects within the origin. Credentials never leave it.
     async fn send(
         &self,
         method: Method,
@@ -150,7 +150,7 @@ impl HttpWire {
         Err(Unfit::RedirectedTooOften { times: MAX_REDIRECTS }.into())
     }
 
-    /// Where the server sends a request on to, if it does.
+    /// Returns the target of a redirect, if the response is one.
     fn sent_on(
         &self,
         method: &Method,
@@ -169,7 +169,7 @@ impl HttpWire {
         if target.origin() != self.target.url.origin() {
             return Err(CallError::Redirected { to: origin(&target) });
         }
-        // Only these two keep the method. The others would turn the message into a GET.
+        // Only these two keep the method; others would turn the POST into a GET.
         let keeps =
             matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
         if method == Method::POST && !keeps {
@@ -179,7 +179,7 @@ impl HttpWire {
         Ok(Some(target))
     }
 
-    /// What a status that is no success means.
+    /// Converts a response with an error status.
     async fn failure(&self, response: Response<Body>) -> CallError {
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -210,7 +210,7 @@ impl HttpWire {
         error
     }
 
-    /// What to say when a connection breaks.
+    /// Returns a function that converts an error of the HTTP client.
     pub(super) fn broken(&self) -> impl Fn(&HttpError) -> CallError + use<> {
         let is_proxied = self.client.is_proxied();
         move |error| reach::unreachable(error, is_proxied).into()
@@ -221,7 +221,7 @@ fn no_address() -> CallError {
     CallError::Protocol("the server redirected to an invalid URL".to_owned())
 }
 
-/// RFC 9110, section 10.2.3: seconds, or a date.
+/// Parses `Retry-After` (RFC 9110, section 10.2.3): seconds or a date.
 fn until(retry_after: &str) -> Option<Duration> {
     let after = match retry_after.trim().parse() {
         Ok(seconds) => Duration::from_secs(seconds),
@@ -233,7 +233,7 @@ fn until(retry_after: &str) -> Option<Duration> {
     Some(after.min(LONGEST_PAUSE))
 }
 
-/// The origin of an address, to be shown.
+/// Returns the origin of a URL for display.
 fn origin(url: &Url) -> String {
     match url.origin() {
         origin @ Origin::Tuple(..) => origin.ascii_serialization(),
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn when_to_come_back_is_said_in_seconds_or_as_a_date() {
+    fn retry_after_is_a_number_of_seconds_or_a_date() {
         assert_eq!(until(" 120"), Some(Duration::from_secs(120)));
         assert_eq!(until("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO), "long ago");
         assert_eq!(until("Sun, 21 Oct 2412 07:28:00 GMT"), Some(LONGEST_PAUSE));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_are_shown_without_what_could_be_secret() {
+    fn urls_are_shown_without_userinfo_and_query() {
         let url = |text| Url::parse(text).unwrap();
         assert_eq!(origin(&url("https://u:p@a.example:8443/x?key=1")), "https://a.example:8443");
         assert_eq!(origin(&url("file:///etc/passwd")), "a file: address");

@@ -1,4 +1,4 @@
-//! Why a server was not reached: the errors of the HTTP client, told apart by their types.
+//! Classifies the errors of the HTTP client by their types.
 
 use std::error::Error;
 use std::io;
@@ -9,24 +9,24 @@ use super::client::HttpError;
 use super::tls;
 use crate::wire::call_error::{ReachProblem, Unreachable};
 
-/// A host name that nobody knows.
+/// A host name that cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
 pub(crate) struct NoSuchHost {
     pub(crate) cause: io::Error,
 }
 
-/// What went wrong on the way to the server.
+/// Returns why the server is unreachable.
 pub(super) fn unreachable(error: &HttpError, is_proxied: bool) -> Unreachable {
     let mut problem = None;
     let mut cause = String::new();
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(current) = next {
-        // The innermost says most.
+        // The innermost cause is the most specific.
         cause = told(current);
         problem = problem.or_else(|| of_link(current));
         next = match current.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-            // Otherwise what is wrapped in it would be passed over.
+            // `source` would skip the wrapped error.
             Some(inner) => Some(inner),
             None => current.source(),
         };

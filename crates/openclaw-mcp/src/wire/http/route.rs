@@ -1,30 +1,30 @@
-//! How messages are sent at present: which protocol, which session, where to.
+//! How messages are currently sent: protocol, session and endpoint.
 
 use http::HeaderValue;
 
 use super::client::Target;
 
-/// The oldest version that wants to be named in a header.
+/// The first version that requires `MCP-Protocol-Version`.
 const NAMED_SINCE: &str = "2025-06-18";
 
-/// How messages are sent at present. A new session is a new route.
+/// How messages are currently sent. A new session is a new route.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
-    /// The sessions before this one.
+    /// The number of completed handshakes.
     pub(super) generation: u64,
     pub(super) protocol: Protocol,
     pub(super) session: Option<HeaderValue>,
-    /// The version that is named in the headers.
+    /// The version that is sent as a header.
     pub(super) version: Option<HeaderValue>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Protocol {
-    /// 2026-07-28: no handshake, no session, no stream besides those of answers.
+    /// 2026-07-28: no handshake, no session, no streams except those of responses.
     Modern,
     /// 2025-03-26 to 2025-11-25.
     Streamable,
-    /// 2024-11-05: POSTs go to this address, answers come on the stream that is open.
+    /// 2024-11-05: POSTs go to `endpoint`, responses arrive on the open stream.
     Sse { endpoint: Box<Target> },
 }
 
@@ -34,12 +34,12 @@ impl Route {
         Self { generation: 0, protocol: Protocol::Modern, session: None, version }
     }
 
-    /// Before the handshake, nothing is known.
+    /// Before the handshake: no session and no version.
     pub(super) fn before_handshake(protocol: Protocol) -> Self {
         Self { generation: 0, protocol, session: None, version: None }
     }
 
-    /// With this outcome of the handshake.
+    /// Returns the route that results from a handshake.
     pub(super) fn after_handshake(&self, session: Option<HeaderValue>, version: &str) -> Self {
         let header = HeaderValue::from_str(version).ok();
         Self {

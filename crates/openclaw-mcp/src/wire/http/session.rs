@@ -1,4 +1,4 @@
-//! Sessions: the handshake at the wire, and the one that renews a lost session for all callers (T3).
+//! Sessions: the handshake, and the renewal of a lost session for all callers (T3).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,9 +20,9 @@ use crate::wire::deliver::hand_over;
 use crate::wire::json::Json;
 use crate::wire::{Closed, frame};
 
-/// How long renewing a session may take.
+/// Timeout for renewing a session.
 const RENEWAL: Duration = Duration::from_secs(30);
-/// How long a server may take to forget a session that is over.
+/// Timeout for deleting a session.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -33,25 +33,25 @@ struct Agreed {
     version: String,
 }
 
-/// The version that a server agreed to.
+/// Returns the negotiated protocol version.
 pub(crate) fn agreed_version(result: &Json) -> Option<String> {
     serde_json::from_str::<Agreed>(result.get()).ok().map(|agreed| agreed.version)
 }
 
 impl HttpWire {
-    /// From now on the server is spoken to as before 2026-07-28.
+    /// Switches to the protocol before 2026-07-28.
     pub(crate) fn speak_legacy(&self) {
         let route = Route::before_handshake(Protocol::Streamable);
         self.route.send_replace(Arc::new(route));
     }
 
-    /// From now on the server is spoken to as since 2026-07-28.
+    /// Switches to the protocol of 2026-07-28.
     pub(crate) fn speak_modern(&self) {
         self.route.send_replace(Arc::new(Route::modern()));
     }
 
-    /// Shakes hands over Streamable HTTP: `params` are those of `initialize`. The session and the version
-    /// that come of it count from now on. Gives the server's result.
+    /// Performs the handshake over Streamable HTTP with the `params` of `initialize`, stores the
+    /// session and the version, and returns the server's result.
     pub(crate) async fn shake_hands(
         self: &Arc<Self>,
         params: &RawValue,
@@ -64,15 +64,16 @@ impl HttpWire {
         Ok(result)
     }
 
-    /// What follows a handshake that did not take the way above: there is no session to be renewed.
+    /// Stores the version of a handshake that was done in another way; there is no session to
+    /// renew.
     pub(crate) fn agreed(&self, version: &str) {
         self.route.send_modify(|route| *route = Arc::new(route.after_handshake(None, version)));
     }
 
-    /// Sends `initialize`, outside of any session.
+    /// Sends `initialize` outside of any session.
     async fn introduce(self: &Arc<Self>, params: &RawValue) -> Result<(Json, Begun), CallError> {
         let (id, _answer) = self.calls().open().ok_or(CallError::Busy)?;
-        // Only its number is needed: the answer is read here.
+        // Only the number is needed: the response is read here.
         self.calls().close(id);
         let mut body = Vec::with_capacity(256 + params.get().len());
         frame::request(&mut body, id.number(), "initialize", params);
@@ -82,7 +83,7 @@ impl HttpWire {
         let response = match self.post(&outside, &message).await {
             Ok(response) => response,
             Err(Refusal::Failed(error)) => return Err(error),
-            // It cannot be: there is none.
+            // Unreachable: the route has no session.
             Err(Refusal::SessionLost) => {
                 return Err(CallError::Http { status: 404, body: String::new() });
             }
@@ -98,8 +99,8 @@ impl HttpWire {
         }
     }
 
-    /// Begins a new session in the place of a lost one. Whoever comes first does it, the others wait and
-    /// find it done. Should the first be cancelled meanwhile, the next begins anew.
+    /// Replaces a lost session. The first caller does it, the others wait for the result. If the
+    /// first is cancelled, the next one starts again.
     pub(super) async fn renew(self: &Arc<Self>, lost: &Route) -> Result<(), CallError> {
         let _held = self.renewal.lock().await;
         if let Some(closed) = self.closed() {
@@ -114,7 +115,7 @@ impl HttpWire {
             Ok(Err(error)) => clean_line(Untrusted::new(&error.to_string()), 300),
             Err(_) => format!("timed out after {} s", RENEWAL.as_secs()),
         };
-        // For all that wait: none of them would fare better.
+        // Closed for all waiting callers: none of them would succeed.
         let reason =
             Closed::Lost(format!("the session expired, and opening a new one failed: {cause}"));
         self.close(reason.clone());
@@ -133,25 +134,25 @@ impl HttpWire {
         let message = Outgoing { subject, body: Bytes::from_static(INITIALIZED) };
         match self.post(&route, &message).await {
             Ok(_) => {
-                // Only now: nobody may use the session before it has begun.
+                // Only now: the session must not be used before it is initialized.
                 begun.keep();
                 self.route.send_replace(route);
                 self.tell_of_changes();
-                tracing::info!("the server had forgotten the session; a new one has begun");
+                tracing::info!("session lost by the server; opened a new one");
                 Ok(())
             }
             Err(Refusal::Failed(error)) => Err(error),
             Err(Refusal::SessionLost) => {
-                Err(CallError::Protocol("the server drops its sessions at once".to_owned()))
+                Err(CallError::Protocol("the server drops new sessions immediately".to_owned()))
             }
         }
     }
 
-    /// What a server lists in a new session may be something else, and of what it told meanwhile nobody
-    /// heard. `rmcp` learns that the lists have changed as if the server had said so.
+    /// Notifies `rmcp` that the lists have changed, as if by the server: in a new session they may
+    /// differ, and notifications in between were missed.
     fn tell_of_changes(self: &Arc<Self>) {
         let wire = Arc::clone(self);
-        // Not waited for: it may be `rmcp` that waits for the session.
+        // Not awaited: `rmcp` may be the one that waits for the session.
         self.tasks.spawn(async move {
             for list in ["tools", "resources", "prompts"] {
                 let method = format!("notifications/{list}/list_changed");
@@ -163,8 +164,8 @@ impl HttpWire {
         });
     }
 
-    /// Ends the connection: calls fail, tasks end, the server may forget the session. When this returns,
-    /// nothing of it is left.
+    /// Closes the connection: pending calls fail, tasks are aborted, and the session is deleted.
+    /// When this returns, nothing is left running.
     pub(crate) async fn shut_down(&self) {
         self.close(Closed::ByUs);
         self.tasks.end().await;
@@ -174,7 +175,8 @@ impl HttpWire {
         }
     }
 
-    /// The same where nobody can wait for it: a farewell that was not said yet is said by the way.
+    /// Like [`shut_down`](Self::shut_down), but without waiting: the session is deleted in the
+    /// background, unless it already was.
     pub(super) fn abandon(self: &Arc<Self>) {
         self.close(Closed::ByUs);
         self.tasks.abort();
@@ -184,13 +186,13 @@ impl HttpWire {
         }
     }
 
-    /// Whether nobody has said farewell yet.
+    /// Returns whether the caller is the first to delete the session.
     fn parts_first(&self) -> bool {
         !self.is_parted.swap(true, Ordering::Relaxed)
     }
 
-    /// Has the server forget a session, as far as there is still time. This outlives the connection, and
-    /// everything that could own it, but not by long.
+    /// Deletes a session in the background. The task outlives the connection and every possible
+    /// owner, but not longer than the timeout.
     fn part_from(self: &Arc<Self>, route: Arc<Route>) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let wire = Arc::clone(self);
@@ -200,8 +202,8 @@ impl HttpWire {
     }
 }
 
-/// A session that a server has begun. Unless it is kept, the server may forget it: whoever wanted it
-/// gave up before the handshake was over.
+/// A session that the server has opened. Dropping it without [`keep`](Self::keep) deletes it: its
+/// creator gave up before the handshake was complete.
 struct Begun {
     wire: Arc<HttpWire>,
     session: Option<HeaderValue>,

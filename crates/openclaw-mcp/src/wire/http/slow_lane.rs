@@ -29,10 +29,10 @@ use crate::wire::peek::number;
 use crate::wire::skipped::Skipped;
 use crate::wire::{FastLane, SLOW_LANE_BOUND};
 
-/// How long a message that wants no answer may take.
+/// Timeout for sending a notification or a response.
 const NOTICE: Duration = Duration::from_secs(30);
 
-/// What `rmcp` sends and receives through. It owns the connection: with it, both lanes end.
+/// The transport of `rmcp`. It owns the connection: dropping it closes both lanes.
 pub(crate) struct HttpSlowLane {
     wire: Arc<HttpWire>,
     from_server: mpsc::Receiver<Message>,
@@ -40,7 +40,7 @@ pub(crate) struct HttpSlowLane {
 }
 
 impl HttpSlowLane {
-    /// Sends nothing yet: first it must be found out how the server wants to be spoken to.
+    /// Creates the transport. Sends nothing: the protocol version must be determined first.
     pub(crate) fn open(
         server: &str,
         redactor: &Redactor,
@@ -53,19 +53,19 @@ impl HttpSlowLane {
         Self { wire, from_server, greeting: None }
     }
 
-    /// What the server said to a greeting is told to `rmcp` when it says the same, so that the server
-    /// is greeted once.
+    /// Replays a handshake response when `rmcp` sends the same request, so that the server receives
+    /// it only once.
     pub(crate) fn greeted(mut self, greeting: Option<Greeting>) -> Self {
         self.greeting = greeting;
         self
     }
 
-    /// What both lanes share.
+    /// Returns the state that both lanes share.
     pub(crate) fn wire(&self) -> &Arc<HttpWire> {
         &self.wire
     }
 
-    /// The lane for calls.
+    /// Returns the lane for calls.
     pub(crate) fn fast_lane(&self) -> FastLane {
         FastLane::over_http(Arc::clone(&self.wire))
     }
@@ -77,7 +77,7 @@ impl std::fmt::Debug for HttpSlowLane {
     }
 }
 
-/// As much of a message of `rmcp` as must be known.
+/// The members of a message of `rmcp` that are needed to send it.
 #[derive(Deserialize)]
 struct Sent<'a> {
     #[serde(borrow, default)]
@@ -158,7 +158,7 @@ impl HttpWire {
                     let params = sent.params.map_or("{}", RawValue::get);
                     let cancelled = serde_json::from_str::<Cancelled<'_>>(params).ok();
                     self.stop_for_rmcp(cancelled.and_then(|cancelled| number(cancelled.request)));
-                    // Since 2026-07-28 that closes the stream, which says it all.
+                    // Since 2026-07-28, closing the stream is the cancellation.
                     if self.route().is_modern() {
                         return Ok(());
                     }
@@ -173,11 +173,12 @@ impl HttpWire {
         }
     }
 
-    /// Sends a request of `rmcp`; its answer, whatever it is, is handed over when it comes. It may be long
-    /// in coming (a subscription), so it has a task of its own.
+    /// Sends a request of `rmcp` and hands over its response, or the error. Runs in its own task,
+    /// because the response can take long (a subscription).
     fn ask_for_rmcp(self: &Arc<Self>, id: u64, line: Vec<u8>) {
         let wire = Arc::clone(self);
-        // Registered while it is locked: the task ends its own entry, and must not do so too early.
+        // Locked until it is registered: the task removes its own entry, which must not happen
+        // before the insertion.
         let mut requests = self.requests();
         let task = self.tasks.spawn(async move {
             let body: bytes::Bytes = line.into();
@@ -188,7 +189,7 @@ impl HttpWire {
             let message = Outgoing { subject: Subject { method, object }, body: body.clone() };
             match wire.exchange(id, &message).await {
                 Ok(Some(answer)) => wire.answer_rmcp(id, answer).await,
-                // It comes on the stream that is open.
+                // The response will arrive on the open stream.
                 Ok(None) => {}
                 Err(error) => wire.answer_rmcp(id, Err(Fault::Error(as_rpc(error)))).await,
             }
@@ -212,32 +213,32 @@ impl HttpWire {
             Err(fault) => ("error", as_rpc(fault.into()).into()),
         };
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":{content}}}"#);
-        // If it is gone, so is its question.
+        // If `rmcp` is gone, so is its request.
         let _ = hand_over(line.as_bytes(), &self.skipped, &self.to_rmcp).await;
     }
 
-    /// Sends what wants no answer.
+    /// Sends a message without waiting for a JSON-RPC response.
     async fn notify(self: &Arc<Self>, method: &str, line: &[u8]) -> Result<(), CallError> {
         let subject = Subject { method, object: Object::None };
         let message = Outgoing { subject, body: bytes::Bytes::copy_from_slice(line) };
         let posted = timeout(NOTICE, async {
             let (_, response) = self.post_in_session(&message).await?;
-            // Read, so that the connection can be used again.
+            // Read, so that the connection can be reused.
             beginning(response, MAX_FAILURE).await;
             Ok(())
         });
         posted.await.unwrap_or(Err(CallError::TimedOut(NOTICE)))
     }
 
-    /// Tells the server that nobody waits for a call any more.
+    /// Sends a cancellation to the server.
     pub(super) async fn notify_cancelled(self: &Arc<Self>, line: Vec<u8>) {
         if let Err(error) = self.notify("notifications/cancelled", &line).await {
-            tracing::debug!(%error, "the server could not be told of a cancellation");
+            tracing::debug!(%error, "cannot send a cancellation to the server");
         }
     }
 }
 
-/// The error that `rmcp` is given where there was none of the server's own.
+/// Converts an error to a JSON-RPC error, unless it is one of the server.
 fn as_rpc(error: CallError) -> Box<RawValue> {
     match error {
         CallError::Rpc(error) => error,

@@ -1,43 +1,43 @@
-//! Server-sent events, read piece by piece and within bounds.
+//! An incremental, size-limited parser of server-sent events.
 
 use std::time::Duration;
 
-/// A longer wait that a server asks for is cut to this.
+/// Maximum `retry`; longer values are capped.
 const LONGEST_RETRY: Duration = Duration::from_secs(300);
-/// A longer id is none: it would have to fit into a header.
+/// A longer id is ignored: it would have to fit into a header.
 const LONGEST_ID: usize = 4 * 1024;
 
-/// An event with content.
+/// An event with data.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    /// `message` if the server does not say otherwise.
+    /// `message` unless the server sets another.
     pub(super) name: String,
     pub(super) data: Vec<u8>,
 }
 
-/// An event has no end, or is far too long.
+/// An event exceeds the size limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-/// Takes bytes as they come, and gives events.
+/// Parses events from chunks of bytes.
 #[derive(Debug)]
 pub(super) struct Parser {
     bound: usize,
-    /// What has been read, from `start` on not looked at.
+    /// Received bytes; those from `start` on are not parsed yet.
     rest: Vec<u8>,
     start: usize,
-    /// How far `rest` is known to hold no line break.
+    /// Up to here, `rest` contains no line break.
     searched: usize,
-    /// The last line ended in a carriage return: a line feed that follows belongs to it.
+    /// The last line ended with a carriage return; a line feed that follows belongs to it.
     after_return: bool,
     is_begun: bool,
     name: String,
     data: Vec<u8>,
     has_data: bool,
     id: Option<String>,
-    /// The id of the last event that was complete.
+    /// The id of the last complete event.
     pub(super) last_id: Option<String>,
-    /// How long to wait before coming back, as the server wants it.
+    /// The delay before reconnecting, as set by the server.
     pub(super) retry: Option<Duration>,
 }
 
@@ -59,7 +59,7 @@ impl Parser {
         }
     }
 
-    /// Takes what has come. The events in it are then given by [`Self::next`].
+    /// Adds received bytes. Their events are returned by [`Self::next`].
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         self.rest.drain(..self.start);
         self.searched -= self.start;
@@ -71,7 +71,7 @@ impl Parser {
         Ok(())
     }
 
-    /// The next event with content, if all of it is there.
+    /// Returns the next complete event with data.
     pub(super) fn next(&mut self) -> Option<Event> {
         loop {
             if self.after_return
@@ -123,13 +123,14 @@ impl Parser {
                 self.retry =
                     Some(ms.map_or(LONGEST_RETRY, Duration::from_millis).min(LONGEST_RETRY));
             }
-            // A comment, or something that is not known.
+            // A comment or an unknown field.
             _ => {}
         }
         None
     }
 
-    /// An event without content still counts: its id is where to go on from.
+    /// Completes an event. One without data is not returned, but its id is still where to resume
+    /// from.
     fn dispatch(&mut self) -> Option<Event> {
         if let Some(id) = self.id.take() {
             self.last_id = Some(id).filter(|id| !id.is_empty());
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_read_with_their_ids_and_the_wait_before_coming_back() {
+    fn events_are_parsed_with_their_ids_and_the_retry_delay() {
         let mut parser = Parser::new(1000);
         assert_eq!(all(&mut parser, STREAM.as_bytes()), expected());
         assert_eq!(parser.last_id.as_deref(), Some("3"));
@@ -171,24 +172,24 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_without_end_is_cut() {
+    fn a_huge_retry_delay_is_capped() {
         let mut parser = Parser::new(1000);
         all(&mut parser, b"retry: 99999999999999999999999\n\n");
         assert_eq!(parser.retry, Some(LONGEST_RETRY));
     }
 
     #[test]
-    fn an_event_that_is_too_long_is_noticed() {
+    fn an_event_that_is_too_long_is_rejected() {
         let mut parser = Parser::new(10);
         assert_eq!(parser.feed(b"data: 0123456789"), Err(TooLong));
         let mut parser = Parser::new(20);
         assert_eq!(all(&mut parser, b"data: 0123456\n"), []);
-        assert_eq!(parser.feed(b"data: 0123456789"), Err(TooLong), "also in several lines");
+        assert_eq!(parser.feed(b"data: 0123456789"), Err(TooLong), "also across several lines");
     }
 
     proptest! {
         #[test]
-        fn it_does_not_matter_where_the_bytes_are_cut(cuts in prop::collection::vec(0..STREAM.len(), 0..8)) {
+        fn chunk_boundaries_do_not_matter(cuts in prop::collection::vec(0..STREAM.len(), 0..8)) {
             let mut cuts = cuts;
             cuts.extend([0, STREAM.len()]);
             cuts.sort_unstable();
@@ -200,7 +201,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_upset_it(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_are_accepted(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut parser = Parser::new(1000);
             parser.feed(&bytes).unwrap();
             while parser.next().is_some() {}

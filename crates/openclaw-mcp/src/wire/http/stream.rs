@@ -1,4 +1,4 @@
-//! The events of an answer, as they come.
+//! The event stream of a response.
 
 use http::Response;
 
@@ -17,7 +17,7 @@ pub(super) struct Events {
 /// Why there is no further event.
 #[derive(Debug)]
 pub(super) enum End {
-    /// The stream has ended or broke.
+    /// The stream ended, or the connection broke.
     Over(Option<HttpError>),
     /// An event is too long.
     TooLong,
@@ -25,11 +25,11 @@ pub(super) enum End {
 
 impl Events {
     pub(super) fn new(response: Response<Body>) -> Self {
-        // Besides the data, an event has a few lines of its own.
+        // Besides the data, an event has a few other lines.
         Self { body: response.into_body(), parser: Parser::new(MAX_MESSAGE + 64 * 1024) }
     }
 
-    /// The next event. Safe to cancel: what has come is kept.
+    /// Returns the next event. Safe to cancel: received bytes are kept.
     pub(super) async fn next(&mut self) -> Result<Event, End> {
         loop {
             if let Some(event) = self.parser.next() {
@@ -43,7 +43,7 @@ impl Events {
         }
     }
 
-    /// Goes on with another response where this one ended.
+    /// Continues with another response where this one ended.
     pub(super) fn go_on(&mut self, response: Response<Body>) {
         let (last_id, retry) = (self.parser.last_id.take(), self.parser.retry);
         *self = Self::new(response);
@@ -58,13 +58,13 @@ impl Events {
         self.parser.retry
     }
 
-    /// Whether the stream ends, looked at without waiting.
+    /// Returns whether the stream has ended, without waiting.
     pub(super) fn is_over(&mut self) -> bool {
         use futures_util::FutureExt as _;
         !matches!(self.body.chunk().now_or_never(), None | Some(Ok(Some(_))))
     }
 
-    /// Reads on to the end, within bounds, so that the connection can be used again.
+    /// Reads up to `bound` bytes to the end, so that the connection can be reused.
     pub(super) async fn drain(mut self, bound: usize) {
         let mut read = 0;
         while let Ok(Some(piece)) = self.body.chunk().await {

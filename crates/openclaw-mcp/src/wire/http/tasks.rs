@@ -1,10 +1,10 @@
-//! The tasks of a connection. They end with it.
+//! The background tasks of a connection, which are aborted with it.
 
 use std::sync::{Mutex, PoisonError};
 
 use tokio::task::{AbortHandle, JoinSet};
 
-/// The tasks of a connection, until it has ended.
+/// The tasks of a connection; `None` once it is closed.
 #[derive(Debug)]
 pub(super) struct Tasks(Mutex<Option<JoinSet<()>>>);
 
@@ -15,14 +15,14 @@ impl Default for Tasks {
 }
 
 impl Tasks {
-    /// Starts a task, unless all is over.
+    /// Spawns a task, unless the connection is closed.
     pub(super) fn spawn(
         &self,
         task: impl Future<Output = ()> + Send + 'static,
     ) -> Option<AbortHandle> {
         let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let tasks = tasks.as_mut()?;
-        // What has ended is cleared away here: nobody waits for it.
+        // Finished tasks are removed here, because nothing joins them.
         while tasks.try_join_next().is_some() {}
         Some(tasks.spawn(task))
     }
@@ -31,14 +31,14 @@ impl Tasks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Ends all of them, now and for good. When this returns, none is left.
+    /// Aborts all tasks, rejects new ones, and waits until they have stopped.
     pub(super) async fn end(&self) {
         if let Some(mut tasks) = self.take() {
             tasks.shutdown().await;
         }
     }
 
-    /// The same without waiting.
+    /// Like [`end`](Self::end), but without waiting.
     pub(super) fn abort(&self) {
         drop(self.take());
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a secure connection, in words: the library tells it to programmers.
+//! User-readable descriptions of TLS errors; those of the library are for programmers.
 
 use std::time::UNIX_EPOCH;
 
@@ -8,10 +8,10 @@ use rustls::{AlertDescription, CertificateError, Error, OtherError};
 use crate::wire::call_error::ReachProblem;
 use openclaw_tools::clock::Rfc3339;
 
-/// How many of the names in a certificate are shown.
+/// Maximum number of a certificate's names that are shown.
 const MAX_NAMES: usize = 5;
 
-/// What kind of problem it is.
+/// Classifies a TLS error.
 pub(super) fn problem(error: &Error) -> ReachProblem {
     let Error::InvalidCertificate(problem) = error else { return ReachProblem::Tls };
     match problem {
@@ -31,12 +31,12 @@ pub(super) fn problem(error: &Error) -> ReachProblem {
     }
 }
 
-/// What exactly is wrong.
+/// Describes a TLS error.
 pub(crate) fn words(error: &Error) -> String {
     let words = match error {
         Error::InvalidCertificate(problem) => return of_certificate(problem),
         Error::AlertReceived(alert) => return of_alert(*alert),
-        Error::InvalidMessage(_) => "the other side does not speak TLS",
+        Error::InvalidMessage(_) => "the server does not speak TLS",
         Error::NoCertificatesPresented => "the server sent no certificate",
         Error::PeerIncompatible(_) => "no TLS version or cipher suite in common with the server",
         Error::InappropriateMessage { .. }
@@ -91,7 +91,7 @@ fn of_certificate(problem: &CertificateError) -> String {
     words.to_owned()
 }
 
-/// What is wrong with a chain of certificates, of what has no other name.
+/// Returns the certificate chain error that `rustls` has no variant for.
 fn of_chain(other: &OtherError) -> Option<&webpki::Error> {
     other.0.downcast_ref()
 }
@@ -106,13 +106,13 @@ fn of_other(other: &OtherError) -> String {
         }
         Some(webpki::Error::UnsupportedCertVersion) => "not an X.509 version 3 certificate",
         Some(_) => "cannot be verified",
-        // Of the system: in its words.
+        // An error of the platform: quoted as is.
         None => return other.to_string(),
     };
     words.to_owned()
 }
 
-/// What the server says.
+/// Describes an alert from the server.
 fn of_alert(alert: AlertDescription) -> String {
     let words = match alert {
         AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => {
@@ -143,7 +143,7 @@ fn date(time: UnixTime) -> String {
 }
 
 fn names(expected: &str, presented: &[String]) -> String {
-    // They come with their kind: DnsName("a.example").
+    // Names include their kind: DnsName("a.example").
     let name = |text: &String| {
         let inside = text.split_once('(').map_or(text.as_str(), |(_, inside)| inside);
         inside.trim_end_matches(')').trim_matches('"').to_owned()
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_wrong_is_told_in_words() {
+    fn errors_are_described_in_plain_english() {
         let time = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
         for (error, expected) in [
             (CertificateError::UnknownIssuer.into(), "not signed by a trusted authority"),
@@ -212,7 +212,7 @@ mod tests {
         ] {
             let said = words(&error);
             assert!(said.contains(expected), "{error:?}: {said}");
-            // `CamelCase` and `Braces(…)` are for programmers.
+            // No Rust identifiers.
             let is_camel = |word: &str| word.chars().skip(1).any(char::is_uppercase);
             let plain = said.replace("TLS", "").replace("CA", "");
             assert!(!plain.split(' ').any(is_camel), "{said}");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_a_certificate_are_told() {
+    fn the_names_of_a_certificate_are_shown() {
         let wrong = |presented: &[&str]| {
             let expected = ServerName::try_from("a.example").unwrap();
             let presented = presented.iter().map(|name| (*name).to_owned()).collect();

@@ -1,7 +1,7 @@
-//! Validated JSON text, and a validating walk over it that builds no tree.
+//! Validated JSON text, and a validating cursor over it that builds no tree.
 //!
-//! Most tool results are one long string, which this validates several times as fast as `serde_json`. Only
-//! `serde_json` can create a `RawValue`; that is the only reason for [`Json`].
+//! Most tool results are one long string, which this validates several times as fast as
+//! `serde_json`. [`Json`] exists only because a `RawValue` can be created by `serde_json` alone.
 
 mod one_text;
 
@@ -23,12 +23,13 @@ pub struct Json {
 }
 
 impl Json {
-    /// The text.
+    /// Returns the JSON text.
     pub fn get(&self) -> &str {
         &self.text
     }
 
-    /// The text of a tool's result that has just one, as it is between its quotes, and whether it is an error.
+    /// Returns the text of a tool result that consists of one text, with its escapes, and
+    /// `isError`.
     pub(crate) fn one_text(&self) -> Option<(&str, bool)> {
         self.one_text?.of(&self.text)
     }
@@ -102,13 +103,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes past this byte, if it is the next.
+    /// Consumes `byte` if it is next.
     #[inline]
     pub(crate) fn take(&mut self, byte: u8) -> Option<()> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Whether nothing follows.
+    /// Returns whether only white space is left.
     pub(crate) fn is_at_end(&mut self) -> bool {
         self.peek().is_none()
     }
@@ -132,7 +133,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns what is between the quotes of a string, with its escapes.
+    /// Returns the content of a string, with its escapes.
     pub(crate) fn string(&mut self) -> Option<&'a str> {
         self.take(b'"')?;
         let start = self.at;
@@ -152,7 +153,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Any value, as it stands there.
+    /// Returns the next value.
     pub(crate) fn value(&mut self) -> Option<JsonRef<'a>> {
         self.peek()?;
         let start = self.at;
@@ -183,7 +184,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes past a number, `true`, `false` or `null`.
+    /// Consumes a number, `true`, `false` or `null`.
     fn word(&mut self) -> Option<()> {
         let rest = self.json.get(self.at..)?;
         let is_end = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte);
@@ -196,10 +197,10 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How many bytes stand for themselves: neither quotes nor backslashes nor control characters.
+/// Returns the length of the prefix without quotes, backslashes and control characters.
 #[inline]
 fn plain_length(string: &[u8]) -> usize {
-    // Most strings are names, which end within a word or two.
+    // Most strings are short names, which end within two words.
     if let Some((words, _)) = string.split_first_chunk::<{ 2 * WORD }>() {
         let (words, _) = words.as_chunks();
         if let Some(found) = find_special(words) {
@@ -211,7 +212,7 @@ fn plain_length(string: &[u8]) -> usize {
 
 fn plain_length_of_long(string: &[u8]) -> usize {
     let is_special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
-    // Where there are many escapes, the next one is near; where there are few, a block at a time is quicker.
+    // Frequent escapes are found word by word; for text without escapes, blocks are faster.
     let (words, _) = string.as_chunks();
     let near = &words[..words.len().min(4)];
     if let Some(found) = find_special(near) {
@@ -219,7 +220,7 @@ fn plain_length_of_long(string: &[u8]) -> usize {
     }
     let mut at = near.len() * WORD;
     let (blocks, _) = string[at..].as_chunks::<64>();
-    // All bytes of a block are looked at: that is done for many at once.
+    // No early exit: that lets the compiler vectorize the loop.
     let is_plain =
         |block: &&[u8; 64]| !block.iter().fold(false, |any, byte| any | is_special(byte));
     at += 64 * blocks.iter().take_while(is_plain).count();
@@ -232,7 +233,7 @@ fn plain_length_of_long(string: &[u8]) -> usize {
 
 const WORD: usize = size_of::<u64>();
 
-/// Where the first byte is that does not stand for itself.
+/// Returns the offset of the first quote, backslash or control character.
 #[inline]
 fn find_special(words: &[[u8; WORD]]) -> Option<usize> {
     words.iter().zip(0..).find_map(|(word, nth)| {
@@ -241,12 +242,12 @@ fn find_special(words: &[[u8; WORD]]) -> Option<usize> {
     })
 }
 
-/// Bits of which the lowest is in the first byte that does not stand for itself; none if all do.
+/// Returns a mask whose lowest set bit is in the first special byte; zero if there is none.
 #[inline]
 fn special(bytes: [u8; WORD]) -> u64 {
     const ONES: u64 = u64::MAX / 0xFF;
     let word = u64::from_le_bytes(bytes);
-    // The high bit of the lowest byte that is zero; higher ones need not be right.
+    // Sets the high bit of the lowest zero byte; higher bits may be wrong.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
     let control = word.wrapping_sub(ONES * u64::from(b' ')) & !word;
     let quote = zero(word ^ (ONES * u64::from(b'"')));
@@ -254,7 +255,7 @@ fn special(bytes: [u8; WORD]) -> u64 {
     (control | quote | backslash) & (ONES << 7)
 }
 
-/// How long the escape is that this begins with.
+/// Returns the length of the escape sequence at the start of `rest`.
 fn escape_length(rest: &[u8]) -> Option<usize> {
     match rest.get(1)? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_json_is_told_from_what_is_not() {
+    fn valid_and_invalid_json_are_told_apart() {
         let long = "x".repeat(100);
         for json in [
             "{}",
@@ -324,14 +325,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_too_deep_is_left_to_others() {
+    fn nesting_beyond_the_limit_is_rejected() {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         assert!(is_json(&nested(MAX_DEPTH)) && !is_json(&nested(MAX_DEPTH + 1)));
     }
 
     proptest! {
         #[test]
-        fn nothing_is_taken_for_json_that_is_none(
+        fn the_walk_accepts_what_serde_json_accepts(
             text in r#"[{}\[\]",:\\ u01a\n\x01-é.etrunlfs]{0,24}"#,
             string in r#""([a-f0-9é\x00-\x20]|\\[\\"nu/x]){0,40}""#,
         ) {

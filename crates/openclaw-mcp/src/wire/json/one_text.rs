@@ -1,9 +1,9 @@
-//! The usual result of a tool is one part of text. It is recognised while its JSON is validated, so that it need not be
-//! walked a second time.
+//! Detects tool results with a single text part, the most common kind, while their JSON is
+//! validated, which saves a second pass.
 
 use super::{JsonRef, Walk};
 
-/// Where the text is in a result that has just one.
+/// The position of the text in a result whose only part is a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OneText {
     start: u32,
@@ -12,14 +12,14 @@ pub(super) struct OneText {
 }
 
 impl OneText {
-    /// What is between the quotes, with its escapes, and whether it is an error.
+    /// Returns the text between the quotes, with its escapes, and `isError`.
     pub(super) fn of(self, json: &str) -> Option<(&str, bool)> {
         Some((json.get(self.start as usize..self.end as usize)?, self.is_error))
     }
 }
 
 impl<'a> Walk<'a> {
-    /// Any value, as it stands there, and its text if it is a result of one text.
+    /// Returns the next value and, if it is a tool result with a single text, the text's position.
     pub(crate) fn result(&mut self) -> Option<JsonRef<'a>> {
         if self.peek()? != b'{' {
             return self.value();
@@ -53,7 +53,7 @@ impl<'a> Walk<'a> {
         Some(JsonRef { text: self.json.get(start..self.at)?, one_text })
     }
 
-    /// Where the text of the only part in a list of parts begins and ends.
+    /// Returns the range of the text in a list that consists of one text part.
     fn only_part(&mut self) -> Option<(usize, usize)> {
         let (mut kind, mut text) = (None, None);
         self.take(b'[')?;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn one_text_is_found_in_whatever_order_it_is_written() {
+    fn one_text_is_found_in_any_member_order() {
         for (json, is_error) in [
             (r#"{"content":[{"type":"text","text":"a \"b\" \\"}]}"#, false),
             (
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_with_anything_else_in_it_has_no_one_text() {
+    fn a_result_with_other_members_has_no_one_text() {
         for json in [
             "[]",
             "{}",

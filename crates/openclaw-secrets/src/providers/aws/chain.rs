@@ -1,4 +1,4 @@
-//! Who we are to AWS: the chain of places where credentials are looked for.
+//! The chain of places where AWS credentials are searched.
 
 use std::fmt;
 
@@ -18,15 +18,16 @@ use crate::{
     providers::{Context, http},
 };
 
-/// The name of our sessions in AWS's audit log, if the profile gives none.
+/// The session name in AWS's audit log, unless the profile sets one.
 const SESSION: &str = "openclaw";
-/// Where STS is asked if no region is known.
+/// The region of STS if none is configured.
 const STS_REGION: &str = "us-east-1";
 
-/// The places, in the order of AWS's SDKs: environment, profile, web identity, container, instance.
+/// The credential chain, in the order of the AWS SDKs: environment, profile, web identity, container,
+/// instance.
 ///
-/// A place that has been set up and fails ends the search: to go on would be to act as another
-/// identity. (That is why `DefaultCredentialProvider` of the library is not used: it goes on.)
+/// A configured source that fails ends the search: to continue would be to use another identity. (The
+/// library's `DefaultCredentialProvider` is not used because it continues.)
 pub(super) struct Chain {
     profiles: Profiles,
     region: String,
@@ -92,8 +93,8 @@ impl Chain {
                     .with_account_id(account)
                     .with_role_name(role)
                     .with_region(region)
-                    // The library uses it only to find the token, whose file is called after the
-                    // session's name if there is one.
+                    // The library uses it only to find the token file, which is named after the
+                    // session if there is one.
                     .with_start_url(cached_as);
                 sso.provide_credential(host).await
             }

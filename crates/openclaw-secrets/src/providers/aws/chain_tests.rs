@@ -12,7 +12,7 @@ use reqsign_core::{
 use super::{chain::Chain, profiles::Profiles};
 use crate::{Environment, Redactor, Settings, providers::Context};
 
-/// Services of AWS that give everybody the same credentials, and note what they are asked.
+/// AWS services that return the same credentials to every request, and record the requests.
 #[derive(Clone, Debug, Default)]
 struct Services(Arc<Mutex<Vec<String>>>);
 
@@ -42,14 +42,14 @@ impl HttpSend for Services {
     }
 }
 
-/// The only files of this machine.
+/// The files of the test machine.
 #[derive(Debug)]
 struct Files(HashMap<String, String>);
 
 impl FileRead for Files {
     async fn file_read(&self, path: &str) -> Result<Vec<u8>> {
         let content = self.0.get(path).map(|content| content.clone().into_bytes());
-        content.ok_or_else(|| Error::config_invalid("not there"))
+        content.ok_or_else(|| Error::config_invalid("not found"))
     }
 }
 
@@ -79,7 +79,7 @@ fn machine(variables: &[(&str, &str)], files: &[(&str, &str)]) -> Machine {
 }
 
 impl Machine {
-    /// The key that is found with this profile, and what the services were asked for it.
+    /// Returns the key found with this profile, and the recorded requests.
     async fn find(&self, config: &str, region: Option<&str>) -> Result<(String, Vec<String>)> {
         let chosen = (!config.is_empty()).then(|| "x".to_owned());
         let profiles = Profiles::new(config, "", chosen);
@@ -91,7 +91,7 @@ impl Machine {
 }
 
 #[tokio::test]
-async fn roles_are_assumed_one_with_the_other_in_the_region() {
+async fn roles_are_chained_in_the_configured_region() {
     let machine = machine(&[], &[]);
     let config = "[profile x]\nrole_arn=arn:aws:iam::111122223333:role/outer\nsource_profile=y\n\
                   [profile y]\nrole_arn=arn:aws:iam::111122223333:role/inner\nsource_profile=z\n\
@@ -111,7 +111,7 @@ async fn roles_are_assumed_one_with_the_other_in_the_region() {
 }
 
 #[tokio::test]
-async fn the_token_of_a_pod_is_exchanged_without_a_region_too() {
+async fn a_web_identity_token_is_exchanged_even_without_a_region() {
     let role = "arn:aws:iam::111122223333:role/pod";
     let variables = [("AWS_ROLE_ARN", role), ("AWS_WEB_IDENTITY_TOKEN_FILE", "/token")];
     let of_variables = machine(&variables, &[("/token", "jwt")]);

@@ -1,8 +1,8 @@
-//! What errors of AWS mean. The service's own words are left out, except for the error's code.
+//! Converts AWS errors. The service's messages are omitted, except for the error code.
 
 use crate::{ResolveErrorKind as Kind, resolve_error::Failure};
 
-/// The code in `com.amazonaws.secretsmanager#ResourceNotFoundException:http://…`, if it is one.
+/// Extracts the code from `com.amazonaws.secretsmanager#ResourceNotFoundException:http://…`.
 pub(super) fn code(text: &str) -> Option<&str> {
     let code = text.rsplit_once('#').map_or(text, |(_, code)| code);
     let code = code.split(':').next().unwrap_or_default();
@@ -10,26 +10,26 @@ pub(super) fn code(text: &str) -> Option<&str> {
     is_code.then_some(code)
 }
 
-/// What an answer with an error status means.
+/// Converts an error response.
 pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> Failure {
     match code {
         Some("ResourceNotFoundException") => {
-            Failure::new(Kind::NotFound, format!("AWS has no secret `{name}`, or not this version"))
-                .hint("`aws secretsmanager list-secrets` shows what there is in the region")
+            Failure::new(Kind::NotFound, format!("AWS secret `{name}` or its version not found"))
+                .hint("run `aws secretsmanager list-secrets` to list the secrets of the region")
         }
         Some("InvalidRequestException") => {
-            let cause = "AWS cannot give the secret; it may be scheduled for deletion";
+            let cause = "AWS cannot return the secret; it may be scheduled for deletion";
             Failure::new(Kind::NotFound, cause)
         }
-        Some("InternalServiceError") => unreachable_service("an internal error"),
+        Some("InternalServiceError") => unreachable_service("internal error"),
         Some("DecryptionFailure") => {
             Failure::new(Kind::Denied, "AWS cannot decrypt the secret with its KMS key")
-                .hint("give the account the right `kms:Decrypt` on the key")
+                .hint("grant the account `kms:Decrypt` on the key")
         }
         Some("ThrottlingException") => unreachable_service("too many requests"),
         Some(code @ ("AccessDeniedException" | "AccessDenied")) => {
-            Failure::new(Kind::Denied, format!("AWS denies access to the secret ({code})"))
-                .hint("give the account the right `secretsmanager:GetSecretValue` on it")
+            Failure::new(Kind::Denied, format!("AWS denied access to the secret ({code})"))
+                .hint("grant the account `secretsmanager:GetSecretValue` on it")
         }
         Some(
             code @ ("UnrecognizedClientException"
@@ -38,35 +38,35 @@ pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> Failure {
             | "IncompleteSignature"
             | "InvalidClientTokenId"
             | "SignatureDoesNotMatch"),
-        ) => Failure::new(Kind::Denied, format!("AWS does not accept the credentials ({code})"))
-            .hint("log in again: `aws sso login`, or `aws configure`"),
-        Some(code) => Failure::new(Kind::Failed, format!("AWS answered with the error {code}")),
-        // Not every refusal comes with a code: a gateway's is a bare status.
+        ) => Failure::new(Kind::Denied, format!("AWS rejected the credentials ({code})"))
+            .hint("log in again with `aws sso login` or `aws configure`"),
+        Some(code) => Failure::new(Kind::Failed, format!("AWS returned the error {code}")),
+        // Not every error has a code: a gateway returns a bare status.
         None => match status {
-            401 | 403 => Failure::new(Kind::Denied, "AWS does not accept the credentials")
-                .hint("log in again: `aws sso login`, or `aws configure`"),
+            401 | 403 => Failure::new(Kind::Denied, "AWS rejected the credentials")
+                .hint("log in again with `aws sso login` or `aws configure`"),
             429 | 500..=599 => unreachable_service(&format!("HTTP {status}")),
-            _ => Failure::new(Kind::Failed, format!("AWS answered with HTTP {status}")),
+            _ => Failure::new(Kind::Failed, format!("AWS returned HTTP {status}")),
         },
     }
 }
 
 pub(super) fn no_answer(error: &reqwest::Error) -> Failure {
-    unreachable_service(if error.is_timeout() { "it does not answer" } else { "no connection" })
+    unreachable_service(if error.is_timeout() { "timed out" } else { "connection failed" })
 }
 
 pub(super) fn no_credentials() -> Failure {
-    Failure::new(Kind::NotConfigured, "there are no AWS credentials")
-        .hint("set them up with `aws configure` or `aws sso login`, or name `secrets.aws.profile`")
+    Failure::new(Kind::NotConfigured, "no AWS credentials found")
+        .hint("run `aws configure` or `aws sso login`, or set `secrets.aws.profile`")
 }
 
 pub(super) fn not_sent() -> Failure {
-    Failure::new(Kind::Failed, "the request to AWS could not be made")
+    Failure::new(Kind::Failed, "cannot create the request to AWS")
         .hint("check `secrets.aws.endpoint` and `AWS_ENDPOINT_URL`")
 }
 
 pub(super) fn unreachable_service(why: &str) -> Failure {
-    let cause = format!("AWS Secrets Manager cannot be reached: {why}");
+    let cause = format!("AWS Secrets Manager is unavailable: {why}");
     Failure::new(Kind::Unreachable, cause).hint("check the network, the region and the endpoint")
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_found_in_each_form_and_other_words_are_not_one() {
+    fn a_code_is_found_in_each_form_and_other_text_is_not_a_code() {
         assert_eq!(code("AccessDenied"), Some("AccessDenied"));
         assert_eq!(code("com.amazonaws.x#NotFound"), Some("NotFound"));
         assert_eq!(code("NotFound:http://internal.amazon.com/"), Some("NotFound"));

@@ -1,4 +1,4 @@
-//! What the signing library gets of this machine: variables, files and HTTP, all of them bounded.
+//! The signing library's access to this machine: variables, files and HTTP, all bounded.
 
 use std::{
     collections::HashMap,
@@ -19,7 +19,7 @@ use crate::{
     resolve_error::Failure,
 };
 
-/// The variables that the library reads. Others are set on its providers, or do not concern it.
+/// The variables that the library may read. Others are set on its providers or not needed.
 const VARIABLES: [&str; 10] = [
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -33,20 +33,20 @@ const VARIABLES: [&str; 10] = [
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
 ];
 
-/// How long connecting may take.
+/// The connect timeout.
 const CONNECT: Duration = Duration::from_secs(3);
-/// Metadata services are next door. Elsewhere nothing answers at their address, and waiting for the
-/// time-out would hide the real problem: that there are no credentials.
+/// The timeout of metadata services, which are local. Outside AWS nothing responds at their address,
+/// and a longer timeout would hide the real problem: that there are no credentials.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Credentials have some thousand bytes.
+/// Credentials have a few thousand bytes.
 const MAX_BODY: usize = 64 * 1024;
 
-/// A client for services of AWS. A signature is valid for one address, so nothing is redirected.
+/// Creates a client for AWS services. A signature is valid for one URL, so redirects are not followed.
 pub(super) fn client() -> Result<Client, Failure> {
     web::client(|builder| builder.redirect(redirect::Policy::none()).connect_timeout(CONNECT))
 }
 
-/// This machine, as the library sees it.
+/// Creates the library's context for this machine.
 pub(super) fn context(context: &Context) -> Result<reqsign_core::Context, Failure> {
     let next_door = web::client(|builder| {
         builder.redirect(redirect::Policy::none()).no_proxy().timeout(PATIENCE)
@@ -86,18 +86,18 @@ impl FileRead for Files {
     async fn file_read(&self, path: &str) -> reqsign_core::Result<Vec<u8>> {
         let content = read(Path::new(path)).await;
         content
-            .map_err(|_| Error::config_invalid("the file cannot be read"))?
-            .ok_or_else(|| Error::config_invalid("the file does not exist"))
+            .map_err(|_| Error::config_invalid("cannot read the file"))?
+            .ok_or_else(|| Error::config_invalid("file not found"))
     }
 }
 
-/// The content of a file that has at most 1 MiB; nothing if it does not exist.
+/// Reads a file of at most 1 MiB. `None` if it does not exist.
 pub(super) async fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     let file = match tokio::fs::File::open(path).await {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
-            let cause = format!("it cannot be read: {}", error.kind());
+            let cause = format!("cannot open the file: {}", error.kind());
             return Err(Failure::new(ResolveErrorKind::Failed, cause));
         }
     };
@@ -119,17 +119,17 @@ impl fmt::Debug for Http {
 
 impl HttpSend for Http {
     async fn http_send(&self, request: Request<Bytes>) -> reqsign_core::Result<Response<Bytes>> {
-        // Without their sources: these quote addresses, which may hold an account or a token.
+        // Sources are dropped: they quote URLs, which may contain an account or a token.
         let request = reqwest::Request::try_from(request)
-            .map_err(|_| Error::request_invalid("the request cannot be made"))?;
+            .map_err(|_| Error::request_invalid("cannot create the request"))?;
         let client = if request.url().scheme() == "https" {
             &self.services
         } else if is_next_door(request.url()) {
             &self.next_door
         } else {
-            return Err(Error::config_invalid("credentials over an open connection"));
+            return Err(Error::config_invalid("refused to send credentials over an unencrypted connection"));
         };
-        let unreachable = || Error::unexpected("no answer").set_retryable(true);
+        let unreachable = || Error::unexpected("no response").set_retryable(true);
         let response = client.execute(request).await.map_err(|_| unreachable())?;
         let mut answer = Response::new(Bytes::new());
         *answer.status_mut() = response.status();
@@ -140,7 +140,7 @@ impl HttpSend for Http {
     }
 }
 
-/// Whether an address is this machine or a metadata service, which alone may go unencrypted.
+/// Whether a URL is on this machine or a metadata service. Only these may be unencrypted.
 fn is_next_door(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse();
@@ -156,8 +156,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_and_metadata_services_are_asked_unencrypted() {
-        let next_door = |url| is_next_door(&Url::parse(url).expect("address"));
+    fn only_this_machine_and_metadata_services_may_be_unencrypted() {
+        let next_door = |url| is_next_door(&Url::parse(url).expect("URL"));
         for url in [
             "http://169.254.170.2/v2/credentials",
             "http://[fd00:ec2::23]/v1/credentials",

@@ -1,4 +1,4 @@
-//! `secret://aws/NAME[#VERSION]`: AWS Secrets Manager, with the credentials of the usual chain.
+//! `secret://aws/NAME[#VERSION]`: AWS Secrets Manager, with the standard credential chain.
 //!
 //! `VERSION` is a staging label (`AWSPREVIOUS`) or a version id (a UUID).
 
@@ -32,11 +32,11 @@ use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
 const SERVER: &str = "AWS Secrets Manager";
 const SERVICE: &str = "secretsmanager";
 
-/// How often a request is sent that the service cannot answer now, and the first pause between two.
+/// The number of attempts while the service is unavailable, and the first pause between two.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Secrets Manager of one account.
+/// AWS Secrets Manager.
 pub(super) struct Aws {
     context: Context,
     connection: Kept<Connection>,
@@ -45,7 +45,7 @@ pub(super) struct Aws {
 struct Connection {
     client: Client,
     host: reqsign_core::Context,
-    /// Holds the credentials and renews them before they expire.
+    /// Caches the credentials and renews them before they expire.
     signer: Signer<Credential>,
     place: Place,
 }
@@ -85,7 +85,7 @@ impl Aws {
         let place = Place::new(&self.context, &profiles);
         let host = host::context(&self.context)?;
         let chain = Chain::new(&self.context, profiles, place.region().map(str::to_owned));
-        // The region is that of the secret, and is set for each request.
+        // The region depends on the secret and is set for each request.
         let signer = Signer::new(host.clone(), chain, RequestSigner::new(SERVICE, ""));
         Ok(Connection { client: host::client()?, host, signer, place })
     }
@@ -102,7 +102,7 @@ impl Connection {
         let request = Request::post(endpoint)
             .header("content-type", "application/x-amz-json-1.1")
             .header("x-amz-target", "secretsmanager.GetSecretValue")
-            // Without it the library would sign `UNSIGNED-PAYLOAD`, which only S3 accepts.
+            // Without it, the library signs `UNSIGNED-PAYLOAD`, which only S3 accepts.
             .header("x-amz-content-sha256", hex_sha256(&body))
             .body(body)
             .map_err(|_| failure::not_sent())?;
@@ -149,13 +149,13 @@ fn is_uuid(text: &str) -> bool {
 
 fn value(mut answer: Value) -> Result<SecretString, Failure> {
     if !answer.is_object() {
-        return Err(failure::unreachable_service("its answer is not understood"));
+        return Err(failure::unreachable_service("invalid response"));
     }
     match (answer["SecretString"].take(), answer["SecretBinary"].as_str()) {
         (Value::String(text), _) => Ok(SecretString::from(text)),
         (_, Some(encoded)) => {
             let decoded = STANDARD.decode(encoded);
-            let not_understood = |_| failure::unreachable_service("its answer is not understood");
+            let not_understood = |_| failure::unreachable_service("invalid response");
             let mut bytes = Zeroizing::new(decoded.map_err(not_understood)?);
             text::into_text(std::mem::take(&mut *bytes))
         }

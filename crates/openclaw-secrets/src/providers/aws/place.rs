@@ -1,4 +1,4 @@
-//! Where a secret is: the region, and the address of Secrets Manager there.
+//! The region of a secret, and the endpoint of Secrets Manager there.
 
 use bytes::Bytes;
 use http::Request;
@@ -6,7 +6,7 @@ use http::Request;
 use super::{failure, profiles::Profiles};
 use crate::{ResolveErrorKind, providers::Context, resolve_error::Failure};
 
-/// The region and the address that the settings, the environment and the profile ask for.
+/// The region and the endpoint from the settings, the environment and the profile.
 pub(super) struct Place {
     region: Option<String>,
     endpoint: Option<String>,
@@ -38,7 +38,7 @@ impl Place {
         self.region.as_deref()
     }
 
-    /// The region of a secret. The machine is asked only if nothing else tells.
+    /// Returns the region of a secret. The instance metadata is queried only if no region is configured.
     pub(super) async fn region_for(
         &self,
         name: &str,
@@ -53,14 +53,14 @@ impl Place {
         let hint = "set `secrets.aws.region` in the config, or `AWS_REGION`";
         let not_configured =
             |cause: &str| Failure::new(ResolveErrorKind::NotConfigured, cause).hint(hint);
-        let region = region.ok_or_else(|| not_configured("the AWS region is not known"))?;
-        // It becomes a part of a host name, and must not become another host.
+        let region = region.ok_or_else(|| not_configured("no AWS region configured"))?;
+        // It becomes part of a host name and must not change the host.
         let is_label = (1..=63).contains(&region.len())
             && region.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        if is_label { Ok(region) } else { Err(not_configured("the AWS region is not valid")) }
+        if is_label { Ok(region) } else { Err(not_configured("invalid AWS region")) }
     }
 
-    /// The address of Secrets Manager.
+    /// Returns the URL of Secrets Manager.
     pub(super) fn endpoint(&self, region: &str) -> Result<String, Failure> {
         if let Some(endpoint) = &self.endpoint {
             let url = reqwest::Url::parse(endpoint).map_err(|_| failure::not_sent())?;
@@ -71,7 +71,7 @@ impl Place {
     }
 }
 
-/// The domain of the partition that a region belongs to.
+/// Returns the domain of the partition that a region belongs to.
 fn domain(region: &str) -> &'static str {
     const DOMAINS: [(&str, &str); 6] = [
         ("cn-", "amazonaws.com.cn"),
@@ -85,7 +85,7 @@ fn domain(region: &str) -> &'static str {
     found.map_or("amazonaws.com", |(_, domain)| domain)
 }
 
-/// `arn:PARTITION:secretsmanager:REGION:ACCOUNT:secret:NAME` says where the secret is.
+/// Returns the region in `arn:PARTITION:secretsmanager:REGION:ACCOUNT:secret:NAME`.
 fn region_of(name: &str) -> Option<String> {
     match name.split(':').collect::<Vec<_>>()[..] {
         ["arn", _, "secretsmanager", region, ..] if !region.is_empty() => Some(region.to_owned()),
@@ -93,7 +93,7 @@ fn region_of(name: &str) -> Option<String> {
     }
 }
 
-/// The address of the instance metadata service, unless it is switched off.
+/// Returns the URL of the instance metadata service, unless it is disabled.
 pub(super) fn metadata_service(context: &Context) -> Option<String> {
     let variable = |name| context.environment.get_set(name);
     let is = |name, wanted: &str| variable(name).is_some_and(|v| v.eq_ignore_ascii_case(wanted));
@@ -132,18 +132,18 @@ mod tests {
     }
 
     #[test]
-    fn the_address_follows_from_the_region() {
-        let address = |region| place(false).endpoint(region).expect("address");
+    fn the_url_follows_from_the_region() {
+        let address = |region| place(false).endpoint(region).expect("URL");
         assert_eq!(address("eu-west-1"), "https://secretsmanager.eu-west-1.amazonaws.com/");
         assert_eq!(address("cn-north-1"), "https://secretsmanager.cn-north-1.amazonaws.com.cn/");
-        let fips = place(true).endpoint("us-east-1").expect("address");
+        let fips = place(true).endpoint("us-east-1").expect("URL");
         assert_eq!(fips, "https://secretsmanager-fips.us-east-1.amazonaws.com/");
     }
 
     #[tokio::test]
-    async fn a_region_that_would_name_another_host_is_refused() {
+    async fn a_region_that_would_change_the_host_is_rejected() {
         let name = "arn:aws:secretsmanager:evil.example/#:1:secret:x";
         let region = place(false).region_for(name, &reqsign_core::Context::new()).await;
-        assert_eq!(region.expect_err("refused").kind, ResolveErrorKind::NotConfigured);
+        assert_eq!(region.expect_err("rejected").kind, ResolveErrorKind::NotConfigured);
     }
 }

@@ -9,11 +9,11 @@ use tokio::process::Command;
 
 use crate::providers::exec::ProcessGroup;
 
-/// Runs the command. What it prints to standard error is thrown away.
+/// Runs the command. Its standard error is discarded.
 pub(super) async fn credential(command: &str) -> Result<Credential> {
     let failed = || Error::config_invalid("the `credential_process` of the profile failed");
-    // It inherits the environment, as with every SDK of AWS: it is the user's, and often takes
-    // settings from variables that we cannot know.
+    // It inherits the environment, as in the AWS SDKs: it is the user's command, and may read
+    // variables that we cannot know.
     let mut command = in_shell(command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut group = ProcessGroup::spawn(CommandWrap::from(command)).map_err(|_| failed())?;
@@ -24,7 +24,7 @@ pub(super) async fn credential(command: &str) -> Result<Credential> {
     parse(&output)
 }
 
-/// The value is a line for the shell, by AWS's definition.
+/// AWS defines the value as a shell command line.
 #[cfg(not(windows))]
 fn in_shell(line: &str) -> Command {
     let mut command = Command::new("sh");
@@ -32,7 +32,7 @@ fn in_shell(line: &str) -> Command {
     command
 }
 
-/// `cmd.exe` takes one pair of quotes off, and does not understand escaped ones.
+/// `cmd.exe` strips one pair of quotes and does not support escaped ones.
 #[cfg(windows)]
 fn in_shell(line: &str) -> Command {
     let mut command = Command::new("cmd.exe");
@@ -41,7 +41,7 @@ fn in_shell(line: &str) -> Command {
 }
 
 fn parse(output: &[u8]) -> Result<Credential> {
-    let bad = || Error::config_invalid("the output of `credential_process` is not understood");
+    let bad = || Error::config_invalid("invalid output of `credential_process`");
     let output: Value = serde_json::from_slice(output).map_err(|_| bad())?;
     let field = |name: &str| output[name].as_str().map(str::to_owned);
     if output["Version"] != 1 {

@@ -1,7 +1,7 @@
-//! The profiles of `~/.aws/config` and `~/.aws/credentials`, and how one leads to credentials.
+//! The profiles of `~/.aws/config` and `~/.aws/credentials`, and how to get credentials from one.
 //!
-//! Read here and not by the signing library, which knows neither roles nor `sso_session` in a profile
-//! and takes quotes and backslashes out of commands.
+//! Not parsed by the signing library, which supports neither roles nor `sso_session` in a profile and
+//! strips quotes and backslashes from commands.
 
 use std::{
     collections::BTreeMap,
@@ -16,9 +16,9 @@ use crate::providers::Context;
 
 type Properties = BTreeMap<String, String>;
 
-/// All profiles, and which one was chosen.
+/// All profiles, and the selected one.
 pub(super) struct Profiles {
-    /// By `profile NAME` or `sso-session NAME`, as in the config file.
+    /// Keyed by `profile NAME` or `sso-session NAME`, as in the config file.
     sections: BTreeMap<String, Properties>,
     chosen: Option<String>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Profiles {
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) source: Source,
-    /// The roles to assume with them, one after the other.
+    /// The roles to assume with them, in order.
     pub(super) roles: Vec<Role>,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Source {
     Container,
     Instance,
     Process(String),
-    /// `cached_as` is what names the token's file in `~/.aws/sso/cache`.
+    /// The name of the token file in `~/.aws/sso/cache` is derived from `cached_as`.
     Sso {
         account: String,
         role: String,
@@ -61,7 +61,7 @@ pub(super) struct Role {
 }
 
 impl Profiles {
-    /// Reads both files; one that does not exist or cannot be read has no profiles.
+    /// Reads both files. A file that is missing or unreadable has no profiles.
     pub(super) async fn load(context: &Context) -> Self {
         let variable = |name| context.environment.get_set(name);
         let settings = &context.settings;
@@ -76,7 +76,7 @@ impl Profiles {
                 None => return String::new(),
             };
             let content = host::read(&path).await.unwrap_or_else(|failure| {
-                tracing::warn!(path = %path.display(), cause = failure.cause, "not read");
+                tracing::warn!(path = %path.display(), cause = failure.cause, "cannot read AWS profiles");
                 None
             });
             String::from_utf8_lossy(&content.unwrap_or_default()).into_owned()
@@ -87,7 +87,7 @@ impl Profiles {
         Self::new(&config, &credentials, chosen)
     }
 
-    /// A property that both files have is that of the credentials file.
+    /// Parses both files. Properties in the credentials file win.
     pub(super) fn new(config: &str, credentials: &str, chosen: Option<String>) -> Self {
         let mut profiles = Self { sections: BTreeMap::new(), chosen };
         profiles.add(config, |section| match section {
@@ -101,7 +101,7 @@ impl Profiles {
     fn add(&mut self, text: &str, name: impl Fn(&str) -> String) {
         let mut section = None;
         for line in text.lines() {
-            // An indented line belongs to a nested setting, of which none concerns us.
+            // An indented line belongs to a nested setting; none of them is needed here.
             if line.starts_with([' ', '\t', '#', ';']) {
                 continue;
             }
@@ -110,7 +110,7 @@ impl Profiles {
             } else if let (Some(properties), Some((key, value))) =
                 (&mut section, line.split_once('='))
             {
-                // A comment begins after a blank, so that a value may hold its character.
+                // A comment begins after white space, so that a value may contain `#` and `;`.
                 let comment = [" #", " ;", "\t#", "\t;"].iter().filter_map(|c| value.find(c)).min();
                 let value = value[..comment.unwrap_or(value.len())].trim();
                 properties.insert(key.trim().to_ascii_lowercase(), value.to_owned());
@@ -126,12 +126,12 @@ impl Profiles {
         self.sections.get(&format!("profile {name}"))
     }
 
-    /// A property of the chosen profile.
+    /// Returns a property of the selected profile.
     pub(super) fn property(&self, name: &str) -> Option<&str> {
         get(self.profile(self.chosen())?, name)
     }
 
-    /// How the chosen profile gets its credentials; nothing if it has none.
+    /// Returns how the selected profile gets its credentials; `None` if it has none.
     pub(super) fn plan(&self) -> Result<Option<Plan>> {
         let mut name = self.chosen();
         let mut seen = Vec::new();
@@ -139,13 +139,13 @@ impl Profiles {
         loop {
             let Some(profile) = self.profile(name) else {
                 let is_asked_for = self.chosen.is_some() || !seen.is_empty();
-                return if is_asked_for { Err(bad("it does not exist")) } else { Ok(None) };
+                return if is_asked_for { Err(bad("not found")) } else { Ok(None) };
             };
             if seen.contains(&name) {
-                return Err(bad("`source_profile` leads back to it"));
+                return Err(bad("`source_profile` is circular"));
             }
             seen.push(name);
-            // Keys of a profile that another one refers to come before its own role.
+            // In a `source_profile`, keys take precedence over its own role.
             let keys = if seen.len() > 1 { keys(profile)? } else { None };
             let role = role(profile).filter(|_| get(profile, TOKEN_FILE).is_none());
             let next = match (keys, role) {
@@ -169,7 +169,7 @@ impl Profiles {
         }
     }
 
-    /// Where the credentials of a profile come from that needs no other one.
+    /// Returns the credential source of a profile that does not depend on another one.
     fn source(&self, profile: &Properties) -> Result<Option<Source>> {
         let property = |name| get(profile, name).map(str::to_owned);
         if let Some(source) = get(profile, "credential_source") {
@@ -177,11 +177,11 @@ impl Profiles {
                 "Environment" => Ok(Some(Source::Environment)),
                 "EcsContainer" => Ok(Some(Source::Container)),
                 "Ec2InstanceMetadata" => Ok(Some(Source::Instance)),
-                _ => Err(bad("its `credential_source` is not known")),
+                _ => Err(bad("unknown `credential_source`")),
             };
         }
         if let Some(token_file) = get(profile, TOKEN_FILE) {
-            let role = role(profile).ok_or_else(|| bad("it has no `role_arn`"))?;
+            let role = role(profile).ok_or_else(|| bad("missing `role_arn`"))?;
             return Ok(Some(Source::WebIdentity { role, token_file: token_file.into() }));
         }
         if ["sso_session", "sso_start_url", "sso_account_id"].iter().any(|n| property(n).is_some())
@@ -195,7 +195,7 @@ impl Profiles {
     }
 
     fn sso(&self, profile: &Properties) -> Result<Source> {
-        let incomplete = || bad("its `sso_…` properties are not complete");
+        let incomplete = || bad("incomplete `sso_…` properties");
         let (session, cached_as) = match get(profile, "sso_session") {
             Some(name) => (self.sections.get(&format!("sso-session {name}")), Some(name)),
             None => (Some(profile), get(profile, "sso_start_url")),
@@ -231,7 +231,7 @@ fn role(profile: &Properties) -> Option<Role> {
     })
 }
 
-/// The profile whose credentials assume the role; nothing if the profile has a source of its own.
+/// Returns the profile whose credentials assume the role; `None` if the profile has its own source.
 fn next(profile: &Properties) -> Result<Option<&str>> {
     match (get(profile, "source_profile"), get(profile, "credential_source")) {
         (Some(next), None) => Ok(Some(next)),
@@ -250,10 +250,10 @@ fn keys(profile: &Properties) -> Result<Option<Credential>> {
             expires_in: None,
         })),
         (None, None) => Ok(None),
-        _ => Err(bad("half of its access key is missing")),
+        _ => Err(bad("incomplete access key")),
     }
 }
 
 fn bad(why: &str) -> Error {
-    Error::config_invalid(format!("the AWS profile cannot be used: {why}"))
+    Error::config_invalid(format!("cannot use the AWS profile: {why}"))
 }

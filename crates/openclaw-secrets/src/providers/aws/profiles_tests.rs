@@ -78,11 +78,11 @@ fn arns(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn comments_and_nested_settings_are_left_out() {
+fn comments_and_nested_settings_are_ignored() {
     let profiles = Profiles::new(CONFIG, CREDENTIALS, None);
     assert_eq!(profiles.property("region"), Some("eu-west-1"));
     assert_eq!(profiles.property("max_queue_size"), None);
-    assert!(profiles.plan().expect("readable").is_none(), "the default profile has no credentials");
+    assert!(profiles.plan().expect("valid profiles").is_none(), "the default profile has no credentials");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_command_is_kept_as_written() {
 }
 
 #[test]
-fn a_token_of_single_sign_on_is_found_by_the_session_or_by_the_address() {
+fn an_sso_token_is_found_by_session_or_start_url() {
     for (name, file) in [("sso", "corp"), ("old-sso", "https://corp.example/start")] {
         let Source::Sso { region, cached_as, .. } = plan(name).source else { panic!("{name}") };
         assert_eq!((region.as_str(), cached_as.as_str()), ("us-east-1", file));
@@ -124,10 +124,10 @@ fn a_role_can_have_its_source_in_its_own_profile() {
 }
 
 #[test]
-fn a_profile_that_leads_nowhere_is_an_error() {
+fn an_unusable_profile_is_an_error() {
     for name in ["a", "nowhere", "half", "not-there"] {
         assert!(profiles(name).plan().is_err(), "{name}");
     }
     let none = Profiles::new("", "", None).plan();
-    assert!(none.expect("no files").is_none(), "without profiles the search goes on");
+    assert!(none.expect("no files").is_none(), "without profiles the search continues");
 }

@@ -1,8 +1,8 @@
-//! Who we are to Google Cloud: the application default credentials, and the project they belong to.
+//! The application default credentials of Google Cloud, and the project they belong to.
 //!
-//! `google-cloud-auth` could look for them by itself, but only in the environment of the process. Here
-//! they are looked for in the one that was handed in, in the same order (google.aip.dev/auth/4110),
-//! and the library does what follows: signing, exchanging, caching and refreshing tokens.
+//! `google-cloud-auth` could find them by itself, but only in the environment of the process. This
+//! module searches the [`Environment`](crate::Environment) that was passed in, in the same order
+//! (google.aip.dev/auth/4110); the library signs, exchanges, caches and refreshes tokens.
 
 use std::path::PathBuf;
 
@@ -21,9 +21,9 @@ use crate::{
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
-/// Credentials, with what is known about their project.
+/// Credentials and their project.
 pub(super) struct Identity {
-    /// Of the credentials file; without one we are who the metadata server says.
+    /// From the credentials file; `None` to use those of the metadata server.
     credentials: Option<Credentials>,
     token: Credential,
     project: Option<String>,
@@ -55,7 +55,7 @@ impl Identity {
         Ok(Self { credentials, token, project, metadata })
     }
 
-    /// What a request must carry.
+    /// Returns the headers that authenticate a request.
     pub(super) async fn headers(&self) -> Result<HeaderMap, Failure> {
         let headers = match &self.credentials {
             Some(credentials) => of_library(credentials).await?,
@@ -68,13 +68,13 @@ impl Identity {
         Ok(headers)
     }
 
-    /// The project of secrets that are named without one.
+    /// Returns the project for secrets that are named without one.
     pub(super) async fn project(&self) -> Result<String, Failure> {
         if let Some(project) = &self.project {
             return Ok(project.clone());
         }
         self.metadata.project().await.ok_or_else(|| {
-            let cause = "the Google Cloud project is not known";
+            let cause = "no Google Cloud project configured";
             Failure::new(ResolveErrorKind::NotConfigured, cause).hint(
                 "set `secrets.gcp.project` in the config or `GOOGLE_CLOUD_PROJECT`, or write \
                  `secret://gcp/projects/PROJECT/secrets/NAME`",
@@ -88,11 +88,11 @@ async fn of_library(credentials: &Credentials) -> Result<HeaderMap, Failure> {
         Ok(CacheableResource::New { data, .. }) => Ok(data),
         Ok(CacheableResource::NotModified) => Ok(HeaderMap::new()),
         Err(error) if error.is_transient() => {
-            let cause = "Google Cloud gave no access token just now";
+            let cause = "Google Cloud temporarily issued no access token";
             Err(Failure::new(ResolveErrorKind::Unreachable, cause))
         }
         Err(_) => {
-            let cause = "Google Cloud gave no access token for the credentials";
+            let cause = "Google Cloud issued no access token for the credentials";
             Err(Failure::new(ResolveErrorKind::Denied, cause)
                 .hint("log in again with `gcloud auth application-default login`"))
         }
@@ -101,14 +101,14 @@ async fn of_library(credentials: &Credentials) -> Result<HeaderMap, Failure> {
 
 fn bearer(token: &SecretString) -> Result<HeaderMap, Failure> {
     let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose())).map_err(|_| {
-        let cause = "the metadata server gave something that is no access token";
+        let cause = "the metadata server returned an invalid access token";
         Failure::new(ResolveErrorKind::Failed, cause)
     })?;
     value.set_sensitive(true);
     Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
 }
 
-/// The credentials file, if there is one.
+/// Reads the credentials file, if there is one.
 async fn load_key(context: &Context) -> Result<Option<Value>, Failure> {
     let named = context.environment.get_set("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from);
     let is_named = named.is_some();
@@ -128,7 +128,7 @@ async fn load_key(context: &Context) -> Result<Option<Value>, Failure> {
     }
 }
 
-/// Where `gcloud auth application-default login` leaves its file.
+/// Returns the path that `gcloud auth application-default login` writes to.
 fn well_known(context: &Context) -> Option<PathBuf> {
     let variable = |name| context.environment.get_set(name).map(PathBuf::from);
     let folder = match variable("CLOUDSDK_CONFIG") {
@@ -156,8 +156,8 @@ fn from_key(key: Value) -> Result<Credentials, Failure> {
         }
     };
     built.map_err(|_| {
-        // The library's words are left out: they may quote the file.
-        let cause = format!("the `{kind}` credentials are not complete");
+        // The library's message is omitted: it may quote the file.
+        let cause = format!("the `{kind}` credentials are incomplete");
         Failure::new(ResolveErrorKind::NotConfigured, cause).hint(
             "download the key again, or log in again with `gcloud auth application-default login`",
         )
@@ -165,7 +165,7 @@ fn from_key(key: Value) -> Result<Credentials, Failure> {
 }
 
 fn no_credentials() -> Failure {
-    Failure::new(ResolveErrorKind::NotConfigured, "there are no Google Cloud credentials").hint(
+    Failure::new(ResolveErrorKind::NotConfigured, "no Google Cloud credentials found").hint(
         "run `gcloud auth application-default login`, or set `GOOGLE_APPLICATION_CREDENTIALS` to a \
          key file",
     )

@@ -1,7 +1,7 @@
-//! The metadata server of a Google Cloud machine: its credentials, and its project.
+//! The metadata server of a Google Cloud machine, which provides its credentials and project.
 //!
-//! Asked by us and not by `google-cloud-auth`, which would go through the proxy of the environment.
-//! The address is that of whoever asks: a proxy would answer with its own identity, or not at all.
+//! Not queried by `google-cloud-auth`, which would use the proxy of the environment. The address is
+//! link-local: a proxy would return its own identity, or none.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use crate::{
     resolve_error::Failure,
 };
 
-/// By address: looking up `metadata.google.internal` can take long where it does not exist.
+/// An IP address: resolving `metadata.google.internal` can be slow where it does not exist.
 const HOST: &str = "169.254.169.254";
-/// It is next door. Elsewhere nobody answers at that address, and waiting for the time-out would hide
-/// the real problem: that there are no credentials.
+/// The server is local. Outside Google Cloud nothing responds at that address, and a full timeout would
+/// hide the real problem: that there are no credentials.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// An access token has two thousand bytes; everything else is shorter.
+/// An access token has about 2000 bytes; everything else is shorter.
 const MAX_BODY: usize = 64 * 1024;
 
 const PROJECT: &str = "/computeMetadata/v1/project/project-id";
 const TOKEN: &str = "/computeMetadata/v1/instance/service-accounts/default/token";
 
-/// The way to the metadata server, if there is one.
+/// A client for the metadata server, which may not exist.
 pub(super) struct Metadata {
     client: Client,
     root: String,
@@ -38,7 +38,7 @@ impl Metadata {
         Ok(Self { client: http::client(reqwest::ClientBuilder::no_proxy)?, root })
     }
 
-    /// Whether we are on a machine of Google's.
+    /// Whether this is a Google Cloud machine.
     pub(super) async fn is_there(&self) -> bool {
         self.ask("").await.is_some()
     }
@@ -48,19 +48,19 @@ impl Metadata {
         Some(String::from_utf8_lossy(&project).trim().to_owned())
     }
 
-    /// An access token. The server keeps it until it nears its end, so we need not.
+    /// Fetches an access token. Not cached here: the server caches it until shortly before it expires.
     pub(super) async fn token(&self) -> Result<SecretString, Failure> {
         let answer = self.ask(TOKEN).await.unwrap_or_default();
         let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
         let token = answer["access_token"].as_str().filter(|token| !token.is_empty());
         token.map(SecretString::from).ok_or_else(|| {
-            let cause = "the metadata server of Google Cloud gave no access token";
+            let cause = "the Google Cloud metadata server returned no access token";
             Failure::new(ResolveErrorKind::Unreachable, cause)
                 .hint("check that the machine has a service account")
         })
     }
 
-    /// What the server says to a path; nothing if there is none, or something else answers.
+    /// Fetches a path. `None` if there is no metadata server, or something else responds.
     async fn ask(&self, path: &str) -> Option<zeroize::Zeroizing<Vec<u8>>> {
         let request = self.client.get(format!("{}{path}", self.root));
         let request = request.header("Metadata-Flavor", "Google").timeout(PATIENCE);

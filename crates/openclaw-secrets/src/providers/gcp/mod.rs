@@ -1,4 +1,4 @@
-//! `secret://gcp/NAME[#VERSION]`: Google Cloud Secret Manager, over its REST interface.
+//! `secret://gcp/NAME[#VERSION]`: Google Cloud Secret Manager, over its REST API.
 
 mod identity;
 mod metadata;
@@ -18,7 +18,7 @@ const ENDPOINT: &str = "https://secretmanager.googleapis.com";
 const SERVER: &str = "Google Cloud Secret Manager";
 const LATEST: &str = "latest";
 
-/// Secret Manager, as the application default credentials see it.
+/// Secret Manager, accessed with the application default credentials.
 pub(super) struct Gcp {
     context: Context,
     connection: Kept<Connection>,
@@ -62,7 +62,7 @@ impl Gcp {
 }
 
 impl Connection {
-    /// `projects/P/secrets/S/versions/V`.
+    /// Returns the resource name `projects/P/secrets/S/versions/V`.
     async fn version_name(&self, reference: &SecretRef) -> Result<String, Failure> {
         let name = reference.name();
         let version = reference.selector().unwrap_or(LATEST);
@@ -90,14 +90,14 @@ impl Fetch for Gcp {
     }
 }
 
-/// The value in the answer, if it arrived whole.
+/// Decodes the value in a response and verifies its checksum.
 fn payload(body: &Value) -> Result<SecretString, Failure> {
     let damaged = || {
-        let cause = "the value did not arrive whole";
+        let cause = "the received value is corrupted";
         Failure::new(ResolveErrorKind::Unreachable, cause)
     };
     let payload = &body["payload"];
-    // Proto3 JSON leaves out an empty value.
+    // Proto3 JSON omits an empty value.
     let data = payload["data"].as_str().unwrap_or_default();
     let mut data = Zeroizing::new(STANDARD.decode(data).map_err(|_| damaged())?);
     // An int64, so a string in JSON.
@@ -110,34 +110,34 @@ fn payload(body: &Value) -> Result<SecretString, Failure> {
     text::into_text(std::mem::take(&mut *data))
 }
 
-/// What an error answer means (`google.rpc.Status`).
+/// Converts an error response (`google.rpc.Status`).
 fn refusal(status: u16, body: &Value, version: &str) -> Failure {
     use ResolveErrorKind as Kind;
-    let code = body["error"]["status"].as_str().filter(|code| is_code(code)).unwrap_or("no reason");
+    let code = body["error"]["status"].as_str().filter(|code| is_code(code)).unwrap_or("no error code");
     match status {
-        401 => Failure::new(Kind::Denied, "Google Cloud does not accept the credentials")
+        401 => Failure::new(Kind::Denied, "Google Cloud rejected the credentials")
             .hint("log in again with `gcloud auth application-default login`"),
-        403 => Failure::new(Kind::Denied, format!("access to `{version}` is denied")).hint(
-            "give the account the role `roles/secretmanager.secretAccessor`, and switch the Secret \
-             Manager API on in the project",
+        403 => Failure::new(Kind::Denied, format!("access to `{version}` denied")).hint(
+            "grant the account the role `roles/secretmanager.secretAccessor`, and enable the Secret \
+             Manager API in the project",
         ),
-        404 => Failure::new(Kind::NotFound, format!("there is no `{version}`"))
-            .hint("`gcloud secrets list` shows what there is"),
+        404 => Failure::new(Kind::NotFound, format!("`{version}` not found"))
+            .hint("run `gcloud secrets list` to list the secrets"),
         400 if code == "FAILED_PRECONDITION" => {
             Failure::new(Kind::NotFound, format!("`{version}` is disabled or destroyed"))
         }
         429 | 500..=599 => {
-            let cause = format!("{SERVER} failed with HTTP status {status} ({code})");
+            let cause = format!("{SERVER} returned HTTP {status} ({code})");
             Failure::new(Kind::Unreachable, cause)
         }
         _ => {
-            let cause = format!("{SERVER} answered with HTTP status {status} ({code})");
+            let cause = format!("{SERVER} returned HTTP {status} ({code})");
             Failure::new(Kind::Failed, cause)
         }
     }
 }
 
-/// Whether a text is a name such as `NOT_FOUND`, and nothing that repeats what was sent.
+/// Whether a text is a code such as `NOT_FOUND`, and not a message that may echo the request.
 fn is_code(text: &str) -> bool {
     text.len() <= 40 && text.chars().all(|c| c.is_ascii_uppercase() || c == '_')
 }

@@ -1,4 +1,5 @@
-//! `exec`: a command in the workspace. It cannot be confined by path, so that somebody has to agree.
+//! `exec`: runs a command in the workspace. It cannot be confined to paths, so it needs an
+//! approval.
 
 mod output;
 mod process;
@@ -19,24 +20,24 @@ use crate::outcome::Failure;
 use output::{Output, drain};
 use process::{Pipes, Process};
 
-/// How long output is waited for once the command has ended and its group was killed: only somebody who
-/// left the group can still hold it.
+/// How long to wait for output after the command has exited and its process group was killed: only
+/// a process that left the group can still hold the pipes.
 const STRAGGLERS: Duration = Duration::from_secs(2);
 
-/// Somebody who is told of each process group, and holds on to it until what is returned is dropped:
-/// whoever ends the group should this program itself be killed.
+/// Called with the id of each process group; the returned guard is dropped when the group is gone.
+/// Lets a watchdog kill the group if this process itself is killed.
 pub type Watch = Arc<dyn Fn(u32) -> Box<dyn Any + Send + Sync> + Send + Sync>;
 
-/// How commands are run.
+/// Settings for running commands.
 #[derive(Clone)]
 pub struct ExecSettings {
-    /// How long a command may take if the call does not say.
+    /// Timeout if the call does not specify one.
     pub timeout: Duration,
-    /// How long it may take at most, whatever the call says.
+    /// Maximum timeout, whatever the call specifies.
     pub max_timeout: Duration,
-    /// The whole environment of commands. There should be no secrets in it.
+    /// Complete environment of commands. It should not contain secrets.
     pub environment: Vec<(String, String)>,
-    /// Who watches over what is running.
+    /// Watchdog for running process groups.
     pub watch: Option<Watch>,
 }
 
@@ -80,7 +81,8 @@ impl Exec {
         Self { settings, folder }
     }
 
-    /// Runs a command to its end. Dropping the future kills it, and all that it started.
+    /// Runs a command to completion. Dropping the future kills it and all processes that it
+    /// started.
     pub(super) async fn run(&self, asked: Arguments, max_chars: usize) -> Reply {
         let Self { settings, folder } = self;
         let spawned = Process::spawn(&asked.command, folder, &settings.environment);
@@ -112,7 +114,7 @@ impl Exec {
     }
 }
 
-/// Reads what a process prints until it has ended.
+/// Reads the output of a process until it has exited.
 async fn follow(
     process: &mut Process,
     pipes: Pipes,
@@ -123,7 +125,7 @@ async fn follow(
     let mut reading = std::pin::pin!(reading);
     tokio::select! {
         status = process.ended() => {
-            // Whoever it left behind would hold the pipes for as long as it likes.
+            // Background processes would hold the pipes indefinitely.
             process.kill();
             let _ = timeout(STRAGGLERS, reading).await;
             status
@@ -143,7 +145,7 @@ fn show(reply: Reply, out: &Output, err: &Output, max_chars: usize) -> Reply {
     if out.is_empty() && err.is_empty() {
         return reply.say("No output.");
     }
-    // Each gets half of the room, and what the other does not need.
+    // Each gets half of the limit, and what the other does not need.
     let half = max_chars / 2;
     let (out_chars, err_chars) = (out.chars(), err.chars());
     let room_for_err = half.max(max_chars.saturating_sub(out_chars));

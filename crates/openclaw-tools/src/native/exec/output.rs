@@ -1,14 +1,14 @@
-//! What a command prints: the beginning and the end are kept, however much it is.
+//! Output of a command: the beginning and the end are kept, whatever its size.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// So many bytes of the beginning are kept, and so many of the end.
+/// Bytes kept of the beginning, and of the end.
 const KEPT: usize = 512 * 1024;
 
-/// What one stream brought.
+/// Output of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     head: Vec<u8>,
@@ -31,13 +31,14 @@ impl Output {
         self.head.is_empty()
     }
 
-    /// How many characters are kept.
+    /// Returns the number of characters kept.
     pub(super) fn chars(&self) -> usize {
         let (head, tail) = self.texts();
         head.chars().count() + tail.chars().count()
     }
 
-    /// The beginning and the end; together they are all, unless something was left out between them.
+    /// Returns the beginning and the end; together they are everything, unless something was
+    /// omitted in between.
     fn texts(&self) -> (String, String) {
         let mut head = self.head.clone();
         let mut tail: Vec<u8> = self.tail.iter().copied().collect();
@@ -47,7 +48,7 @@ impl Output {
         (String::from_utf8_lossy(&head).into_owned(), String::from_utf8_lossy(&tail).into_owned())
     }
 
-    /// Appends what is kept, in at most so many characters; says whether something is missing.
+    /// Appends the kept output, limited to `max_chars`; returns whether something is missing.
     pub(super) fn push_to(&self, text: &mut String, name: &str, max_chars: usize) -> bool {
         if self.is_empty() {
             return false;
@@ -73,7 +74,7 @@ impl Output {
     }
 }
 
-/// Reads a stream to its end. It is never left unread: a full pipe would hold the command up.
+/// Reads a stream to its end. It must always be read: a full pipe would block the command.
 pub(super) async fn drain(mut stream: impl AsyncRead + Unpin, output: &mut Output) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {

@@ -1,4 +1,4 @@
-//! The process of a command: in a group of its own, gone when its owner is.
+//! The process of a command: in its own process group, killed on drop.
 
 use std::io;
 use std::path::Path;
@@ -9,17 +9,18 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// How long the system may take to end what was killed.
+/// How long to wait for a killed process to exit.
 const END: Duration = Duration::from_secs(5);
 
-/// A running command and all that it started, as far as it stayed in the group. Dropping it kills them.
+/// A running command and all processes that it started and that stayed in its group. They are
+/// killed on drop.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Box<dyn ChildWrapper>,
     group: u32,
 }
 
-/// What it prints.
+/// Output pipes of a process.
 #[derive(Debug)]
 pub(super) struct Pipes {
     pub(super) stdout: ChildStdout,
@@ -37,39 +38,40 @@ impl Process {
         shell.current_dir(folder);
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut shell = CommandWrap::from(shell);
-        // Without a terminal: it could write over what people are asked, and wait for what they type.
+        // Without a controlling terminal: the command could overwrite prompts to the user and read
+        // the user's input.
         #[cfg(unix)]
         shell.wrap(process_wrap::tokio::ProcessSession);
         #[cfg(windows)]
         shell.wrap(process_wrap::tokio::JobObject);
-        // Has the runtime reap the leader if we end before it does.
+        // Has the runtime reap the leader if this is dropped before it exits.
         shell.wrap(KillOnDrop);
         let mut child = shell.spawn()?;
         let group = child.id().unwrap_or_default();
         let (stdout, stderr) = (child.stdout().take(), child.stderr().take());
         let process = Self { child, group };
         let (Some(stdout), Some(stderr)) = (stdout, stderr) else {
-            return Err(io::Error::other("it has no pipes"));
+            return Err(io::Error::other("the process has no pipes"));
         };
         Ok((process, Pipes { stdout, stderr }))
     }
 
-    /// The id of its group.
+    /// Returns the id of the process group.
     pub(super) fn group(&self) -> u32 {
         self.group
     }
 
-    /// Waits for the shell itself to end. Safe to cancel.
+    /// Waits for the shell itself to exit. Cancel-safe.
     pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
         self.child.inner_mut().wait().await
     }
 
-    /// Kills the whole group. An error means that nobody is left.
+    /// Kills the whole group. An error means that no process is left.
     pub(super) fn kill(&mut self) {
         let _ = self.child.start_kill();
     }
 
-    /// Kills the whole group, and waits until its leader is gone.
+    /// Kills the whole group and waits until its leader has exited.
     pub(super) async fn end(mut self) {
         self.kill();
         let _ = timeout(END, self.ended()).await;
@@ -78,14 +80,14 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // `KillOnDrop` alone reaches only the leader.
+        // `KillOnDrop` alone kills only the leader.
         self.kill();
     }
 }
 
 #[cfg(not(windows))]
 fn shell(command: &str) -> Command {
-    // By its whole path: what is called `sh` in the workspace is not meant.
+    // By absolute path, so that an `sh` in the workspace is not run.
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command);
     shell
@@ -94,7 +96,7 @@ fn shell(command: &str) -> Command {
 #[cfg(windows)]
 fn shell(command: &str) -> Command {
     let mut shell = Command::new("cmd.exe");
-    // The shell takes the line as it is; quoting it the usual way would change it.
+    // The shell takes the line verbatim; the usual quoting would change it.
     shell.raw_arg("/D /S /C \"").raw_arg(command).raw_arg("\"");
     shell
 }

@@ -1,4 +1,4 @@
-//! `write` and `edit`: files are replaced as a whole, or not at all.
+//! `write` and `edit`: files are replaced atomically.
 
 use std::io::Read as _;
 
@@ -8,7 +8,7 @@ use super::super::reply::{Reply, named};
 use super::super::workspace::{Turn, Workspace};
 use super::refused;
 
-/// Larger files are not edited.
+/// Maximum size of an edited file, in bytes.
 const MAX_EDITED: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -48,7 +48,7 @@ pub(in super::super) fn edit(workspace: &Workspace, asked: &EditArguments, _: us
         return Reply::error("`old` and `new` are the same. The file was not changed.");
     }
     let count = text.matches(old).count();
-    // Places that overlap are several, too.
+    // Overlapping occurrences count as several, too.
     let is_one = text.find(old) == text.rfind(old);
     let name = named(path);
     if count == 0 {
@@ -71,7 +71,7 @@ pub(in super::super) fn edit(workspace: &Workspace, asked: &EditArguments, _: us
     }
 }
 
-/// The text of a file. Whoever holds the turn is the only one who changes it.
+/// Reads a file as text. While the turn is held, no other call changes it.
 fn text_of(workspace: &Workspace, path: &str, _turn: &Turn<'_>) -> Result<String, Reply> {
     let (file, _) = workspace.open_file(path).map_err(|why| refused(path, &why))?;
     let mut bytes = Vec::new();

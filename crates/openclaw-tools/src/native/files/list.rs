@@ -1,4 +1,4 @@
-//! `list`: what is in a folder. Links are named, not followed.
+//! `list`: the contents of a folder. Links are shown, not followed.
 
 use std::io;
 
@@ -11,9 +11,9 @@ use super::super::reply::{Reply, named};
 use super::super::workspace::Workspace;
 use super::refused;
 
-/// More entries are not shown.
+/// Maximum number of entries shown.
 const MAX_ENTRIES: usize = 1_000;
-/// More entries of one folder are not looked at.
+/// Maximum number of entries read per folder.
 const MAX_READ: usize = 20_000;
 
 #[derive(Debug, Deserialize)]
@@ -51,7 +51,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Lists a folder. It goes as deep as asked, which is not far: the schema sees to that.
+    /// Lists a folder. The recursion is bounded: the schema limits `depth`.
     fn folder(&mut self, dir: &Dir, prefix: &str, depth: usize) -> io::Result<()> {
         let mut entries = Vec::new();
         let mut all = dir.entries()?;
@@ -68,7 +68,7 @@ impl Walk {
                 return Ok(());
             }
             if is_folder && depth > 1 {
-                // It may have become something else, or be closed to us: then it has no entries.
+                // It may have been replaced, or be inaccessible: then no entries are shown.
                 if let Ok(inner) = dir.open_dir_nofollow(&name) {
                     let _ = self.folder(&inner, &format!("{shown}/"), depth - 1);
                 }
@@ -77,7 +77,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Adds a line if there is room.
+    /// Adds a line if it is within the limits.
     fn line(&mut self, line: &str) -> bool {
         let has_room = self.entries < MAX_ENTRIES && self.text.len() + line.len() < self.max_chars;
         if has_room {
@@ -91,7 +91,7 @@ impl Walk {
     }
 }
 
-/// A name may hold line breaks, and so pretend to be several.
+/// A name may contain line breaks, and would look like several entries.
 fn one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
@@ -103,7 +103,7 @@ fn described(entry: &DirEntry) -> String {
             Ok(metadata) => format!(" ({} bytes)", metadata.len()),
             Err(_) => String::new(),
         },
-        Ok(kind) if kind.is_symlink() => " (a link)".to_owned(),
-        _ => " (neither file nor folder)".to_owned(),
+        Ok(kind) if kind.is_symlink() => " (symbolic link)".to_owned(),
+        _ => " (special file)".to_owned(),
     }
 }

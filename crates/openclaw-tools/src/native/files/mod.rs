@@ -1,4 +1,4 @@
-//! The tools for files: `read`, `write`, `edit`, `list`.
+//! File tools: `read`, `write`, `edit`, `list`.
 
 mod change;
 mod list;
@@ -13,7 +13,7 @@ use super::reply::{Reply, named};
 use super::workspace::Refused;
 use crate::outcome::Failure;
 
-/// Why nothing was done, in words.
+/// Converts a refusal to a reply.
 fn refused(path: &str, why: &Refused) -> Reply {
     let words = format!("{} {why}.", named(path));
     match why {

@@ -1,11 +1,11 @@
-//! A file in pieces: lines, and long lines in several.
+//! Reads a file in pieces: lines, with long lines split.
 
 use std::io::{self, BufRead};
 
-/// A line of more bytes comes in several pieces.
+/// Maximum size of a piece in bytes; longer lines are split.
 pub(super) const MAX_PIECE: usize = 4_000;
 
-/// Reads the next piece and appends it, its line break included. Returns its bytes: none at the end.
+/// Reads the next piece, including its line break, and appends it. Returns its size; 0 at the end.
 pub(super) fn next(from: &mut impl BufRead, into: &mut Vec<u8>) -> io::Result<usize> {
     let mut taken = 0;
     loop {
@@ -21,7 +21,7 @@ pub(super) fn next(from: &mut impl BufRead, into: &mut Vec<u8>) -> io::Result<us
         let (end, is_done) = match window.iter().position(|byte| *byte == b'\n') {
             Some(at) => (at + 1, true),
             None if room > 0 => (window.len(), false),
-            // Full: the rest of a character still belongs to it, three bytes at most.
+            // At the limit: complete the last character, by at most three bytes.
             None => match buffer.first() {
                 Some(b'\n') => (1, true),
                 Some(0x80..=0xbf) if taken < MAX_PIECE + 3 => (1, false),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_even_of_bytes_that_are_no_text() {
+    fn no_bytes_are_lost_even_if_they_are_not_text() {
         let bytes = [0x80_u8; 20_000];
         assert_eq!(pieces(&bytes).concat(), bytes);
     }

@@ -1,4 +1,4 @@
-//! `read`: a file in parts, a picture, or words about what is neither.
+//! `read`: parts of a text file, an image, or a description of other files.
 
 use std::io::{self, BufRead as _, BufReader, Read as _};
 
@@ -11,11 +11,11 @@ use super::super::workspace::Workspace;
 use super::{pieces, refused};
 use crate::media::image_type;
 
-/// How many lines are read if nobody says.
+/// Default number of lines.
 const LINES: u64 = 2_000;
-/// So many bytes decide whether a file is text.
+/// Number of bytes checked to decide whether a file is text.
 const HEAD: usize = 8 * 1024;
-/// A part that begins further on is not looked for.
+/// Maximum number of bytes skipped before a part.
 const MAX_SKIPPED: u64 = 1024 * 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -44,7 +44,7 @@ fn show(file: File, size: u64, asked: &Arguments, max_chars: usize) -> io::Resul
             return Ok(Reply::default().say(too_large_picture()));
         }
         let mut bytes = Vec::new();
-        // It may have grown meanwhile.
+        // It may have grown in the meantime.
         file.take(MAX_IMAGE as u64 + 1).read_to_end(&mut bytes)?;
         return Ok(Reply::default().picture(mime_type, &bytes));
     }
@@ -81,13 +81,13 @@ fn show(file: File, size: u64, asked: &Arguments, max_chars: usize) -> io::Resul
 fn is_text(head: &[u8]) -> bool {
     let is_whole = match std::str::from_utf8(head) {
         Ok(_) => true,
-        // A character may be cut in two where the head ends.
+        // A character may be split where the head ends.
         Err(error) => error.error_len().is_none() && head.len() == HEAD,
     };
     is_whole && !head.contains(&0)
 }
 
-/// Skips lines; returns their bytes, or nothing if there is no line after them.
+/// Skips lines; returns their size in bytes, or `None` if no line follows.
 fn skip(file: &mut BufReader<File>, lines: u64) -> io::Result<Option<u64>> {
     let mut bytes = 0;
     let mut piece = Vec::new();

@@ -1,4 +1,4 @@
-//! What came back: text, a picture, or something to be described.
+//! Response bodies: text, an image, or a description.
 
 use openclaw_content::{Source, Untrusted, clean_line};
 use reqwest::Response;
@@ -8,16 +8,16 @@ use super::html;
 use super::rules::Refused;
 use crate::media::image_type;
 
-/// More is not read.
+/// Maximum number of bytes read.
 const MAX_BYTES: usize = 5 * 1024 * 1024;
 
-/// A body, or as much of it as is read.
+/// A body, possibly truncated.
 pub(super) struct Body {
     bytes: Vec<u8>,
     has_more: bool,
 }
 
-/// Reads a body within bounds.
+/// Reads a body up to the limit.
 pub(super) async fn read(mut response: Response) -> Result<Body, Refused> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| Refused::from_client(&error))? {
@@ -32,7 +32,7 @@ pub(super) async fn read(mut response: Response) -> Result<Body, Refused> {
 }
 
 impl Body {
-    /// Adds what a model can take of it.
+    /// Adds the parts that a model can process.
     pub(super) fn show(&self, reply: Reply, declared: &str, url: &str, max_chars: usize) -> Reply {
         let Self { bytes, has_more } = self;
         if bytes.is_empty() {
@@ -96,7 +96,7 @@ fn looks_like_html(text: &str) -> bool {
     head.starts_with("<!doctype html") || head.starts_with("<html")
 }
 
-/// UTF-8, or the old character set of the west where it is declared.
+/// Decodes UTF-8, or Latin-1 where declared.
 fn decode(declared: &str, bytes: &[u8]) -> String {
     let declared = declared.to_ascii_lowercase();
     let charset = declared.split("charset=").nth(1).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The HTTP client for pages: no cookies, no credentials, no redirects of its own, nothing unpacked.
+//! The HTTP client for pages: no cookies, no credentials, no automatic redirects, no decompression.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,18 +11,18 @@ use url::Url;
 use super::rules::Refused;
 use super::{GuardedResolver, WebSettings};
 
-/// How long a connection may take to come about.
+/// Timeout of connecting.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How many connections to a host are kept for later.
+/// Maximum number of idle connections per host.
 const IDLE: usize = 2;
-/// Who we say we are.
+/// User agent.
 const AGENT: &str = concat!("openclaw/", env!("CARGO_PKG_VERSION"));
 
-/// The address of a proxy, which may hold a password.
+/// URL of a proxy, which may contain a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProxyAddress(Url);
 
-/// A text that is no address of a proxy.
+/// A text that is not a valid proxy URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a proxy URL must be `http://host:port` or `https://host:port`")]
 pub struct BadProxy;
@@ -38,7 +38,7 @@ impl FromStr for ProxyAddress {
 }
 
 impl ProxyAddress {
-    /// Whether this is the proxy's own name.
+    /// Returns whether this is the proxy's host name.
     pub(super) fn is_host(&self, name: &str) -> bool {
         self.0.host_str() == Some(name)
     }
@@ -56,7 +56,7 @@ pub(super) async fn make(settings: &WebSettings) -> Result<Client, Refused> {
         Some(only) => build(builder.tls_certs_only(only.clone())).await,
         None => match build(builder).await {
             Some(client) => Some(client),
-            // A machine without certificates, such as a bare container: ours do.
+            // A system without certificates, such as a minimal container: use the bundled ones.
             None => build(begin(settings)?.tls_certs_only(bundled())).await,
         },
     };
@@ -69,14 +69,14 @@ fn begin(settings: &WebSettings) -> Result<ClientBuilder, Refused> {
     let resolver = GuardedResolver::new(settings.resolver.clone(), settings.allow_private.clone());
     let builder = Client::builder()
         .user_agent(AGENT)
-        // They are followed one by one, and checked.
+        // Redirects are followed one by one, and checked.
         .redirect(redirect::Policy::none())
         .referer(false)
         .no_gzip()
         .no_brotli()
         .no_deflate()
         .no_zstd()
-        // Not even one that the environment names: it would make the check of addresses void.
+        // Not even one from the environment: it would bypass the check of addresses.
         .no_proxy()
         .connect_timeout(CONNECT)
         .pool_max_idle_per_host(IDLE)
@@ -90,10 +90,10 @@ fn begin(settings: &WebSettings) -> Result<ClientBuilder, Refused> {
     })
 }
 
-/// Reading the system's certificates takes a while.
+/// On a blocking thread: loading the system's certificates is slow.
 async fn build(builder: ClientBuilder) -> Option<Client> {
     let built = tokio::task::spawn_blocking(|| builder.build()).await.ok()?;
-    built.inspect_err(|error| tracing::warn!(%error, "cannot make an HTTP client")).ok()
+    built.inspect_err(|error| tracing::warn!(%error, "cannot create an HTTP client")).ok()
 }
 
 fn bundled() -> impl Iterator<Item = Certificate> {

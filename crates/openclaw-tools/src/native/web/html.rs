@@ -1,4 +1,4 @@
-//! HTML becomes text that reads well enough: one pass, no tree, no recursion, whatever the page is.
+//! Converts HTML to readable text in one pass, without a tree or recursion, for arbitrary input.
 
 mod entities;
 mod tags;
@@ -6,10 +6,10 @@ mod tags;
 use entities::push_decoded;
 use tags::{Layout, Tag, layout};
 
-/// An address that is longer is not shown.
+/// Maximum length of a link URL that is shown.
 const MAX_LINK: usize = 300;
 
-/// The text of a page: headings, lists, links and preformatted text marked as in Markdown.
+/// Returns the text of a page: headings, lists, links and preformatted text marked as in Markdown.
 pub(super) fn readable(html: &str) -> String {
     let mut page = Page { text: String::with_capacity(html.len() / 2), ..Page::default() };
     let mut rest = html;
@@ -32,15 +32,15 @@ pub(super) fn readable(html: &str) -> String {
 #[derive(Default)]
 struct Page {
     text: String,
-    /// Where a link leads whose text is being read.
+    /// URL of the link whose text is being read.
     link: Option<String>,
     preformatted: usize,
-    /// A gap that is due before the next word.
+    /// Whether a space is due before the next word.
     gap: bool,
 }
 
 impl Page {
-    /// Adds words; white space between them is one space.
+    /// Adds words, with white space collapsed.
     fn words(&mut self, words: &str) {
         if self.preformatted > 0 {
             push_decoded(&mut self.text, words);
@@ -62,7 +62,7 @@ impl Page {
         self.gap = words.ends_with(|c: char| c.is_ascii_whitespace());
     }
 
-    /// Heeds a tag; returns where to go on.
+    /// Processes a tag; returns the remaining text.
     fn tag<'a>(&mut self, tag: &Tag<'_>, rest: &'a str) -> &'a str {
         match (layout(&tag.name), tag.is_end) {
             (Layout::Unseen, false) if !tag.is_closed => return after_end(rest, &tag.name),
@@ -109,7 +109,7 @@ impl Page {
     }
 
     fn anchor(&mut self, tag: &Tag<'_>, is_end: bool) {
-        // One that is still open ends here: links do not stand inside each other.
+        // An open link ends here: links cannot be nested.
         if let Some(link) = self.link.take() {
             self.text.push_str(" (");
             push_decoded(&mut self.text, &link);
@@ -125,7 +125,7 @@ impl Page {
         self.link = tag.attribute("href").map(str::trim).filter(leads_on).map(str::to_owned);
     }
 
-    /// Ends the line, with so many breaks at most and at least.
+    /// Ends the line, and adds line breaks up to this number.
     fn lines(&mut self, breaks: usize) {
         self.gap = false;
         if self.preformatted == 0 {
@@ -139,7 +139,8 @@ impl Page {
     }
 }
 
-/// What follows the end tag of an element whose content is not text. Without one nothing follows.
+/// Returns the text after the end tag of an element whose content is not text; nothing if the end
+/// tag is missing.
 fn after_end<'a>(mut rest: &'a str, name: &str) -> &'a str {
     while let Some(at) = rest.find("</") {
         rest = rest.get(at + 2..).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! `web_fetch`: a page from the public internet (T8, U4).
+//! `web_fetch`: fetches a page from the public internet (T8, U4).
 //!
-//! Where an address leads is checked after its name was looked up, on the addresses that the connection
-//! is made to: a name that changes its mind between check and use (DNS rebinding) gains nothing. Every
-//! redirect is an address of its own, and checked as such.
+//! Addresses are checked after name resolution, on those that the connection is made to: a name
+//! whose addresses change between check and use (DNS rebinding) gains nothing. Every redirect is
+//! checked in the same way.
 
 mod body;
 mod client;
@@ -29,27 +29,27 @@ use crate::address::AllowPrivate;
 use crate::outcome::Failure;
 use rules::{Refused, check};
 
-/// How often a page may send us on.
+/// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
-/// What we can make something of.
+/// Accepted media types.
 const WANTED: &str =
     "text/html, application/xhtml+xml, application/json, text/*, image/*, */*;q=0.5";
 
-/// How pages are fetched.
+/// Settings of `web_fetch`.
 #[derive(Clone)]
 pub struct WebSettings {
-    /// What may be reached though it is not public.
+    /// Hosts and networks that may be reached although they are not public.
     pub allow_private: AllowPrivate,
-    /// How many characters of text a model sees at most.
+    /// Maximum number of characters of text per call.
     pub max_chars: usize,
-    /// How long a page may take, redirects and all.
+    /// Timeout of a fetch, including redirects.
     pub timeout: Duration,
-    /// The proxy on the way to everything. It looks up names itself: then only names and addresses in
-    /// the URL can be checked, not where a name leads.
+    /// Proxy for all requests. It resolves names itself: then only names and addresses in the URL
+    /// can be checked, not what a name resolves to.
     pub proxy: Option<ProxyAddress>,
-    /// Authorities to trust in the place of the system's.
+    /// Certificate authorities to trust instead of the system's.
     pub authorities: Option<Vec<Certificate>>,
-    /// Who looks up names; the system if nobody is given. What comes of it is checked in any case.
+    /// Resolver; the system's if absent. Its results are checked in any case.
     pub resolver: Option<Arc<dyn Resolve>>,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Arguments {
 #[derive(Debug)]
 pub(super) struct Web {
     settings: WebSettings,
-    /// Made at the first fetch: reading the system's certificates takes a while.
+    /// Created at the first fetch: loading the system's certificates is slow.
     client: OnceCell<Client>,
 }
 
@@ -120,7 +120,7 @@ impl Web {
             .iter()
             .any(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
         if is_packed {
-            // A small body could become a huge one.
+            // A small body could expand to a huge one.
             return Err(Refused::Packed);
         }
         let content_type = response.headers().get(CONTENT_TYPE);
@@ -135,7 +135,7 @@ impl Web {
         Ok(body.show(reply, &content_type, url.as_str(), max_chars))
     }
 
-    /// The answer to an address, or to the one that it leads to in the end.
+    /// Returns the response, after following redirects.
     async fn follow(&self, mut url: Url) -> Result<(Url, Response), Refused> {
         let settings = &self.settings;
         let client = self.client.get_or_try_init(|| client::make(settings)).await?;

@@ -1,4 +1,4 @@
-//! Looks up names, and lets no address pass that is not public.
+//! A DNS resolver that rejects addresses that are not public.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,27 +8,27 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::address::{AllowPrivate, is_public};
 
-/// A name leads to an address that is not public.
+/// A host name resolves to an address that is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the host name resolves to an address that is not on the public internet")]
 pub struct NotPublic;
 
-/// A resolver for a client that somebody from outside may send around: what another resolver finds is
-/// passed on only if all of it is public, or allowed.
+/// A resolver for clients that follow untrusted URLs: results of another resolver are returned only
+/// if all addresses are public or allowed.
 pub struct GuardedResolver {
     inner: Arc<dyn Resolve>,
     allowed: AllowPrivate,
-    /// A host that may be anywhere: a configured proxy.
+    /// A host that may have any address: a configured proxy.
     trusted: Option<String>,
 }
 
 impl GuardedResolver {
-    /// Guards a resolver, or the system's if none is given.
+    /// Wraps a resolver, or the system's if none is given.
     pub fn new(inner: Option<Arc<dyn Resolve>>, allowed: AllowPrivate) -> Self {
         Self { inner: inner.unwrap_or_else(|| Arc::new(System)), allowed, trusted: None }
     }
 
-    /// Lets one host be anywhere.
+    /// Allows any address for one host.
     pub(super) fn trusting(mut self, host: Option<String>) -> Self {
         self.trusted = host;
         self
@@ -60,7 +60,7 @@ impl Resolve for GuardedResolver {
     }
 }
 
-/// What the system finds.
+/// The system's resolver.
 struct System;
 
 impl Resolve for System {

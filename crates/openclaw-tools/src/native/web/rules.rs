@@ -1,4 +1,4 @@
-//! Which addresses are fetched, and why others are not.
+//! Which URLs may be fetched.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,7 +10,7 @@ use super::resolver::NotPublic;
 use crate::address::{AllowPrivate, is_public};
 use crate::outcome::Failure;
 
-/// Why nothing was fetched.
+/// Why a fetch failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
     #[error("not a web URL")]
@@ -21,13 +21,13 @@ pub(super) enum Refused {
     Credentials,
     #[error("the URL is not on the public internet, or redirects away from it")]
     NotPublic,
-    #[error("it redirects to another kind of URL, which is not followed")]
+    #[error("it redirects to another URL scheme, which is not followed")]
     OtherScheme,
     #[error("it redirects to an invalid URL")]
     BadRedirect,
     #[error("too many redirects")]
     TooManyRedirects,
-    #[error("the response is compressed without being asked to")]
+    #[error("the response is compressed, which was not requested")]
     Packed,
     #[error("cannot connect to the server")]
     Unreachable,
@@ -61,24 +61,24 @@ impl Refused {
     }
 }
 
-/// Checks all that can be seen in an address itself. Where a name leads is checked by the resolver.
+/// Checks the URL itself. What a name resolves to is checked by the resolver.
 pub(super) fn check(url: &Url, settings: &WebSettings) -> Result<(), Refused> {
     let allowed = &settings.allow_private;
     let host = url.host().ok_or(Refused::NoAddress)?;
     match url.scheme() {
         "https" => {}
-        // In the clear only within this machine, and only if that is configured.
+        // Plain HTTP only to this machine, and only if configured.
         "http" if is_this_machine(&host) && is_named(&host, allowed) => {}
         _ => return Err(Refused::NotHttps),
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(Refused::Credentials);
     }
-    // A literal is never looked up, so that the resolver does not see it.
+    // An address literal is never resolved, so the resolver does not check it.
     let is_fine = match &host {
         Host::Ipv4(address) => is_public((*address).into()) || is_named(&host, allowed),
         Host::Ipv6(address) => is_public((*address).into()) || is_named(&host, allowed),
-        // A proxy looks names up itself: those that are never public are all that can be seen here.
+        // A proxy resolves names itself: only names that are never public can be rejected here.
         Host::Domain(name) => match &settings.proxy {
             Some(proxy) => {
                 is_named(&host, allowed) || !(is_inner_name(name) || proxy.is_host(name))

@@ -1,4 +1,4 @@
-//! Slash commands that the chat itself understands. All others are the gateway's.
+//! Slash commands that the chat handles itself. The gateway handles all others.
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::agents::{Command, CommandsParams, CommandsResult};
@@ -10,7 +10,7 @@ use crate::commands::sessions;
 use crate::error::CommandError;
 use crate::output::{FAINT, Output, STRONG, printable};
 
-/// The word, what may follow it, and what it does.
+/// The name, the arguments and the description of each command.
 pub(super) const LOCAL: [(&str, &str, &str); 7] = [
     ("/help", "", "List the commands"),
     ("/new", "", "Start a new conversation"),
@@ -18,38 +18,37 @@ pub(super) const LOCAL: [(&str, &str, &str); 7] = [
     ("/session", "KEY", "Switch to another conversation"),
     ("/model", "", "Show the model, and how to change it"),
     ("/call", "TOOL {JSON}", "Call a tool"),
-    ("/exit", "", "Leaves"),
+    ("/exit", "", "Exit"),
 ];
-/// How many conversations are listed.
+/// The number of conversations to list.
 pub(super) const LATEST: u64 = 15;
-/// How much of a description is shown.
+/// The maximum length of a description.
 const LINE_CHARS: usize = 120;
 
-/// What a line turned out to be.
+/// A typed line, parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// Nothing.
     Empty,
-    /// Something that was done here.
+    /// A command that was executed here.
     Done,
     Exit,
-    /// A tool to be called, and its arguments.
+    /// A tool to call, and its arguments.
     Call(&'a str, &'a str),
-    /// For the gateway.
+    /// A message for the gateway.
     Say(Said<'a>),
 }
 
-/// What is said.
+/// A message for the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said<'a> {
-    /// To the model, unless it is a command.
+    /// For the model, unless it is a command.
     Message(&'a str),
-    /// To the model, whatever it looks like.
+    /// For the model, even if it looks like a command.
     Text(&'a str),
 }
 
 impl<'a> Said<'a> {
-    /// A second slash, or a blank before the first, makes a text of what would be a command.
+    /// A second slash, or a space before the first, turns a command into text.
     fn of(line: &'a str) -> Self {
         let said = line.trim();
         match said.strip_prefix('/') {
@@ -66,7 +65,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Carries out a line that is for the chat itself.
+/// Parses a line, and executes it if it is a command of the chat itself.
 pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Output) -> Line<'l> {
     let said = Said::of(line);
     if matches!(said, Said::Text(_)) {
@@ -77,7 +76,7 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
     match (word, rest.trim()) {
         ("", _) => return Line::Empty,
         ("/exit" | "/quit" | "/q", "") => return Line::Exit,
-        // The offline model calls tools by itself: the turn is then kept.
+        // The offline model handles `/call` itself, so that the call is stored as a turn.
         ("/call", call) if !chat.whom.is_offline() => {
             let (tool, args) = call.split_once(char::is_whitespace).unwrap_or((call, ""));
             return Line::Call(tool, args.trim());
@@ -100,13 +99,13 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
     Line::Done
 }
 
-/// Rejects a message that is an unknown command: it must not reach the model as if it were meant for it.
+/// Rejects a message that is an unknown command: it must not be sent to the model.
 pub(super) async fn unknown(chat: &Chat<'_>, message: &str) -> Option<CommandError> {
     let word = message.split_whitespace().next().filter(|word| is_command(word))?;
     if word == "/call" && chat.whom.is_offline() {
         return None;
     }
-    // One that cannot be asked for its commands says itself what it makes of it.
+    // If the commands cannot be listed, the gateway decides.
     let known = of_gateway(chat).await.ok()?;
     if known.iter().any(|command| word.strip_prefix('/') == Some(&command.name)) {
         return None;
@@ -115,7 +114,7 @@ pub(super) async fn unknown(chat: &Chat<'_>, message: &str) -> Option<CommandErr
     Some(unknown_command(word, &theirs))
 }
 
-/// Whether a word is written as commands are: paths are not.
+/// Whether a word has the form of a command, unlike a path.
 fn is_command(word: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '?' | '!');
     word.strip_prefix('/').is_some_and(|name| !name.is_empty() && name.chars().all(is_plain))
@@ -168,7 +167,7 @@ fn model(chat: &Chat<'_>, output: &mut Output) {
     let line = |text: &str| clean_line(Untrusted::new(text), LINE_CHARS);
     output.folded(format_args!("{STRONG}{}{STRONG:#}", line(&chat.whom.model)));
     for fallback in &chat.whom.fallbacks {
-        output.folded(format_args!("  {FAINT}then{FAINT:#} {}", line(fallback)));
+        output.folded(format_args!("  {FAINT}fallback{FAINT:#} {}", line(fallback)));
     }
     if chat.whom.is_offline() {
         output.folded(
@@ -207,7 +206,8 @@ async fn help(chat: &Chat<'_>, output: &mut Output) {
         output,
     );
     output.folded(format_args!(
-        "{FAINT}Tab completes, Ctrl-R searches, Alt-Enter or a trailing \\ inserts a new line.{FAINT:#}"
+        "{FAINT}Tab completes, Ctrl-R searches the history, Alt-Enter or a trailing \\ inserts a new \
+         line.{FAINT:#}"
     ));
 }
 
@@ -218,7 +218,7 @@ fn show(usage: &str, about: &str, output: &mut Output) {
     if usage.chars().count() <= 24 {
         return output.labelled(&label, &about);
     }
-    // A long one has a line to itself, so that the others stand in columns.
+    // A long one gets its own line, so that the others stay aligned.
     output.folded(label.trim_end());
     output.labelled(&" ".repeat(27), &about);
 }
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_slash_or_a_blank_makes_a_text_of_a_command() {
+    fn a_second_slash_or_a_leading_space_turns_a_command_into_text() {
         assert_eq!(Said::of("/help"), Said::Message("/help"));
         assert_eq!(Said::of("//help me"), Said::Text("/help me"));
         assert_eq!(Said::of("  /help me\n"), Said::Text("/help me"));
@@ -236,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_no_commands() {
+    fn paths_are_not_commands() {
         assert!(is_command("/sesions") && is_command("/mcp__a__b") && is_command("/?"));
         assert!(!is_command("/etc/hosts") && !is_command("/") && !is_command("no"));
     }
 
     #[test]
-    fn a_mistyped_command_is_told_the_nearest_one() {
+    fn the_hint_for_a_mistyped_command_names_the_nearest_one() {
         let theirs = ["/mcp".to_owned()];
         let unknown = |word| match unknown_command(word, &theirs) {
             CommandError::Failed(failure) => (failure.message, failure.hint.unwrap_or_default()),

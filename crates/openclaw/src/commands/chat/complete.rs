@@ -1,4 +1,4 @@
-//! Completion: slash commands, and the names of servers and tools behind them.
+//! Completion of slash commands, and of server, tool and session names in their arguments.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use reedline::{Completer, CompletionResult, Span, Suggestion};
 
 use super::commands::LOCAL;
 
-/// What can follow `/mcp`.
+/// The subcommands of `/mcp`.
 const MCP_VERBS: [(&str, &str); 7] = [
     ("servers", "Show the state of servers"),
     ("tools", "List their tools"),
@@ -17,10 +17,10 @@ const MCP_VERBS: [(&str, &str); 7] = [
     ("auth", "Log in to a server"),
     ("refresh", "Fetch the lists again"),
 ];
-/// How much of a description is shown.
+/// The maximum length of a description.
 const DESCRIPTION_CHARS: usize = 80;
 
-/// A word that can be completed.
+/// A word to complete to, with a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     word: String,
@@ -34,7 +34,7 @@ impl Entry {
     }
 }
 
-/// The words that are known now.
+/// The words to complete to.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary(Mutex<Words>);
 
@@ -70,7 +70,7 @@ impl Vocabulary {
         words.sessions = sessions.collect();
     }
 
-    /// What the last word of this text may become, and where that word begins.
+    /// Returns the completions of the last word of this text, and the offset of that word.
     fn candidates(&self, text: &str) -> (usize, Vec<Entry>) {
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let start = text
@@ -92,7 +92,7 @@ impl Vocabulary {
     }
 }
 
-/// Completes what is typed.
+/// The completer of the line editor.
 pub(super) struct Completion(pub(super) Arc<Vocabulary>);
 
 impl Completer for Completion {
@@ -109,7 +109,7 @@ impl Completer for Completion {
                 ..Suggestion::default()
             })
             .collect();
-        // Of nothing the menu would say that it is nothing, in capitals; of what is not there yet it is silent.
+        // For an empty result the menu shows "NO RECORDS FOUND", for a pending one nothing.
         match suggestions.is_empty() {
             true => CompletionResult::Pending,
             false => CompletionResult::fresh(suggestions),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_command_its_words_are_known() {
+    fn arguments_of_commands_are_completed() {
         assert_eq!(completed("/call mcp_demo_n"), ["mcp_demo_now"]);
         assert_eq!(completed("/session "), ["agent:main:main"]);
         assert_eq!(completed("/mcp st"), ["status"]);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_any_size_are_no_trouble() {
+    fn multibyte_characters_do_not_panic() {
         assert_eq!(completed("/mcp\u{2003}st"), ["status"]);
         assert_eq!(completed("é"), [""; 0]);
     }

@@ -1,4 +1,4 @@
-//! The line that somebody types: with history, completion and several lines, on a thread of its own.
+//! The line editor, with history, completion and multi-line input. It runs on its own thread.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -24,28 +24,28 @@ use crate::output::colour_wanted;
 use crate::typed_ahead;
 
 const MENU: &str = "completion";
-/// What stands before a message.
+/// The prompt of a message.
 const MARK: &str = "› ";
-/// How many lines are remembered.
+/// The number of lines in the history.
 const HISTORY: usize = 2_000;
-/// How many lines may wait to be printed above the prompt.
+/// The capacity of the queue of lines to print above the prompt.
 const PRINTED: usize = 64;
-/// More keys than that do not wait in a queue.
+/// The maximum number of queued key events to discard.
 const MAX_KEYS: usize = 100_000;
-/// So many columns are left for an answer behind its question.
+/// The columns reserved for the answer after a question.
 const ANSWER: usize = 8;
-/// How long the editor may take to let go of the terminal.
+/// How long to wait until the editor has released the terminal.
 const LET_GO: Duration = Duration::from_secs(2);
 
-/// What is asked for.
+/// What to prompt for.
 pub(super) enum Ask {
     /// A message.
     Message,
-    /// A choice, with these words before the cursor.
+    /// An answer, with this text before the cursor.
     Choice(String),
 }
 
-/// What was typed.
+/// The result of a prompt.
 #[derive(Debug)]
 pub(super) enum Typed {
     Line(String),
@@ -53,13 +53,13 @@ pub(super) enum Typed {
     Interrupt,
     /// Ctrl-D.
     End,
-    /// It was given up.
+    /// The prompt was withdrawn.
     GivenUp,
     /// The terminal cannot be used.
     Failed(String),
 }
 
-/// The editor. Between [`begin`](Self::begin) and what is typed the terminal is its own.
+/// The line editor, which owns the terminal from [`begin`](Self::begin) until the result.
 pub(super) struct Editor {
     asks: blocking::SyncSender<Ask>,
     typed: mpsc::Receiver<Typed>,
@@ -80,7 +80,7 @@ impl Editor {
         };
         let (asks, asked) = blocking::sync_channel::<Ask>(1);
         let (typed, receiver) = mpsc::channel(1);
-        // It ends when nobody asks any more. `is_asking` sees to it that it is not left in a read.
+        // Exits when `asks` is dropped. `is_asking` ensures that it is not left in a read.
         std::thread::Builder::new()
             .name("editor".to_owned())
             .spawn(move || {
@@ -94,20 +94,20 @@ impl Editor {
         Ok(Self { asks, typed: receiver, printer: sender, give_up, is_asking: false })
     }
 
-    /// Asks. Nothing else may be asked before it is answered.
+    /// Shows a prompt. Must not be called again before its result.
     pub(super) fn begin(&mut self, ask: Ask) {
         self.give_up.store(false, Ordering::Relaxed);
         self.is_asking = self.asks.try_send(ask).is_ok();
     }
 
-    /// What is typed. Safe to cancel.
+    /// Waits for the result of the prompt. Cancel-safe.
     pub(super) async fn typed(&mut self) -> Typed {
         let typed = self.typed.recv().await;
         self.is_asking = false;
         typed.unwrap_or_else(|| Typed::Failed("the line editor has stopped".to_owned()))
     }
 
-    /// Takes a question back, and the terminal with it.
+    /// Withdraws the prompt, and waits until the terminal is released.
     pub(super) async fn give_up(&mut self) {
         if self.is_asking {
             self.give_up.store(true, Ordering::Relaxed);
@@ -115,7 +115,7 @@ impl Editor {
         }
     }
 
-    /// A line above the one that is being typed. What does not fit in any more is dropped.
+    /// Prints a line above the prompt. If the queue is full, it is dropped.
     pub(super) fn print(&self, line: &str) {
         let line = match colour_wanted() {
             true => line.to_owned(),
@@ -125,7 +125,7 @@ impl Editor {
     }
 }
 
-/// On the editor's thread.
+/// The state of the editor's thread.
 struct Editors {
     message: Reedline,
     give_up: Arc<AtomicBool>,
@@ -137,7 +137,7 @@ impl Editors {
             Ask::Message => self.message.read_line(&Mark(MARK.to_owned())),
             Ask::Choice(words) => {
                 forget_typed();
-                // A new one each time: what was typed for a question that was taken back would stay in it.
+                // A new one each time: otherwise it keeps the input for a withdrawn question.
                 let mut choice = Reedline::create()
                     .with_ansi_colors(colour_wanted())
                     .with_break_signal(Arc::clone(&self.give_up));
@@ -154,19 +154,18 @@ impl Editors {
     }
 }
 
-/// The last line of a question, which the cursor stands behind. Those above it are shown here: in the editor words
-/// would be broken.
+/// Prints all but the last line of a question, and returns that. The editor would break words.
 fn show_all_but_the_last_line(question: &str) -> String {
     let width = crossterm::terminal::size().map_or(80, |(width, _)| usize::from(width));
     let folded = fold(question, width.saturating_sub(ANSWER));
     let Some((above, last)) = folded.rsplit_once('\n') else { return folded };
-    // Where it cannot be shown, the editor fails as well, and says so.
+    // If the write fails, the editor fails, too, and reports it.
     let _ = writeln!(anstream::stdout().lock(), "{above}");
     last.to_owned()
 }
 
-/// Forgets keys that were pressed before a question: at the terminal, and among those that the editor's library
-/// has read already, behind the end of a message.
+/// Discards keys that were pressed before a question: unread input of the terminal, and events that
+/// `crossterm` has already read after the end of a message.
 fn forget_typed() {
     typed_ahead::forget();
     for _ in 0..MAX_KEYS {
@@ -202,7 +201,7 @@ fn for_messages(history: &Path, vocabulary: Arc<Vocabulary>, give_up: Arc<Atomic
         .with_break_signal(give_up);
     let hinter = || Box::new(DefaultHinter::default().with_min_chars(2));
     let editor = if colour_wanted() { editor.with_hinter(hinter()) } else { editor };
-    // Without a file the history lasts as long as the chat.
+    // Without a file, the history is kept in memory only.
     match private_file(history)
         .and_then(|()| FileBackedHistory::with_file(HISTORY, history.to_owned()).ok())
     {
@@ -211,17 +210,17 @@ fn for_messages(history: &Path, vocabulary: Arc<Vocabulary>, give_up: Arc<Atomic
     }
 }
 
-/// What was typed is nobody else's business.
+/// Creates the history file, readable only by the user.
 fn private_file(file: &Path) -> Option<()> {
     private::options().create(true).append(true).open(file).ok().map(drop)
 }
 
-/// Lines that end in a backslash go on in the next one.
+/// Removes the backslashes of line continuations.
 fn joined(line: &str) -> String {
     line.replace("\\\n", "\n")
 }
 
-/// Whether a message is whole: no line goes on, and no block of code is open.
+/// Accepts a message if it does not end with a backslash and no code block is open.
 struct Whole;
 
 impl Validator for Whole {
@@ -235,7 +234,7 @@ impl Validator for Whole {
     }
 }
 
-/// What stands before the cursor.
+/// The text before the cursor.
 struct Mark(String);
 
 impl Prompt for Mark {
@@ -265,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_goes_on_until_it_is_whole() {
+    fn a_message_continues_after_a_backslash_or_in_a_code_block() {
         let is_whole = |line| matches!(Whole.validate(line), ValidationResult::Complete);
         assert!(is_whole("hello"));
         assert!(!is_whole("hello \\"));

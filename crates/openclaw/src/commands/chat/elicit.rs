@@ -1,4 +1,4 @@
-//! A server wants to know something in the middle of a turn or a call: somebody is led through it (T11).
+//! Elicitations during a turn or a call: prompts the user for the answers (T11).
 
 use openclaw_mcp::connection::client::ElicitationAnswer;
 use openclaw_protocol::Surface;
@@ -10,18 +10,18 @@ use crate::commands::talk::View;
 use crate::output::{FAINT, Output};
 use crate::signals::{Signals, Wish};
 
-/// How often a form may be filled in anew that did not fit as a whole.
+/// The maximum number of times that a form is filled in, if the gateway rejects it.
 const MAX_FORMS: usize = 3;
 
-/// What came of it.
+/// The result of an elicitation.
 pub(super) enum Led {
-    /// It was answered, or needs no answer any more.
+    /// It was answered, or is settled; continue.
     On,
-    /// Somebody wants to end what it was asked for.
+    /// A signal, or Ctrl-C, that cancels the turn or the call.
     Wish(Wish),
 }
 
-/// Where it is shown, and what is typed.
+/// The input and output of the dialogue.
 pub(super) struct Desk<'a> {
     pub(super) surface: &'a dyn Surface,
     pub(super) editor: &'a mut Editor,
@@ -30,7 +30,7 @@ pub(super) struct Desk<'a> {
     pub(super) output: &'a mut Output,
 }
 
-/// What came of one line that was asked for.
+/// The result of a prompt for one line.
 enum LineInput {
     Line(String),
     /// Ctrl-C.
@@ -38,12 +38,12 @@ enum LineInput {
     /// Ctrl-D.
     End,
     Wish(Wish),
-    /// It needs no answer any more.
+    /// No answer is needed any more.
     Settled,
 }
 
 impl Desk<'_> {
-    /// Leads somebody through a question. `settled` ends when it needs no answer any more.
+    /// Prompts the user for an elicitation. `settled` resolves when no answer is needed any more.
     pub(super) async fn lead(
         &mut self,
         elicitation: &Elicitation,
@@ -57,7 +57,7 @@ impl Desk<'_> {
                 Err(LineInput::Interrupt) => {
                     (ElicitationAnswer::Cancel, Led::Wish(Wish::Interrupt))
                 }
-                // Who leaves goes from the gateway, too: nobody waits for an answer.
+                // The chat or the turn ends, so the answer is not needed.
                 Err(LineInput::Wish(wish)) => return Led::Wish(wish),
                 Err(LineInput::End | LineInput::Line(_)) => (ElicitationAnswer::Cancel, Led::On),
                 Err(LineInput::Settled) => {
@@ -74,7 +74,7 @@ impl Desk<'_> {
         Led::On
     }
 
-    /// Asks question after question. Each is asked a bounded number of times, and their number is bounded.
+    /// Prompts for one field after another. The number of fields and of attempts is bounded.
     async fn fill_in(
         &mut self,
         mut inquiry: Inquiry,
@@ -116,7 +116,8 @@ impl Desk<'_> {
         }
     }
 
-    /// Tells the gateway; whether that was all. What does not fit is told, and can be filled in anew.
+    /// Sends the answer. Returns whether the elicitation is done; a rejected answer is reported,
+    /// and can be given again.
     async fn respond(&mut self, id: &str, answer: ElicitationAnswer) -> bool {
         match respond(self.surface, id, answer).await {
             Responded::Done => true,

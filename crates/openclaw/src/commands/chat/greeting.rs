@@ -1,19 +1,20 @@
-//! What a chat found: the configuration, the model, the servers.
+//! The start screen of a chat: configuration, model, session and servers.
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_gateway::mcp::summary;
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::config::{GetParams, GetResult};
 use openclaw_protocol::{AskError, rpc};
 
 use super::Chat;
 use crate::commands::link::look;
-use crate::commands::talk::Server;
 use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING};
 
-/// How much of a path, a name or a reason is shown.
+/// The maximum length of a path, a name or an error.
 const LINE_CHARS: usize = 200;
 
-/// Says hello.
-pub(super) async fn show(chat: &Chat<'_>, servers: &[Server], output: &mut Output) {
+/// Shows the start screen.
+pub(super) async fn show(chat: &Chat<'_>, servers: &[ServerStatus], output: &mut Output) {
     let place = if chat.is_remote { "using the running gateway" } else { "in this process" };
     let version = env!("CARGO_PKG_VERSION");
     output.folded(format_args!("{STRONG}OpenClaw {version}{STRONG:#} {FAINT}{place}{FAINT:#}"));
@@ -48,7 +49,7 @@ async fn config(chat: &Chat<'_>) -> Option<String> {
     })
 }
 
-/// The model, in a line.
+/// Describes the model in one line.
 pub(super) fn model(chat: &Chat<'_>) -> String {
     if chat.whom.is_offline() {
         return format!("offline {FAINT}(built-in, needs no network; see /model){FAINT:#}");
@@ -56,18 +57,16 @@ pub(super) fn model(chat: &Chat<'_>) -> String {
     line(&chat.whom.model)
 }
 
-/// A server, in a line.
-pub(super) fn server_line(server: &Server) -> String {
-    let (mark, style) = if server.is_ready() {
-        ("✓", GOOD)
-    } else if server.is_starting() || server.is_resting() {
-        ("·", FAINT)
-    } else if server.is_restarting() {
-        ("↻", WARNING)
-    } else {
-        ("✗", BAD)
+/// Describes a server in one line.
+pub(super) fn server_line(server: &ServerStatus) -> String {
+    let (mark, style) = match server.state {
+        ServerState::Ready => ("✓", GOOD),
+        ServerState::Connecting => ("·", FAINT),
+        state if state.is_at_rest() => ("·", FAINT),
+        ServerState::Restarting => ("↻", WARNING),
+        _ => ("✗", BAD),
     };
-    let (name, words) = (line(&server.name), line(&server.words()));
+    let (name, words) = (line(&server.name), line(&summary(server)));
     let hint = server.last_error.as_ref().and_then(|trouble| trouble.hint.as_deref());
     let hint = hint
         .filter(|_| style == BAD || style == WARNING)

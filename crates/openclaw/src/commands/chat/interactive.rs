@@ -15,7 +15,7 @@ use crate::fold::fold;
 use crate::output::{FAINT, Output};
 use crate::signals::{Signals, Wish};
 
-/// Talks until somebody leaves.
+/// Runs the chat until the user exits.
 pub(super) async fn run(
     chat: &mut Chat<'_>,
     history: &Path,
@@ -49,7 +49,7 @@ pub(super) async fn run(
     Ok(Exit::Ok)
 }
 
-/// The next line; none at the end. Meanwhile, changes of servers are shown above it.
+/// Reads the next line; `None` at the end. Changes of servers are shown above the prompt.
 async fn next_line(
     chat: &Chat<'_>,
     editor: &mut Editor,

@@ -1,4 +1,4 @@
-//! `/call TOOL {JSON}` where a real model listens: the tool is called without it.
+//! `/call TOOL {JSON}` with a real model: the tool is called directly, without the model.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -17,7 +17,7 @@ use crate::commands::talk::{Call, Concern, Ending, Message, Step, View, fresh_ke
 use crate::output::Output;
 use crate::signals::{Signals, Wish};
 
-/// Calls a tool, and shows what comes of it.
+/// Calls a tool, and shows the result.
 pub(super) async fn invoke(
     chat: &Chat<'_>,
     tool: &str,
@@ -32,9 +32,8 @@ pub(super) async fn invoke(
             serde_json::value::to_raw_value(&value).unwrap_or_default()
         }
         _ => {
-            output.warning(
-                "write `/call TOOL {\"name\": \"value\"}`: the arguments are a JSON object",
-            );
+            output
+                .warning("the arguments must be a JSON object: `/call TOOL {\"name\": \"value\"}`");
             return Spoken::Over(Ending::Failed);
         }
     };
@@ -43,7 +42,7 @@ pub(super) async fn invoke(
         args: Some(args),
         session_key: Some(chat.session.clone()),
         agent_id: Some(chat.whom.agent.clone()),
-        // Whoever writes the call has decided about it.
+        // The user typed the call, so it needs no further approval.
         confirm: Some(true),
         idempotency_key: Some(fresh_key()),
         conversation_read_origin: Some("direct-operator".to_owned()),
@@ -56,7 +55,7 @@ pub(super) async fn invoke(
     let mut view = View::new(editor.is_some());
     view.called(&call, output);
     let started = Instant::now();
-    // First of all: the server may ask at once.
+    // Subscribed before the call: the server may elicit immediately.
     let events = chat.surface.events();
     let calling = ask::<rpc::ToolsInvoke>(chat.surface, params);
     let under_way = UnderWay { events, held: VecDeque::new() };
@@ -92,15 +91,15 @@ pub(super) async fn invoke(
 
 type Answered = Result<InvokeResult, AskError>;
 
-/// A call under way, during which its server may ask something.
+/// A running call, during which the server may elicit.
 struct UnderWay {
     events: EventReceiver,
-    /// What was asked while somebody was asked something else, and what needs no answer any more.
+    /// Elicitations and decisions that arrived during a prompt.
     held: VecDeque<Step>,
 }
 
 impl UnderWay {
-    /// Waits for the answer; or says who wants to end it.
+    /// Waits for the result, or returns the signal that interrupted it.
     async fn follow(
         mut self,
         chat: &Chat<'_>,
@@ -154,9 +153,9 @@ impl UnderWay {
     }
 }
 
-/// What servers ask next, and what of it needs no answer any more. Safe to cancel.
+/// Waits for the next elicitation, or for the decision of one. Cancel-safe.
 async fn next(events: &mut EventReceiver) -> Step {
-    // No run has this name: of the events of turns, none is of interest.
+    // No run has an empty id: events of turns are ignored.
     let concern = Concern { run: "", session: "" };
     loop {
         match events.next().await {
@@ -167,13 +166,13 @@ async fn next(events: &mut EventReceiver) -> Step {
                 }
             }
             Some(Received::Lagged(_)) => {}
-            // The call ends with the connection.
+            // The connection is closed, so the call itself fails.
             None => std::future::pending().await,
         }
     }
 }
 
-/// What a tool gave: its texts if it gave parts, a text as it is, anything else as JSON.
+/// Returns the text of a tool's output: the text of its parts, a string, or anything else as JSON.
 fn text_of(output: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(output) else { return output.to_owned() };
     match &value {

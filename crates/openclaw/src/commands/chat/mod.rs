@@ -1,4 +1,4 @@
-//! `openclaw chat`: a conversation at the terminal, or line by line through a pipe.
+//! `openclaw chat`: a conversation at the terminal, or with one message per line of a pipe.
 
 mod commands;
 mod complete;
@@ -23,7 +23,7 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
 
-/// A conversation.
+/// The state of a chat.
 struct Chat<'a> {
     surface: &'a dyn Surface,
     /// Whether the gateway is another process.

@@ -1,5 +1,5 @@
-//! A chat without a terminal: each line of stdin is a message, answers and calls go to stdout, all else to
-//! stderr.
+//! A chat without a terminal: each line of stdin is a message. Answers and calls go to stdout,
+//! everything else to stderr.
 
 use super::commands::{self, Line};
 use super::speak::{Spoken, speak};
@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::Signals;
 
-/// Talks until the input ends. A turn that failed is remembered, and the others go on.
+/// Runs the chat until the end of stdin. A failed turn sets the exit code, and the chat continues.
 pub(super) async fn run(
     chat: &mut Chat<'_>,
     signals: &mut Signals,
@@ -34,7 +34,7 @@ pub(super) async fn run(
         };
         match spoken {
             Spoken::Over(Ending::Done) => {}
-            // Nothing else can be said then.
+            // Without the gateway, no further turn is possible.
             Spoken::Over(Ending::Gone) => return Ok(Exit::Unavailable),
             Spoken::Over(_) => exit = Exit::Failed,
             Spoken::Leave => return Err(CommandError::Interrupted),

@@ -1,5 +1,5 @@
-//! One turn of a chat: it is shown as it comes, somebody is asked about calls and by servers, Ctrl-C ends
-//! it.
+//! One turn of a chat: its output is streamed, approvals and elicitations prompt the user, and
+//! Ctrl-C cancels it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -14,28 +14,28 @@ use super::editor::{Ask, Editor, Typed};
 use super::elicit::{Desk, Led};
 use crate::commands::talk::approve::{self, Choice, Request};
 use crate::commands::talk::{
-    Answer, Call, Ending, Server, Step, Turn, View, Words, servers, settled,
+    Answer, Call, Ending, Step, Turn, View, Words, is_starting, servers, settled,
 };
 use crate::output::{FAINT, Output};
 use crate::signals::{Signals, Wish};
 
-/// How long servers may take to start before a turn goes on without them.
+/// How long to wait for servers before a turn starts without them.
 const SERVERS: Duration = Duration::from_secs(20);
-/// How often somebody may be asked the same.
+/// The maximum number of times that one question is asked.
 const MAX_TRIES: usize = 5;
-/// How long the gateway may take to hear that a turn was given up.
+/// The timeout of the request that aborts a turn.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// What came of a turn.
+/// The result of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spoken {
     /// It is over.
     Over(Ending),
-    /// The program is to end.
+    /// The chat must exit.
     Leave,
 }
 
-/// Says something, and shows what comes of it. Without an editor nobody can be asked.
+/// Sends a message, and shows the turn. Without an editor, the user is not prompted.
 pub(super) async fn speak(
     chat: &Chat<'_>,
     said: Said<'_>,
@@ -47,7 +47,7 @@ pub(super) async fn speak(
     if let Some(spoken) = wait_for_servers(chat, &mut view, signals, output).await {
         return spoken;
     }
-    // Not before: prompts of servers are commands.
+    // Checked after the servers have started: their prompts are commands.
     if let Said::Message(message) = said
         && let Some(error) = commands::unknown(chat, message).await
     {
@@ -81,7 +81,7 @@ pub(super) async fn speak(
     speaker.follow(chat, signals, output).await
 }
 
-/// Tools that come too late would be missing. Ctrl-C does without them.
+/// Waits for starting servers, whose tools would be missing in the turn. Ctrl-C skips the wait.
 async fn wait_for_servers(
     chat: &Chat<'_>,
     view: &mut View,
@@ -90,8 +90,8 @@ async fn wait_for_servers(
 ) -> Option<Spoken> {
     let agent = Some(chat.whom.agent.as_str());
     let servers = servers(chat.surface, agent).await.unwrap_or_default();
-    let starting = servers.iter().filter(|server| server.is_starting());
-    let starting: Vec<&str> = starting.map(|Server { name, .. }| name.as_str()).collect();
+    let starting = servers.iter().filter(|server| is_starting(server));
+    let starting: Vec<&str> = starting.map(|server| server.name.as_str()).collect();
     if starting.is_empty() {
         return None;
     }
@@ -113,18 +113,18 @@ fn interrupted(wish: Wish, view: &mut View, output: &mut Output) -> Spoken {
     }
 }
 
-/// A turn under way.
+/// A running turn.
 struct Speaker<'a, 'e> {
     turn: Turn<'a>,
     view: View,
     editor: Option<&'e mut Editor>,
-    /// What happened while somebody was being asked.
+    /// Events that arrived during a prompt.
     held: VecDeque<Step>,
-    /// Questions that need no answer any more.
+    /// The ids of requests that are settled.
     decided: BTreeSet<String>,
-    /// Whether the gateway was asked to end the turn.
+    /// Whether the turn was aborted.
     is_ending: bool,
-    /// Whether a tool was allowed for good.
+    /// Whether a tool was always allowed.
     has_allowed: bool,
 }
 
@@ -179,21 +179,21 @@ impl Speaker<'_, '_> {
         }
     }
 
-    /// Asks the gateway to end the turn; whether the program is to end, too. Whoever presses Ctrl-C a
-    /// second time does not want to wait.
+    /// Aborts the turn. Returns whether the chat must exit, too: on a signal other than Ctrl-C, or
+    /// on a second Ctrl-C.
     async fn end(&mut self, wish: Wish, output: &mut Output) -> bool {
         let is_last = wish != Wish::Interrupt || self.is_ending;
         if !self.is_ending {
             self.is_ending = true;
             let words = if is_last { "cancelling" } else { "cancelling; Ctrl-C again to exit" };
             self.view.note(&format!("{FAINT}{words}{FAINT:#}"), output);
-            // That it cannot be told changes nothing: it is not waited for any longer.
+            // Errors do not matter: the turn is not waited for.
             let _ = timeout(GOODBYE, self.turn.abort()).await;
         }
         is_last
     }
 
-    /// Asks somebody about a call; whether the program is to end.
+    /// Asks the user for approval of a call. Returns whether the chat must exit.
     async fn ask(
         &mut self,
         approval: &Approval,
@@ -204,7 +204,7 @@ impl Speaker<'_, '_> {
         if self.editor.is_none() || self.is_ending || self.decided.contains(&approval.id) {
             return false;
         }
-        // Who has allowed a tool for good has answered all that was asked about it before.
+        // "Always" also settles earlier requests for the same tool.
         if self.has_allowed && !approve::is_open(chat.surface, &approval.id).await {
             return false;
         }
@@ -240,7 +240,7 @@ impl Speaker<'_, '_> {
         false
     }
 
-    /// Somebody answers what a server wants to know; whether the program is to end.
+    /// Prompts the user for an elicitation. Returns whether the chat must exit.
     async fn elicited(
         &mut self,
         elicitation: &Elicitation,
@@ -250,7 +250,7 @@ impl Speaker<'_, '_> {
     ) -> bool {
         let Self { turn, view, editor, held, decided, is_ending, .. } = self;
         let Some(editor) = editor.as_deref_mut() else { return false };
-        // It may have been answered elsewhere while somebody here was asked something else.
+        // It may have been answered elsewhere during another prompt.
         let is_settled = |step: &Step| match step {
             Step::Decided(id) => *id == elicitation.id,
             Step::Over(_) => true,
@@ -275,8 +275,8 @@ impl Speaker<'_, '_> {
         }
     }
 
-    /// One answer to a question. What happens meanwhile is kept; a question that was decided elsewhere
-    /// is taken back.
+    /// Prompts for one answer. Events that arrive meanwhile are kept; the prompt is withdrawn if
+    /// the request is decided elsewhere.
     async fn answer(
         &mut self,
         request: &Request<'_>,
@@ -336,10 +336,10 @@ impl Speaker<'_, '_> {
     }
 }
 
-/// What came of a question.
+/// The result of a prompt for approval.
 enum QuestionInput {
     Typed(Typed),
     Wish(Wish),
-    /// It needs no answer any more.
+    /// No answer is needed.
     NotAsked,
 }

@@ -1,7 +1,8 @@
-//! Watching the servers while somebody types.
+//! Watches the servers while the prompt is shown.
 
 use std::sync::Arc;
 
+use openclaw_mcp::server::status::ServerStatus;
 use openclaw_protocol::agents::{CommandsParams, CommandsResult};
 use openclaw_protocol::sessions::Row;
 use openclaw_protocol::tools::{CatalogParams, CatalogResult};
@@ -13,27 +14,27 @@ use super::complete::{Entry, Vocabulary};
 use super::greeting::server_line;
 use crate::commands::link::look;
 use crate::commands::sessions;
-use crate::commands::talk::{Server, servers};
+use crate::commands::talk::{is_starting, servers};
 
-/// What has become of the gateway.
+/// A change at the gateway.
 pub(super) enum Change {
-    /// Something about a server.
+    /// The state of a server may have changed.
     Servers,
-    /// It is gone.
+    /// The connection is closed.
     Gone,
 }
 
-/// The servers as they were told last.
+/// The servers as they were last shown.
 pub(super) struct Watch {
     events: EventReceiver,
-    told: Vec<Server>,
+    told: Vec<ServerStatus>,
     vocabulary: Arc<Vocabulary>,
 }
 
 impl Watch {
-    /// Begins to watch. The servers that there are need not be told again.
+    /// Starts watching. The current servers are not reported by [`news`](Self::news).
     pub(super) async fn begin(chat: &Chat<'_>, vocabulary: Arc<Vocabulary>) -> Self {
-        // First of all: a change must not be missed.
+        // Subscribed first, so that no change is missed.
         let events = chat.surface.events();
         let told = servers(chat.surface, Some(&chat.whom.agent)).await.unwrap_or_default();
         let watch = Self { events, told, vocabulary };
@@ -41,11 +42,11 @@ impl Watch {
         watch
     }
 
-    pub(super) fn servers(&self) -> &[Server] {
+    pub(super) fn servers(&self) -> &[ServerStatus] {
         &self.told
     }
 
-    /// Waits until something may have changed. Safe to cancel.
+    /// Waits until something may have changed. Cancel-safe.
     pub(super) async fn changed(&mut self) -> Change {
         loop {
             match self.events.next().await {
@@ -59,16 +60,17 @@ impl Watch {
         }
     }
 
-    /// Lines about the servers that are no longer as they were told.
+    /// Returns a line for each server that has changed since it was last shown.
     pub(super) async fn news(&mut self, chat: &Chat<'_>) -> Vec<String> {
         let Ok(now) = servers(chat.surface, Some(&chat.whom.agent)).await else {
             return Vec::new();
         };
-        // That one is tried again, and again, is told once: what comes of it counts.
-        let is_news = |server: &&Server| {
+        // Servers that are starting again are not reported: only the result matters.
+        let is_news = |server: &&ServerStatus| {
             let before = self.told.iter().find(|told| told.name == server.name);
-            let is_other = |told: &Server| told.state != server.state || told.tools != server.tools;
-            before.is_none_or(|told| !server.is_starting() && is_other(told))
+            let is_other =
+                |told: &ServerStatus| told.state != server.state || told.tools != server.tools;
+            before.is_none_or(|told| !is_starting(server) && is_other(told))
         };
         let lines: Vec<String> = now.iter().filter(is_news).map(server_line).collect();
         if !lines.is_empty() {
@@ -78,7 +80,7 @@ impl Watch {
         lines
     }
 
-    /// Which conversations there are, to be completed.
+    /// Updates the conversations for completion.
     pub(super) async fn learn_sessions(&self, chat: &Chat<'_>) {
         let found = sessions::latest(chat.surface, &chat.whom.agent, LATEST).await;
         let entry = |row: Row| {
@@ -88,7 +90,7 @@ impl Watch {
         self.vocabulary.learn_sessions(found.unwrap_or_default().into_iter().map(entry));
     }
 
-    /// What can be completed.
+    /// Updates the commands, servers and tools for completion.
     async fn learn(&self, chat: &Chat<'_>) {
         let agent_id = Some(chat.whom.agent.clone());
         let params = CommandsParams {

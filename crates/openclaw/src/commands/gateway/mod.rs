@@ -13,7 +13,7 @@ use crate::output::Output;
 
 pub(crate) use status::{Agent, Standing, standing};
 
-/// Runs the verb that was asked for; without one, the gateway.
+/// Runs the subcommand; without one, the gateway.
 pub(crate) fn gateway(
     args: &GatewayArgs,
     flag: Option<&Path>,
@@ -28,7 +28,7 @@ pub(crate) fn gateway(
     }
 }
 
-/// "3 s", "5 min", "2 h", "4 days"
+/// Formats a duration: "3 s", "5 min", "2 h", "4 days".
 fn duration_words(milliseconds: u64) -> String {
     match milliseconds / 1_000 {
         seconds @ 0..120 => format!("{seconds} s"),

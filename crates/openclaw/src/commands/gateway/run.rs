@@ -1,4 +1,4 @@
-//! `openclaw gateway run`: the gateway in this process, until somebody ends it.
+//! `openclaw gateway run`: runs the gateway in this process until a signal stops it.
 
 use std::io;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(super) fn run(
 ) -> CommandResult {
     let LoadedConfig { config, report, paths } = load_config(flag, edge, output)?;
     log_warnings(&report);
-    // Many callers at once: this is what the cores are for.
+    // Multi-threaded: the gateway serves many clients concurrently.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start")?;
     let result = runtime.block_on(Box::pin(attend(args, config, &paths, edge, output)));
@@ -45,7 +45,7 @@ async fn attend(
     output: &mut Output,
 ) -> CommandResult {
     let mut signals = Signals::listen().context("cannot start")?;
-    // Callers may come who can be asked.
+    // Clients may connect that can answer prompts.
     let setup = setup(config, &Need::Agents(Role::Chatting), paths, edge, output)?;
     let served = serve(setup, args.bind.map(Bind::ip), args.port).await?;
     tell(&served, paths, output);
@@ -82,11 +82,11 @@ fn tell(served: &Served, paths: &Paths, output: &mut Output) {
             output.warning("reachable from other machines, with the token");
         }
     }
-    // Whoever started it may read from a pipe, and wait for this.
+    // The parent process may read from a pipe, and wait for this line.
     output.flush();
 }
 
-/// Waits until servers are missing at the start that must be there; forever if none is.
+/// Waits until a required server fails to start, and returns all of those; never returns otherwise.
 async fn missing(served: &Served) -> Vec<String> {
     let missing = served.gateway.fleet().missing().await;
     match missing.is_empty() {
@@ -95,7 +95,7 @@ async fn missing(served: &Served) -> Vec<String> {
     }
 }
 
-/// Waits until it is to end. That is how a gateway ends: a success.
+/// Handles signals until the first that stops the gateway.
 async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Output) {
     loop {
         match signals.next().await {
@@ -129,13 +129,13 @@ fn tell_reload(answer: Result<ReloadResult, AskError>, output: &mut Output) {
     }
 }
 
-/// Stops; whoever asks twice does not want to wait.
+/// Stops the gateway gracefully; a second signal stops it immediately.
 async fn stop(served: Served, grace: Duration, signals: &mut Signals, output: &mut Output) {
-    output.note("stopping; press Ctrl-C again to stop at once");
+    output.note("stopping; press Ctrl-C again to stop immediately");
     let hurry = async { while signals.next().await == Wish::HangUp {} };
     tokio::select! {
         () = served.stop(grace) => output.note("stopped"),
-        () = hurry => output.note("stopped at once"),
+        () = hurry => output.note("stopped immediately"),
     }
 }
 

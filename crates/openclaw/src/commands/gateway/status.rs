@@ -1,9 +1,10 @@
-//! `openclaw gateway status`: whether one runs, and how it is.
+//! `openclaw gateway status`: whether the gateway is running, and its state.
 
 use std::path::Path;
 
+use openclaw_gateway::mcp::summary;
 use openclaw_gateway::state::Running;
-use openclaw_mcp::server::status::ServerStatus;
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::client::ConnectError;
 use openclaw_protocol::health::{StatusParams, StatusResult};
 use openclaw_protocol::rpc;
@@ -14,35 +15,31 @@ use serde_json::{Value, json};
 use super::duration_words;
 use crate::commands::block_on;
 use crate::commands::link::{find_running, look};
-use crate::commands::talk::Server;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{BAD, GOOD, Output, plural, printable};
 
-/// How the gateway of a state folder is.
+/// The state of the gateway of a state folder.
 pub(crate) enum Standing {
-    /// None runs.
+    /// Not running.
     None,
-    /// One runs, and does not answer as it should.
+    /// Running, but not responding as expected: the process, the error and a hint.
     Unwell(Running, String, Option<String>),
     Well(Box<Well>),
 }
 
-/// A gateway that runs.
+/// A gateway that is running and responds.
 pub(crate) struct Well {
     pub(crate) running: Running,
     pub(crate) status: StatusResult,
-    pub(crate) servers: Vec<Server>,
-    /// The same, with all that is known of them.
-    pub(crate) statuses: Vec<ServerStatus>,
-    /// Its agents, as it tells of them.
+    pub(crate) servers: Vec<ServerStatus>,
     pub(crate) agents: Vec<Agent>,
-    /// The file that it has read.
+    /// The path of its configuration file.
     pub(crate) config: Option<String>,
 }
 
-/// An agent, as a gateway's status tells of it.
+/// An agent in the status of a gateway.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Agent {
@@ -57,7 +54,7 @@ struct Mcp {
     servers: Vec<Value>,
 }
 
-/// Looks for a gateway, and asks it how it is.
+/// Finds the gateway of a state folder, and requests its status.
 pub(crate) async fn standing(state: &Path) -> Standing {
     let Some((running, called)) = find_running(state).await else { return Standing::None };
     let client = match called {
@@ -71,16 +68,15 @@ pub(crate) async fn standing(state: &Path) -> Standing {
         Ok(status) => {
             let mcp: Mcp = read(status.mcp.as_deref());
             let servers = each(&mcp.servers);
-            let statuses = each(&mcp.servers);
             let agents = read(status.agents.as_deref());
             let config = client.hello().snapshot.config_path.clone();
-            Standing::Well(Box::new(Well { running, status, servers, statuses, agents, config }))
+            Standing::Well(Box::new(Well { running, status, servers, agents, config }))
         }
         Err(error) => Standing::Unwell(running, error.to_string(), None),
     }
 }
 
-/// One that cannot be read is left out: it is of a newer gateway.
+/// Deserializes each value. An entry that cannot be parsed, from a newer gateway, is skipped.
 fn each<T: DeserializeOwned>(values: &[Value]) -> Vec<T> {
     values.iter().filter_map(|value| T::deserialize(value).ok()).collect()
 }
@@ -92,11 +88,10 @@ fn read<T: Default + DeserializeOwned>(raw: Option<&serde_json::value::RawValue>
 fn advice(error: &ConnectError, running: &Running) -> Option<String> {
     match error {
         ConnectError::ProtocolMismatch(_) => Some(
-            "it has another version; run `openclaw gateway stop`, then `openclaw gateway`"
-                .to_owned(),
+            "the versions differ; run `openclaw gateway stop`, then `openclaw gateway`".to_owned(),
         ),
         ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
-            Some(format!("it may hang; end process {} and start it again", running.pid))
+            Some(format!("it may hang; kill process {} and start it again", running.pid))
         }
         _ => None,
     }
@@ -131,7 +126,7 @@ impl Standing {
         }
     }
 
-    /// How it is, in a line.
+    /// Describes the state in one line.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::None => "not running; commands run standalone".to_owned(),
@@ -142,7 +137,7 @@ impl Standing {
                 let Running { url, pid, version, .. } = &well.running;
                 let uptime = well.status.uptime_ms.map(duration_words);
                 let uptime = uptime.map(|time| format!(", up for {time}")).unwrap_or_default();
-                // We are one of them.
+                // This process is one of the connections.
                 let others = well.status.connections.unwrap_or(1).saturating_sub(1);
                 let others = plural(usize::try_from(others).unwrap_or(usize::MAX), "other client");
                 format!("running at {url} (process {pid}, version {version}{uptime}), {others}")
@@ -180,9 +175,10 @@ pub(super) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
 fn show(well: &Well, words: &str, output: &mut Output) {
     output.line(format_args!("{GOOD}✓{GOOD:#} gateway {words}"));
     for server in &well.servers {
-        let style = if server.is_ready() || server.is_resting() { GOOD } else { BAD };
-        let mark = if server.is_ready() { "✓" } else { "·" };
-        let words = printable(&server.words()).into_owned();
+        let is_ready = server.state == ServerState::Ready;
+        let style = if is_ready || server.state.is_at_rest() { GOOD } else { BAD };
+        let mark = if is_ready { "✓" } else { "·" };
+        let words = printable(&summary(server)).into_owned();
         output.line(format_args!("  {style}{mark}{style:#} {}  {words}", server.name));
     }
 }

@@ -1,4 +1,4 @@
-//! `openclaw gateway stop`: asks a gateway to end, and waits until it has.
+//! `openclaw gateway stop`: sends SIGTERM to the gateway, and waits until it has exited.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output};
 
-/// How long it may take, beside the time that it gives to turns.
+/// How long the shutdown may take, in addition to the grace period for turns.
 const MARGIN: Duration = Duration::from_secs(15);
-/// Where no configuration can be read, turns have this long.
+/// The grace period for turns if the configuration cannot be read.
 const USUAL_GRACE: Duration = Duration::from_secs(30);
-/// How often it is looked whether it is gone.
+/// The interval between checks whether it has exited.
 const EVERY: Duration = Duration::from_millis(50);
 
 pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
@@ -38,11 +38,11 @@ pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Com
     Ok(Exit::Ok)
 }
 
-/// Stops the gateway, and returns its process; none if it does not run.
+/// Stops the gateway, and returns its process id; `None` if it is not running.
 async fn end(paths: &Paths, limit: Duration) -> Result<Option<u32>, CommandError> {
     let pid = match standing(&paths.state).await {
         Standing::None => return Ok(None),
-        // Only a process that says itself that it is the gateway gets the signal.
+        // The signal is sent only to a process that itself reports to be the gateway.
         Standing::Well(well) if well.status.pid == Some(well.running.pid) => well.running.pid,
         Standing::Well(well) => {
             let pid = well.running.pid;
@@ -64,7 +64,7 @@ async fn end(paths: &Paths, limit: Duration) -> Result<Option<u32>, CommandError
             let seconds = limit.as_secs();
             let message = format!("the gateway (process {pid}) is still running after {seconds} s");
             return Err(CommandError::failed(message)
-                .hint("run `openclaw gateway stop` again to stop it at once"));
+                .hint("run `openclaw gateway stop` again to stop it immediately"));
         }
         sleep(EVERY).await;
     }

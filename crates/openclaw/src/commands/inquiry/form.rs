@@ -1,22 +1,22 @@
-//! The fields of a form that a server wants filled in, one question each (T11).
+//! The fields of a form elicitation, one prompt each (T11).
 
 use openclaw_tools::schema::Validator;
 use serde_json::{Number, Value, json};
 
-/// Nobody fills in more.
+/// The maximum number of fields; further ones are dropped.
 const MAX_FIELDS: usize = 50;
 
-/// One field.
+/// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Field {
-    /// Its key in the answer.
+    /// The key in the response.
     pub(super) name: String,
     title: Option<String>,
     description: Option<String>,
     kind: Kind,
     default: Option<Value>,
     required: bool,
-    /// All that is asked of the value.
+    /// The schema of the value.
     schema: Value,
 }
 
@@ -27,27 +27,27 @@ enum Kind {
         whole: bool,
     },
     YesOrNo,
-    /// One of these: the value, and what it is called.
+    /// One of these, each a value and its title.
     Choice(Vec<(String, String)>),
     /// Several of these.
     Choices(Vec<(String, String)>),
 }
 
-/// What becomes of a line that somebody typed.
+/// The result of parsing a typed line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Filled {
-    /// This value.
+    /// A valid value.
     Value(Value),
-    /// Nothing, and nothing is needed.
+    /// Empty, and optional.
     LeftOut,
-    /// Nothing, where something is needed.
+    /// Empty, but required.
     Declined,
-    /// It does not fit; why.
+    /// Invalid, with the reason.
     Wrong(String),
 }
 
 impl Field {
-    /// The fields that a schema describes: an object of plain values.
+    /// Returns the fields of a schema, which describes an object of primitive values.
     pub(super) fn all(schema: &Value) -> Vec<Self> {
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = |name: &str| {
@@ -69,7 +69,7 @@ impl Field {
             .collect()
     }
 
-    /// What somebody is asked: `Size (how large; small | large) [small]`.
+    /// Returns the prompt: `Size (how large; small | large) [small]`.
     pub(super) fn question(&self) -> String {
         let mut remarks: Vec<String> = self.description.iter().cloned().collect();
         remarks.extend(self.kind.remark());
@@ -87,7 +87,7 @@ impl Field {
         question
     }
 
-    /// What a line means for this field.
+    /// Parses a typed line.
     pub(super) fn read(&self, line: &str) -> Filled {
         if line.is_empty() {
             return match (&self.default, self.required) {
@@ -103,7 +103,7 @@ impl Field {
         }
     }
 
-    /// Bounds, lengths, patterns. A schema that makes no sense forbids nothing here.
+    /// Validates bounds, lengths and patterns. An invalid schema accepts any value.
     fn check(&self, value: &Value) -> Result<(), String> {
         let form = json!({ "type": "object", "properties": { &*self.name: self.schema } });
         let Some(Ok(validator)) = form.as_object().map(Validator::compile) else { return Ok(()) };
@@ -181,7 +181,7 @@ fn chosen(word: &str, choices: &[(String, String)]) -> Result<String, String> {
         .ok_or_else(|| format!("`{word}` is not one of the choices"))
 }
 
-/// The values that a schema allows, in one of the ways in which servers write them.
+/// Returns the choices of a schema: `enum` with `enumNames`, or `oneOf` or `anyOf` with `const`.
 fn choices(schema: &Value) -> Option<Vec<(String, String)>> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_says_what_fits_and_what_enter_means() {
+    fn a_prompt_names_the_choices_and_the_default() {
         for (schema, required, question) in [
             (json!({"type": "string"}), true, "x"),
             (json!({"type": "string", "title": "Name"}), false, "Name (optional)"),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_line_is_the_default_or_nothing_or_a_refusal() {
+    fn an_empty_line_means_the_default_or_skips_or_declines() {
         let text = json!({"type": "string"});
         assert_eq!(field(&text, true).read(""), Filled::Declined);
         assert_eq!(field(&text, false).read(""), Filled::LeftOut);

@@ -1,5 +1,5 @@
-//! A question of a server, and how a person is led through it: what is shown, what is asked next, what an
-//! answer means. Whoever shows it brings the screen and the keyboard (T11).
+//! An elicitation as a dialogue: what to show, what to prompt for next, what a typed line means.
+//! The caller does the input and output (T11).
 
 mod form;
 
@@ -15,25 +15,25 @@ use self::form::{Field, Filled};
 use crate::commands::link::look;
 use crate::output::{FAINT, STRONG};
 
-/// How much is shown of a server's name, of what it says, of a field, and of why something does not fit.
+/// How much is shown of a server's name, its message, a field, and the reason for a rejection.
 const NAME_CHARS: usize = 100;
 const MESSAGE_CHARS: usize = 2_000;
 const FIELD_CHARS: usize = 500;
 const WHY_CHARS: usize = 200;
-/// How often somebody may try to fill in one field.
+/// The maximum number of attempts for one field.
 const MAX_TRIES: usize = 5;
 
-/// A question of a server on its way to an answer.
+/// An elicitation that is being answered.
 #[derive(Debug)]
 pub(crate) struct Inquiry {
-    /// What is shown first.
+    /// The lines to show first.
     introduction: Vec<String>,
     wanted: What,
 }
 
 #[derive(Debug)]
 enum What {
-    /// A yes or a no, and what a yes brings.
+    /// A confirmation, and the answer that "yes" gives.
     Consent {
         question: &'static str,
         yes: ElicitationAnswer,
@@ -45,29 +45,29 @@ enum What {
     },
 }
 
-/// What follows from a line that was typed.
+/// The next step after a typed line.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
-    /// The next question is to be asked.
+    /// Prompt for the next field.
     Ask,
-    /// The same once more; why.
+    /// Prompt for the same field again, with the reason.
     Again(String),
-    /// That is the answer.
+    /// The answer is complete.
     Done(ElicitationAnswer),
 }
 
-/// What came of an answer.
+/// The result of sending an answer.
 #[derive(Debug)]
 pub(crate) enum Responded {
-    /// It was taken, or nobody waits for it any more.
+    /// Accepted, or no longer needed.
     Done,
-    /// It does not fit as a whole, and can be given anew.
+    /// Rejected as invalid; the user can answer again.
     Unfit(String),
-    /// It could not be given.
+    /// Could not be sent.
     Failed(String),
 }
 
-/// Tells the gateway the answer to a question.
+/// Sends the answer to an elicitation to the gateway.
 pub(crate) async fn respond(
     surface: &dyn Surface,
     id: &str,
@@ -91,7 +91,7 @@ pub(crate) async fn respond(
 }
 
 impl Inquiry {
-    /// A question of this server. All of it is from outside, and is cleaned here.
+    /// Creates the dialogue. All texts are untrusted, and are sanitized here.
     pub(crate) fn new(server: &str, message: &str, wanted: &QuestionKind) -> Self {
         let (server, message) = (line(server, NAME_CHARS), line(message, MESSAGE_CHARS));
         let mut introduction = vec![format!("{STRONG}{server}{STRONG:#} asks: {message}")];
@@ -110,7 +110,7 @@ impl Inquiry {
             }
             QuestionKind::Form(schema) => {
                 let mut fields = Field::all(schema);
-                // Asked from the end.
+                // Prompted from the end.
                 fields.reverse();
                 let how = "Press Enter for the default, or to skip. Never enter passwords here.";
                 introduction.push(format!("  {FAINT}{how}{FAINT:#}"));
@@ -125,7 +125,7 @@ impl Inquiry {
         Self { introduction, wanted }
     }
 
-    /// A question as the gateway tells it.
+    /// Creates the dialogue for an elicitation from the gateway.
     pub(crate) fn of(question: &Elicitation) -> Self {
         let wanted = match &question.wanted {
             Shown::Form { requested_schema } => QuestionKind::Form(requested_schema.clone()),
@@ -134,12 +134,12 @@ impl Inquiry {
         Self::new(&question.server, &question.message, &wanted)
     }
 
-    /// What is shown first, line by line.
+    /// The lines to show first.
     pub(crate) fn introduction(&self) -> &[String] {
         &self.introduction
     }
 
-    /// What is asked now.
+    /// Returns the current prompt.
     pub(crate) fn question(&self) -> String {
         match &self.wanted {
             What::Consent { question, .. } => (*question).to_owned(),
@@ -150,7 +150,7 @@ impl Inquiry {
         }
     }
 
-    /// Somebody typed this. After [`Next::Done`] there is nothing more to ask.
+    /// Handles a typed line. Must not be called after [`Next::Done`].
     pub(crate) fn typed(&mut self, typed: &str) -> Next {
         match &mut self.wanted {
             What::Consent { yes, .. } if is_yes(typed) => Next::Done(yes.clone()),
@@ -184,7 +184,7 @@ impl Inquiry {
     }
 }
 
-/// Whether that means yes.
+/// Whether the answer is "y" or "yes".
 pub(crate) fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
@@ -193,8 +193,8 @@ fn line(text: &str, room: usize) -> String {
     clean_line(Untrusted::new(text), room)
 }
 
-/// An address, all of it. What does not belong into one is shown as what it is: it may look like another
-/// character, or not be seen at all.
+/// Formats a whole URL. Characters other than visible ASCII are escaped: they may be invisible, or
+/// look like others.
 fn undisguised(url: &str) -> String {
     let shown = |c: char| match c.is_ascii_graphic() {
         true => c.to_string(),
@@ -227,13 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_nothing_where_something_is_needed_declines() {
+    fn an_empty_required_field_declines() {
         let mut inquiry = form(&json!({ "name": { "type": "string" } }), &json!(["name"]));
         assert_eq!(inquiry.typed(""), Next::Done(ElicitationAnswer::Decline));
     }
 
     #[test]
-    fn nobody_is_asked_the_same_for_ever() {
+    fn too_many_invalid_answers_cancel() {
         let mut inquiry = form(&json!({ "age": { "type": "integer" } }), &json!([]));
         for _ in 1..MAX_TRIES {
             assert!(matches!(inquiry.typed("old"), Next::Again(_)));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_commands_no_terminal_and_disguises_no_address() {
+    fn control_characters_are_removed_and_urls_cannot_be_disguised() {
         let url = "https://good.com\u{202e}\u{200b}/\u{1b}[2J \u{430}";
         let visit = QuestionKind::Visit(url.to_owned());
         let visit = Inquiry::new("x\u{1b}[2J", "Log\nin\u{7}", &visit);

@@ -1,4 +1,4 @@
-//! What is kept in the state folder from one run to the next.
+//! Files in the state folder that persist between runs.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use openclaw_tools::private;
 use crate::error::CommandError;
 use crate::output::Output;
 
-/// Where it is remembered what servers have.
+/// The folder of the cached listings of servers.
 pub(crate) fn catalogue(state: &Path) -> PathBuf {
     state.join("mcp").join("catalogue")
 }
 
-/// Where servers' logs are.
+/// The folder of the logs, of servers and of calls.
 pub(crate) fn logs(state: &Path) -> PathBuf {
     state.join("logs")
 }
@@ -29,8 +29,8 @@ pub(crate) fn folders(state: &Path) -> Folders {
     Folders { catalogue: Some(catalogue(state)), logs: Some(logs(state)) }
 }
 
-/// What watches over calls. Approvals that cannot be read are a reason to stop: a tool that has changed
-/// would not be noticed. All else is worth a warning.
+/// Opens the tool approvals and, for a command that makes calls, the audit log. Unreadable
+/// approvals are an error: a changed tool would go unnoticed. Anything else is a warning.
 pub(crate) fn services(
     state: &Path,
     answers: bool,
@@ -70,7 +70,7 @@ pub(crate) fn services(
     Ok(services)
 }
 
-/// Where results are kept that are too large for a model. A single command shows them whole.
+/// Opens the store of results that are too large for a model.
 pub(crate) fn spill(state: &Path, output: &mut Output) -> Option<Arc<Spill>> {
     match Spill::open(state.join("spill"), SpillLimits::default()) {
         Ok(spill) => Some(Arc::new(spill)),

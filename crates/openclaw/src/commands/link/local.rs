@@ -1,4 +1,4 @@
-//! The gateway in this process: made from the configuration and its surroundings.
+//! A gateway in this process.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::edge::Edge;
 use crate::error::{CommandError, chain};
 use crate::output::Output;
 
-/// A gateway of this process, and our end of it.
+/// A gateway in this process, and a client surface to it.
 pub(super) struct Local {
     gateway: Arc<Gateway>,
     surface: Arc<dyn Surface>,
@@ -53,14 +53,14 @@ impl Local {
         Link { surface: Arc::clone(&self.surface), local: Some(Arc::clone(&self.gateway)) }
     }
 
-    /// Ends it, with its servers.
+    /// Stops the gateway and its servers.
     pub(super) async fn stop(self, grace: Duration) {
         drop(self.surface);
         self.gateway.stop(grace).await;
     }
 }
 
-/// What a gateway is started with.
+/// Returns the setup of a gateway for this need.
 pub(crate) fn setup(
     config: Config,
     need: &Need,
@@ -80,7 +80,7 @@ pub(crate) fn setup(
     });
     let mut services = keep::services(&paths.state, calls, &edge.redactor, output)?;
     if !is_one_command {
-        // A single command shows all of a result.
+        // A single `mcp` command shows the whole result instead.
         services.spill = keep::spill(&paths.state, output);
     }
     let environment = edge.environment();
@@ -90,8 +90,8 @@ pub(crate) fn setup(
         resolver,
         environment: environment.clone(),
         guard: edge.guard_command().map_or_else(Guard::none, Guard::new),
-        // The gateway itself asks whoever is connected, if there may be somebody. Where the shell stands is no
-        // permission: some servers would let go of their own folders for it.
+        // The gateway forwards elicitations to connected clients. The current folder is not
+        // announced as a root: some servers would give up their own folders for it.
         host: Host::default(),
     };
     let folders = keep::folders(&paths.state);
@@ -104,24 +104,24 @@ pub(crate) fn setup(
         fleet: fleet::Setup { surroundings, folders, services, tries_again, start, agent },
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        // Servers are told at the start whether somebody can be asked.
+        // Whether servers are told during the handshake that elicitation is supported.
         people: need.role() == Role::Chatting,
         prepare: if is_one_command { Prepare::OnUse } else { Prepare::AtStart },
     })
 }
 
-/// Required servers are not ready.
+/// The error for required servers that are not ready.
 pub(crate) fn missing_servers(missing: &[String]) -> CommandError {
     CommandError::unavailable(format!("required servers are not ready: {}", missing.join(", ")))
         .hint("run `openclaw mcp doctor`")
 }
 
-/// The gateway cannot start.
+/// The error for a gateway that cannot start.
 pub(crate) fn cannot_start(error: &dyn std::error::Error) -> CommandError {
     CommandError::failed(chain(error)).hint("run `openclaw doctor`")
 }
 
-/// Who the program itself is, to its own gateway.
+/// The program itself, as a client of its own gateway.
 pub(crate) fn ourselves() -> Caller {
     caller(&Need::Records)
 }

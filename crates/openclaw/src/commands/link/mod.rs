@@ -1,4 +1,4 @@
-//! A front end's way to the gateway: over the socket if one runs, otherwise in this process (G5).
+//! The link to the gateway: over the socket if one is running, otherwise in this process (G5).
 
 pub(crate) mod keep;
 mod local;
@@ -25,65 +25,65 @@ use local::Local;
 pub(crate) use local::{cannot_start, missing_servers, ourselves, setup};
 pub(crate) use remote::find_running;
 
-/// How long a look at something may take.
+/// The timeout of a short request.
 const LOOK: Duration = Duration::from_secs(30);
-/// How long work that was given up has, when a front end leaves.
+/// How long running work may take to stop when the command exits.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long an answer may take, over the socket.
+/// The timeout of a request over the socket.
 const ANSWER: Duration = Duration::from_secs(600);
-/// The same where a call is waited for: it has a time-out of its own.
+/// The timeout of a request over the socket that may call a tool, which has its own timeout.
 const CALL: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// What a front end needs.
+/// What a command needs from the gateway.
 #[derive(Debug, Clone)]
 pub(crate) enum Need {
-    /// To look at what is stored: no server is started for it.
+    /// Stored data: no server is started.
     Records,
-    /// All that an agent has.
+    /// Agents, with all their servers.
     Agents(Role),
-    /// Servers of one agent, for a verb of `mcp`.
+    /// Servers of one agent, for an `mcp` command.
     Servers(Servers),
 }
 
-/// What a verb of `mcp` needs.
+/// What an `mcp` command needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Servers {
-    /// Whose servers; the default agent's if none is named.
+    /// The agent whose servers are used; `None` for the default agent.
     pub(crate) agent: Option<String>,
-    /// Which servers start at once, if they run in this process.
+    /// Which servers are started immediately, if they run in this process.
     pub(crate) start: StartMode,
-    /// Whether tools may be called, which is written down.
+    /// Whether tools may be called, which needs the audit log.
     pub(crate) calls: bool,
-    /// Whether a user at the terminal can be asked.
+    /// Whether the user can be prompted.
     pub(crate) role: Role,
-    /// Whether a gateway that runs is left alone.
+    /// Whether a running gateway is ignored.
     pub(crate) alone: bool,
 }
 
-/// What a front end is to the agents.
+/// Which requests of the gateway a client can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Somebody sits there, who can be asked about calls, and whom servers can ask.
+    /// The user can approve calls and answer elicitations.
     Chatting,
-    /// Somebody sits there, who can be asked about calls.
+    /// The user can approve calls.
     Person,
-    /// Nobody does: were it asked, a call would wait in vain.
+    /// No user is present: a request for approval would only time out.
     Script,
 }
 
 impl Role {
-    /// What it may do, of all that there is.
+    /// Returns the scopes to request, out of all.
     fn scopes(self, mut all: Vec<String>) -> Vec<String> {
         if self == Self::Script {
-            // An administrator may do everything, and so can be asked, too.
+            // The admin scope includes approvals.
             let asked = [Scope::Admin.name(), Scope::Approvals.name()];
             all.retain(|scope| !asked.contains(&Some(scope.as_str())));
         }
         all
     }
 
-    /// What it can show, beside all that every front end can.
+    /// Returns the capabilities to announce, in addition to the usual ones.
     fn caps(self, mut usual: Vec<String>) -> Vec<String> {
         if self == Self::Chatting {
             usual.push(caps::ELICITATION.to_owned());
@@ -101,7 +101,7 @@ impl Need {
         }
     }
 
-    /// What this front end is called in the audit log; as its client, if there is no name.
+    /// The name in the audit log; `None` for the client's name.
     fn name(&self) -> Option<String> {
         matches!(self, Self::Servers(_)).then(|| "shell".to_owned())
     }
@@ -118,7 +118,7 @@ impl Need {
     }
 }
 
-/// A way to the gateway.
+/// A link to the gateway.
 pub(crate) struct Link {
     pub(crate) surface: Arc<dyn Surface>,
     /// The gateway itself, if it is in this process.
@@ -131,24 +131,24 @@ impl Link {
         self.local.is_none()
     }
 
-    /// Asks for something that is known at once.
+    /// Sends a short request, with a timeout.
     pub(crate) async fn look<R: Rpc>(&self, params: R::Params) -> Result<R::Result, AskError> {
         look::<R>(&*self.surface, params).await
     }
 }
 
-/// Asks for something that is known at once.
+/// Sends a short request, with a timeout.
 pub(crate) async fn look<R: Rpc>(
     surface: &dyn Surface,
     params: R::Params,
 ) -> Result<R::Result, AskError> {
     timeout(LOOK, ask::<R>(surface, params)).await.unwrap_or_else(|_| {
-        let message = format!("the gateway did not answer `{}` in time", R::METHOD);
+        let message = format!("the gateway did not respond to `{}` in time", R::METHOD);
         Err(ErrorShape::unavailable(message).with_detail(detail::TIMED_OUT).into())
     })
 }
 
-/// Runs what a front end does, and ends what was started for it.
+/// Runs a command with a link to the gateway, and stops the gateway if it was started for it.
 pub(crate) fn with_link(
     need: &Need,
     flag: Option<&Path>,
@@ -160,7 +160,7 @@ pub(crate) fn with_link(
     block_on(attend(need, &paths, edge, output, work))
 }
 
-/// Like [`with_link`], for work that may be dropped when it is interrupted.
+/// Like [`with_link`], for stored data. A signal drops the work.
 pub(crate) fn with_records(
     flag: Option<&Path>,
     edge: &Edge,
@@ -182,7 +182,7 @@ async fn attend(
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
-    // Before anything starts: nothing may be left behind from here on.
+    // Before any process is spawned: from here on, a signal must not leave one behind.
     let mut signals = Signals::listen().context("cannot start")?;
     if let Some(client) = remote::find(paths, need, output).await {
         let link = Link { surface: Arc::new(client), local: None };
@@ -193,7 +193,7 @@ async fn attend(
     standalone(config, need, paths, edge, &mut signals, output, work).await
 }
 
-/// Runs what a front end does with a gateway of this process, and ends that gateway.
+/// Runs a command with a gateway in this process, and stops that gateway.
 async fn standalone(
     config: Config,
     need: &Need,
@@ -207,7 +207,7 @@ async fn standalone(
     let link = local.link();
     let result = work(&link, signals, output).await;
     drop(link);
-    // Whoever is in a hurry asks twice: then nothing is waited for, and the servers are killed.
+    // A further signal skips the graceful stop, and the servers are killed.
     tokio::select! {
         () = local.stop(GRACE) => {}
         () = asked_to_end(signals) => {}
@@ -215,7 +215,7 @@ async fn standalone(
     result
 }
 
-/// Like [`with_link`], with a configuration that is loaded already, and never with a gateway that runs.
+/// Like [`with_link`], with a loaded configuration, and never with a running gateway.
 pub(crate) fn with_own_servers(
     config: &Config,
     servers: Servers,
@@ -231,7 +231,7 @@ pub(crate) fn with_own_servers(
     })
 }
 
-/// Runs what only a gateway that runs can do. None: there is none that can be used.
+/// Runs a command that needs a running gateway. Returns `None` if there is none that can be used.
 pub(crate) fn with_running(
     flag: Option<&Path>,
     edge: &Edge,

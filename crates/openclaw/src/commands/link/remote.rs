@@ -1,4 +1,4 @@
-//! The gateway in another process: found by the state folder, called over its socket.
+//! A gateway in another process: found through the state folder, reached over its socket.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use openclaw_protocol::connect::ClientInfo;
 use super::Need;
 use crate::output::Output;
 
-/// How long a gateway on this machine may take to let us in. It runs, or nobody would be called.
+/// The timeout for connecting to a gateway on this machine, whose process is known to run.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The gateway that all front ends use: the one that runs on the same state folder with the same
-/// configuration file. Where one runs and is not used, a note says why.
+/// Connects to the gateway that runs on the same state folder with the same configuration file. If
+/// one is running but not used, prints a note with the reason.
 pub(super) async fn find(paths: &Paths, need: &Need, output: &mut Output) -> Option<Client> {
     let running = state::find(&paths.state)?;
     match usable(&running, paths, need).await {
@@ -27,7 +27,7 @@ pub(super) async fn find(paths: &Paths, need: &Need, output: &mut Output) -> Opt
     }
 }
 
-/// The gateway, connected; or why it is not used.
+/// Connects to the gateway, or returns the reason why it is not used.
 async fn usable(running: &Running, paths: &Paths, need: &Need) -> Result<Client, String> {
     if need.is_alone() {
         return Err("`--no-gateway` is set".to_owned());
@@ -59,7 +59,7 @@ async fn call(running: &Running, need: &Need) -> Result<Client, ConnectError> {
     .await
 }
 
-/// The gateway of a state folder, and whether it answers.
+/// Finds the gateway of a state folder, and tries to connect to it.
 pub(crate) async fn find_running(state: &Path) -> Option<(Running, Result<Client, ConnectError>)> {
     let running = state::find(state)?;
     let called = call(&running, &Need::Records).await;

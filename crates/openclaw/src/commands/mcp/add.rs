@@ -1,4 +1,4 @@
-//! `openclaw mcp add`: a server from the command line into the file.
+//! `openclaw mcp add`: adds a server to the file.
 
 use std::path::Path;
 
@@ -32,16 +32,16 @@ pub(super) fn add(
     add_one(&server, &paths, edge, output)
 }
 
-/// A server that is to be added.
+/// A server to add.
 pub(super) struct Added<'a> {
     pub(super) server: &'a NewServer,
-    /// Whether it takes the place of another.
+    /// Whether it replaces another.
     pub(super) replaced: bool,
-    /// Whether it is then tried.
+    /// Whether the connection is tested.
     pub(super) is_tried: bool,
 }
 
-/// Adds one server and tells so. The entry stays, however trying it goes.
+/// Adds one server, and reports it. The entry is kept even if the connection test fails.
 pub(super) fn add_one(
     added: &Added<'_>,
     paths: &openclaw_config::Paths,
@@ -76,8 +76,8 @@ pub(super) fn add_one(
     Ok(exit)
 }
 
-/// A variable that is not set and stands among the arguments may be meant for the program itself, such as
-/// a shell.
+/// Explains `$$` if an argument contains an unset variable: it may be meant for the program, such
+/// as a shell.
 fn tell_of_dollars(server: &NewServer, config: &Config, output: &mut Output) {
     let mut held_back = config.agents.iter().filter_map(|it| it.mcp.held_back.get(&server.name));
     let Some(held_back) = held_back.next() else { return };
@@ -94,7 +94,7 @@ fn tell_of_dollars(server: &NewServer, config: &Config, output: &mut Output) {
     }
 }
 
-/// Refuses an address that cannot be one. It is an argument: no line of the file is to blame.
+/// Rejects an invalid URL with a usage error: it is from the command line, not from the file.
 fn check_address(
     server: &NewServer,
     paths: &openclaw_config::Paths,
@@ -114,8 +114,7 @@ fn check_address(
     Err(CommandError::usage("invalid URL").cause(error.message()).hint(hint))
 }
 
-/// The entry as it will stand in the file. What cannot be right is said without the value: it may be a
-/// credential.
+/// Returns the entry for the file. Errors do not contain the value: it may be a credential.
 fn entry(args: &AddArgs, edge: &Edge) -> Result<Value, &'static str> {
     let mut entry = Map::new();
     let mut set = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
@@ -129,7 +128,7 @@ fn entry(args: &AddArgs, edge: &Edge) -> Result<Value, &'static str> {
         set("url", json!(url));
     }
     if let [command, rest @ ..] = &args.command[..] {
-        // A path that begins here means one in the folder that the user is in.
+        // A relative path is relative to the current folder of the user.
         let is_here = command.starts_with("./") || command.starts_with("../");
         set("command", json!(if is_here { edge.absolute(command) } else { command.clone() }));
         if !rest.is_empty() {
@@ -137,14 +136,14 @@ fn entry(args: &AddArgs, edge: &Edge) -> Result<Value, &'static str> {
         }
     }
     if !args.env.is_empty() {
-        set("env", pairs(&args.env, '=').ok_or("`--env` takes NAME=VALUE")?);
+        set("env", pairs(&args.env, '=').ok_or("`--env` expects NAME=VALUE")?);
     }
     if let Some(cwd) = &args.cwd {
         let is_named = cwd.starts_with(['~', '$']);
         set("cwd", json!(if is_named { cwd.clone() } else { edge.absolute(cwd) }));
     }
     if !args.header.is_empty() {
-        set("headers", pairs(&args.header, ':').ok_or("`--header` takes 'NAME: VALUE'")?);
+        set("headers", pairs(&args.header, ':').ok_or("`--header` expects 'NAME: VALUE'")?);
     }
     if args.lazy {
         set("lazy", json!(true));

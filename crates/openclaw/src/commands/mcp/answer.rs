@@ -1,4 +1,4 @@
-//! What a server answers, for people and programs: text on stdout, everything about it on stderr.
+//! Shows the result of a request: text or JSON on stdout, notes about it on stderr.
 
 use openclaw_protocol::mcp::{Details, Failure, Outcome, Part};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Shows an outcome, also where it cannot be written to a file. A failed outcome is an error.
+/// Shows an outcome, even if it cannot be written to a file. A failed outcome is an error.
 pub(super) fn show(
     outcome: &Outcome,
     what: &str,
@@ -32,7 +32,7 @@ pub(super) fn show(
         tell_details(&outcome.details, output);
     }
     let failure = exit(outcome);
-    // What came of the call matters more than where it was to be written.
+    // A failure of the call takes precedence over a failure to save its result.
     let last = if failure == Exit::Ok { saved.problems.pop() } else { None };
     saved.problems.iter().for_each(|problem| output.error(problem));
     match last {
@@ -64,12 +64,12 @@ fn texts(outcome: &Outcome) -> Vec<&str> {
     texts.collect()
 }
 
-/// Texts from outside are the result; our own words are about it.
+/// Writes untrusted texts, which are the result, to stdout, and our own remarks to stderr.
 fn show_parts(outcome: &Outcome, output: &mut Output) {
     let has_blobs = outcome.content.iter().any(|part| matches!(part, Part::Blob { .. }));
     for part in &outcome.content {
         match part {
-            // What it stands for is told of by itself.
+            // The blob that it stands for is reported separately.
             Part::Text { placeholder: true, .. } if has_blobs => {}
             Part::Text { text, untrusted: true, .. } => output.outside(text),
             Part::Text { text, untrusted: false, .. } => output.note(text),
@@ -106,7 +106,7 @@ fn tell_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
         let bytes = data.len() / 4 * 3;
         let kind = save::named(mime_type);
         let from = uri.map(|uri| format!(" ({uri})")).unwrap_or_default();
-        // What cannot be written is not offered.
+        // Damaged data cannot be saved.
         output.note(&match is_whole(data) {
             true => format!(
                 "{kind}{from}, about {bytes} bytes, not shown; use `-o FILE` or `--save FOLDER` to save it"
@@ -123,7 +123,7 @@ fn tell_details(details: &Details, output: &mut Output) {
     }
 }
 
-/// Something in an answer that is no text.
+/// A part of a result that is not text.
 struct Binary<'a> {
     uri: Option<&'a str>,
     mime_type: &'a str,
@@ -131,7 +131,7 @@ struct Binary<'a> {
     data: &'a str,
 }
 
-/// Pictures and sounds first, in their order, then what no model takes.
+/// Returns the parts that are not text, in order.
 fn binaries(outcome: &Outcome) -> impl Iterator<Item = Binary<'_>> {
     outcome.content.iter().filter_map(|part| {
         let (uri, mime_type, data) = match part {
@@ -145,12 +145,12 @@ fn binaries(outcome: &Outcome) -> impl Iterator<Item = Binary<'_>> {
     })
 }
 
-/// What was written to files, and what could not be.
+/// The files that were written, and the errors.
 #[derive(Default)]
 struct SavedParts {
-    /// One for each thing that is no text, none for what was not written; or the text's.
+    /// One for each part that is not text, `None` if it was not written; or the file of the text.
     files: Vec<Option<Saved>>,
-    /// Whether the text is in a file, because there was nothing else.
+    /// Whether the text was written to a file, because there was nothing else.
     is_text: bool,
     problems: Vec<CommandError>,
 }
@@ -161,7 +161,7 @@ impl SavedParts {
             Ok(saved) => self.files.push(Some(saved)),
             Err(problem) => {
                 self.files.push(None);
-                // The same folder is named once.
+                // The same error is reported once.
                 let is_known = |known: &CommandError| known.to_string() == problem.to_string();
                 if !self.problems.iter().any(is_known) {
                     self.problems.push(problem);
@@ -198,7 +198,7 @@ fn stem(details: &Details) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("-")
 }
 
-/// All text from outside.
+/// Returns the untrusted texts, joined by line breaks.
 fn text_of(outcome: &Outcome) -> String {
     let texts = outcome.content.iter().filter_map(|part| match part {
         Part::Text { text, untrusted: true, .. } => Some(text.as_str()),
@@ -207,17 +207,17 @@ fn text_of(outcome: &Outcome) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// An outcome for programs.
+/// An outcome as JSON.
 #[derive(Serialize)]
 struct WithFiles {
     #[serde(flatten)]
     outcome: Outcome,
-    /// What could not be written, and why.
+    /// Errors of writing files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<String>,
 }
 
-/// The same, with the names of files in the place of what was written to them.
+/// Replaces the data of saved parts by the names of their files.
 fn with_files(outcome: &Outcome, saved: &SavedParts) -> WithFiles {
     let mut outcome = outcome.clone();
     let mut files = saved.files.iter().filter(|_| !saved.is_text);

@@ -1,5 +1,5 @@
-//! Arguments of a tool from the command line: `key=value`, which the gateway gives the type that the
-//! tool's schema asks for, or JSON.
+//! Arguments of a tool from the command line: `key=value`, which the gateway converts to the type
+//! in the tool's schema, or JSON.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -7,41 +7,40 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-/// No arguments are longer.
+/// The maximum size of a text from a file or stdin.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Two ways to say something.
 const NOT_BOTH: &str =
     "give either key=value pairs or one JSON object (`-` reads it from stdin), not both";
 
-/// Where text comes from that does not stand on the command line.
+/// The sources of text that is not on the command line.
 #[derive(Clone, Copy)]
 pub(super) struct Sources<'a> {
     pub(super) stdin: &'a str,
     pub(super) file: &'a dyn Fn(&Path) -> io::Result<String>,
 }
 
-/// Whether a word is meant as an argument, and not as a name.
+/// Whether a word is an argument, not a name.
 pub(super) fn is_argument(word: &str) -> bool {
     word == "-" || word.starts_with('{') || word.contains('=')
 }
 
-/// Whether a word stands for all arguments.
+/// Whether a word contains all arguments.
 fn is_whole(word: &str) -> bool {
     word == "-" || word.trim_start().starts_with('{')
 }
 
-/// What the words give: values, and texts whose type follows from the tool's schema.
+/// Parsed arguments: values, and texts to be converted to the types in the tool's schema.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Given {
     pub(super) values: Map<String, Value>,
     pub(super) texts: BTreeMap<String, String>,
 }
 
-/// What the words mean.
+/// Parses the arguments.
 ///
 /// # Errors
-/// What is wrong with them.
+/// A message that says which argument is invalid.
 pub(super) fn read(words: &[String], sources: Sources<'_>) -> Result<Given, String> {
     let mut given = Given::default();
     match words {
@@ -93,13 +92,13 @@ impl Given {
     }
 }
 
-/// Arguments that are plain text, as prompts take them.
+/// Parses the arguments of a prompt, which are strings.
 pub(super) fn texts(words: &[String]) -> Result<BTreeMap<String, String>, String> {
     if let [only] = words
         && only.trim_start().starts_with('{')
     {
         let members = object(only, "the argument")?.into_iter();
-        // A prompt takes texts: what is none is given as it is written.
+        // A value that is not a string is passed as its JSON.
         return Ok(members
             .map(|(key, value)| match value {
                 Value::String(text) => (key, text),
@@ -131,7 +130,7 @@ fn no_pair(word: &str) -> String {
 }
 
 fn object(text: &str, place: &str) -> Result<Map<String, Value>, String> {
-    // Some programs begin every file with a byte order mark.
+    // Some programs write a byte order mark.
     match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(format!("{place} is not a JSON object")),
@@ -139,7 +138,7 @@ fn object(text: &str, place: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Reads all of a text, within bounds.
+/// Reads a text up to the maximum size.
 pub(super) fn read_text(input: impl io::Read) -> io::Result<String> {
     let mut text = String::new();
     input.take(MAX_BYTES + 1).read_to_string(&mut text)?;

@@ -1,4 +1,4 @@
-//! What words on the command line become.
+//! Tests of parsing arguments.
 
 use openclaw_gateway::mcp::fit_texts;
 use serde_json::json;
@@ -38,7 +38,7 @@ fn read_words(words: &[&str], stdin: &str) -> Result<Value, String> {
 }
 
 #[test]
-fn a_value_gets_the_type_that_the_schema_asks_for() {
+fn a_value_is_converted_to_the_type_in_the_schema() {
     for (word, expected) in [
         ("text=5", json!({"text": "5"})),
         ("text=true", json!({"text": "true"})),
@@ -79,7 +79,7 @@ fn all_arguments_may_be_one_object() {
 }
 
 #[test]
-fn what_cannot_be_right_is_told() {
+fn invalid_arguments_are_reported() {
     for (words, expected) in [
         (&["count=many"][..], "`count` expects a whole number; use `count:=…` to pass JSON"),
         (&["deep=perhaps"], "`deep` expects true or false"),
@@ -124,13 +124,13 @@ fn pairs_and_an_object_are_not_mixed() {
 }
 
 #[test]
-fn a_byte_order_mark_before_the_object_is_passed_over() {
+fn a_byte_order_mark_before_the_object_is_skipped() {
     let marked = "\u{feff}{\"text\": \"a\"}";
     assert_eq!(read_words(&["-"], marked), Ok(json!({"text": "a"})));
 }
 
 #[test]
-fn prompts_say_that_nothing_is_read_from_stdin() {
+fn prompts_do_not_read_stdin() {
     let problem = texts(&["-".to_owned()]).unwrap_err();
     assert!(problem.contains("`-` is not supported here"), "{problem}");
 }

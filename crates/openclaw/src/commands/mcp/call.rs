@@ -1,4 +1,4 @@
-//! `openclaw mcp call`: one tool, once, for a person at the shell.
+//! `openclaw mcp call`: calls a tool.
 
 use std::path::Path;
 
@@ -18,9 +18,9 @@ use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// How much of a tool's name is shown.
+/// The maximum length of a tool's name.
 const NAME_CHARS: usize = 100;
-/// How much of a description is shown to a user who decides about it.
+/// The maximum length of a description that the user must approve.
 const DESCRIPTION_CHARS: usize = 2_000;
 
 pub(super) fn call(
@@ -30,19 +30,19 @@ pub(super) fn call(
     output: &mut Output,
 ) -> CommandResult {
     save::check(&args.show)?;
-    // Before anything starts: nothing else happens while the user types.
+    // Read before any server is started.
     let is_piped = args.rest.last().is_some_and(|word| word == "-");
     let stdin = is_piped.then(|| arguments::read_text(std::io::stdin().lock()));
     let stdin = stdin.transpose().context("cannot read stdin")?.unwrap_or_default();
-    let servers = Servers { calls: true, ..servers_of(&args.whose, &args.by, edge) };
+    let servers = Servers { calls: true, ..servers_of(&args.context, edge) };
     with_shell(servers, flag, edge, output, async |shell, output| {
         carry_out(args, &stdin, shell, output).await
     })
 }
 
-/// The tool that is meant, and the words that are its arguments.
+/// The tool to call, and its arguments.
 struct Target<'a> {
-    /// None: `tool` is the name that models use.
+    /// `None` if `tool` is the full name, as agents see it.
     server: Option<&'a String>,
     tool: &'a String,
     words: &'a [String],
@@ -58,7 +58,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// What it is called while it runs.
+    /// Returns the label of the running call.
     fn shown(&self) -> String {
         match self.server {
             Some(server) => format!("{server}/{}", outside(self.tool)),
@@ -80,7 +80,7 @@ async fn carry_out(
     };
     let is_empty = values.is_empty();
     let params = CallParams {
-        agent_id: args.whose.agent.clone(),
+        agent_id: args.context.agent.clone(),
         server: target.server.cloned(),
         tool: target.tool.clone(),
         args: if is_empty { None } else { to_raw_value(&values).ok() },
@@ -99,7 +99,7 @@ async fn carry_out(
         if let (false, Some(terminal)) = (args.approve, &shell.terminal) {
             confirm(&error.to_string(), &tool, terminal, output).await?;
         }
-        // What was looked at is approved, and not what the tool may say by now.
+        // Approves the version that the user saw, even if the tool has changed again.
         let fingerprint = Some(tool.fingerprint);
         let params = CallParams { approve: Some(true), fingerprint, ..params };
         called = shell.call(params, &target.shown()).await;
@@ -113,7 +113,7 @@ async fn carry_out(
     shown
 }
 
-/// Whether the tool says something else about itself than when it was approved.
+/// Whether the tool has changed since it was approved.
 fn is_changed(error: &AskError) -> bool {
     matches!(error, AskError::Refused(shape)
         if shape.detail().as_deref() == Some(detail::TOOL_CHANGED))
@@ -128,7 +128,8 @@ fn given(words: &[String], stdin: &str) -> Result<Given, String> {
     arguments::read(words, Sources { stdin, file: &file })
 }
 
-/// Words that are no arguments. Of a tool that is denied, that matters more: it is called without them.
+/// Handles invalid arguments. If the tool is denied, returns empty ones instead of the error: the
+/// call then reports the denial, which matters more.
 async fn wrong_words(
     args: &CallArgs,
     target: &Target<'_>,
@@ -144,14 +145,14 @@ async fn wrong_words(
         .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments")))
 }
 
-/// The tool as its server describes it now.
+/// Returns the current description of the tool.
 async fn described(
     args: &CallArgs,
     target: &Target<'_>,
     shell: &Shell<'_>,
 ) -> Result<Option<Tool>, CommandError> {
     let params = ListParams {
-        agent_id: args.whose.agent.clone(),
+        agent_id: args.context.agent.clone(),
         server: target.server.cloned(),
         tool: Some(target.tool.clone()),
         schema: Some(true),
@@ -162,7 +163,7 @@ async fn described(
     Ok(found.tools.into_iter().next())
 }
 
-/// Shows what a tool says about itself now, and asks.
+/// Shows the new description and schema of a changed tool, and asks for approval.
 async fn confirm(
     problem: &str,
     tool: &Tool,

@@ -1,4 +1,4 @@
-//! A server that has just been added is tried: whether it works is best known now.
+//! Tests the connection to a server that was just added.
 
 use openclaw_config::{Config, Paths, ServerName};
 use openclaw_mcp::server::supervisor::Trouble;
@@ -9,16 +9,17 @@ use crate::edge::Edge;
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, plural, printable};
 
-/// How a first try went.
+/// The result of a connection test.
 #[derive(Debug)]
 pub(super) enum Check {
-    /// It is ready, and has so many tools.
+    /// Ready, with the number of tools.
     Ready(usize),
-    /// It is not; why.
+    /// Not available.
     Failed(Trouble),
 }
 
-/// Tries a server. None: there was nothing to be tried. The exit says whether somebody interrupted it.
+/// Tests the connection to a server. Returns `None` if it is disabled or held back. The exit code
+/// tells whether the test was interrupted.
 pub(super) fn check(
     name: &ServerName,
     config: &Config,
@@ -43,7 +44,7 @@ pub(super) fn check(
         Ok(Exit::Ok)
     });
     let exit = result.unwrap_or_else(|error| {
-        // The server was added: that is told in any case.
+        // Printed here, not returned: the server was added, which is reported anyway.
         output.error(&error);
         error.exit()
     });

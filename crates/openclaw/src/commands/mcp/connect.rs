@@ -1,4 +1,4 @@
-//! `openclaw mcp connect`: the service at an address, under a name that follows from it.
+//! `openclaw mcp connect`: adds the server at a URL, with a name derived from it.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
 
-/// How many servers of one host get a name by themselves.
+/// The highest number in a derived name.
 const MAX_TWINS: usize = 99;
 
 pub(super) fn connect(
@@ -24,7 +24,7 @@ pub(super) fn connect(
     output: &mut Output,
 ) -> CommandResult {
     let suggested = ServerName::from_address(url).ok_or_else(|| {
-        // Without the address: it may hold a password.
+        // The URL is not shown: it may contain a password.
         CommandError::usage("invalid URL").hint("write it in full: `https://example.com/mcp`")
     })?;
     let given = name.map(server_name).transpose()?;
@@ -46,7 +46,7 @@ pub(super) fn connect(
     add_one(&server, &paths, edge, output)
 }
 
-/// The server that has this address.
+/// Returns the server with this URL.
 fn server_at<'c>(config: &'c Config, url: &str) -> Option<&'c ServerName> {
     let mut servers = config.agents.iter().flat_map(|agent| &agent.mcp.servers);
     let has = |transport: &Transport| match transport {
@@ -56,7 +56,7 @@ fn server_at<'c>(config: &'c Config, url: &str) -> Option<&'c ServerName> {
     servers.find(|(_, server)| has(&server.connection.transport)).map(|(name, _)| name)
 }
 
-/// The name itself, or with a number behind it.
+/// Returns the name, with a number appended if it is taken.
 fn free_name(name: &ServerName, is_taken: impl Fn(&ServerName) -> bool) -> Option<ServerName> {
     let numbered =
         (2..=MAX_TWINS).filter_map(|number| ServerName::new(format!("{name}-{number}")).ok());

@@ -1,4 +1,4 @@
-//! `openclaw mcp resources | read | prompts | prompt`: what servers have besides tools (B14, B15).
+//! `openclaw mcp resources | read | prompts | prompt` (B14, B15).
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::shell::{in_time, servers_of, with_shell};
+use super::shell::{in_time, servers_of, with_result, with_shell};
 use super::tools::tell_missing;
 use super::{answer, arguments, save};
 use crate::cli::{PromptArgs, PromptsArgs, ReadArgs, ResourcesArgs};
@@ -22,16 +22,16 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{FAINT, Output, cut, printable};
 
-/// A description with less room than this says nothing.
+/// The minimum width of a description; with less room, it is omitted.
 const LEAST_DESCRIPTION: usize = 12;
-/// So much room is kept for descriptions beside what is longer than most.
+/// The width reserved for descriptions when the column of names is sized.
 const DESCRIPTION_ROOM: usize = 30;
-/// No address or name is longer. It is typed as it is shown, so it is not cut for the terminal's sake.
+/// The maximum length of a URI or name. Users copy it, so it is not truncated to the terminal.
 const NAME_CHARS: usize = 8 * 1024;
-/// How much of a description is shown.
+/// The maximum length of a description.
 const DESCRIPTION_CHARS: usize = 400;
 
-/// A resource, a family of them, or a prompt, as far as it is shown.
+/// The shown fields of a resource, a resource template or a prompt.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Entry {
@@ -51,7 +51,7 @@ struct Argument {
     required: bool,
 }
 
-/// What servers list; what cannot be read is left out.
+/// Parses listed entries; invalid ones are skipped.
 fn entries<T: DeserializeOwned>(raw: &[Box<RawValue>]) -> Vec<T> {
     raw.iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect()
 }
@@ -62,13 +62,10 @@ pub(super) fn resources(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let servers = servers_of(&args.whose, &args.by, edge);
-    with_shell(servers, flag, edge, output, async |shell, output| {
-        let (agent_id, server) = (args.whose.agent.clone(), args.server.clone());
-        let params = ListParams { agent_id, server, ..ListParams::default() };
-        let result = shell.ask::<rpc::McpResources>(params, args.server.as_deref()).await?;
-        Ok(show_resources(&result, output))
-    })
+    let (agent_id, server) = (args.context.agent.clone(), args.server.clone());
+    let params = ListParams { agent_id, server, ..ListParams::default() };
+    let about = (&args.context, args.server.as_deref());
+    with_result::<rpc::McpResources>(about, params, flag, edge, output, show_resources)
 }
 
 fn show_resources(result: &ResourcesResult, output: &mut Output) -> Exit {
@@ -86,7 +83,7 @@ fn show_resources(result: &ResourcesResult, output: &mut Output) -> Exit {
         let about = about(&it.name, it.description.as_deref());
         rows.push([it.server, it.uri_template, about]);
     }
-    // What belongs to one server stands together.
+    // Group by server.
     rows.sort_by(|one, other| one[0].cmp(&other[0]));
     show_rows(&rows, "resources", output)
 }
@@ -97,13 +94,10 @@ pub(super) fn prompts(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let servers = servers_of(&args.whose, &args.by, edge);
-    with_shell(servers, flag, edge, output, async |shell, output| {
-        let (agent_id, server) = (args.whose.agent.clone(), args.server.clone());
-        let params = ListParams { agent_id, server, ..ListParams::default() };
-        let result = shell.ask::<rpc::McpPrompts>(params, args.server.as_deref()).await?;
-        Ok(show_prompts(&result, output))
-    })
+    let (agent_id, server) = (args.context.agent.clone(), args.server.clone());
+    let params = ListParams { agent_id, server, ..ListParams::default() };
+    let about = (&args.context, args.server.as_deref());
+    with_result::<rpc::McpPrompts>(about, params, flag, edge, output, show_prompts)
 }
 
 fn show_prompts(result: &PromptsResult, output: &mut Output) -> Exit {
@@ -121,7 +115,7 @@ fn show_prompts(result: &PromptsResult, output: &mut Output) -> Exit {
     show_rows(&rows, "prompts", output)
 }
 
-/// `summarise [language]`: what is in brackets may be left out.
+/// Formats a prompt: `summarise [language]`. Optional arguments are in brackets.
 fn signature(prompt: &Entry) -> String {
     let arguments = prompt.arguments.iter().map(|argument| match argument.required {
         true => argument.name.clone(),
@@ -154,13 +148,13 @@ fn show_rows(rows: &[[String; 3]], what: &str, output: &mut Output) -> Exit {
     Exit::Ok
 }
 
-/// Rows in columns: the server, and behind it what it has and what that is. Where it is narrow, the
-/// description gives way.
+/// Aligns rows: the server, then the URI or name and the description, which is truncated or omitted
+/// on a narrow terminal.
 fn aligned(rows: &[[String; 3]], width: usize) -> Vec<[String; 2]> {
     let chars = |text: &str| text.chars().count();
     let servers = rows.iter().map(|[server, ..]| chars(server)).max().unwrap_or(0);
     let room = width.saturating_sub(servers + 3);
-    // One that is very long must not push away the descriptions of all others.
+    // A very long one must not displace the descriptions of all others.
     let lengths = || rows.iter().map(|[_, it, _]| chars(it));
     let fitting = lengths().filter(|length| length + 2 + DESCRIPTION_ROOM <= room).max();
     let column = fitting.unwrap_or(0);
@@ -184,13 +178,13 @@ pub(super) fn read(
 ) -> CommandResult {
     save::check(&args.show)?;
     let params = ReadParams {
-        agent_id: args.whose.agent.clone(),
+        agent_id: args.context.agent.clone(),
         server: args.server.clone(),
         uri: args.uri.clone(),
         raw: Some(args.show.raw),
         timeout_ms: args.time.in_ms(),
     };
-    let servers = Servers { calls: true, ..servers_of(&args.whose, &args.by, edge) };
+    let servers = Servers { calls: true, ..servers_of(&args.context, edge) };
     with_shell(servers, flag, edge, output, async |shell, output| {
         let outcome = shell.try_ask::<rpc::McpRead>(params, Some(&args.server)).await;
         answer::show(&outcome.map_err(in_time)?, &args.uri, &args.show, output)
@@ -206,14 +200,14 @@ pub(super) fn prompt(
     save::check(&args.show)?;
     let arguments = arguments::texts(&args.arguments).map_err(CommandError::usage)?;
     let params = PromptParams {
-        agent_id: args.whose.agent.clone(),
+        agent_id: args.context.agent.clone(),
         server: args.server.clone(),
         name: args.name.clone(),
         args: Some(arguments),
         raw: Some(args.show.raw),
         timeout_ms: args.time.in_ms(),
     };
-    let servers = Servers { calls: true, ..servers_of(&args.whose, &args.by, edge) };
+    let servers = Servers { calls: true, ..servers_of(&args.context, edge) };
     with_shell(servers, flag, edge, output, async |shell, output| {
         let outcome = shell.try_ask::<rpc::McpPrompt>(params, Some(&args.server)).await;
         answer::show(&outcome.map_err(in_time)?, &args.name, &args.show, output)
@@ -234,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_never_cut_and_the_description_gives_way() {
+    fn a_uri_is_never_truncated_but_the_description_is() {
         for width in 20..160 {
             let rows = shown(width);
             assert!(
@@ -249,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn one_long_address_leaves_the_descriptions_of_the_others() {
+    fn one_long_uri_does_not_displace_the_descriptions_of_others() {
         assert_eq!(shown(80)[0], "files  demo://notes  What it is, in many words that go on");
         let column = |row: &str| row.find("What");
         let rows = shown(140);

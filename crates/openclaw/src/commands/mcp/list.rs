@@ -1,4 +1,4 @@
-//! `openclaw mcp list`: what is configured. Nothing is started.
+//! `openclaw mcp list`: the configured servers. Nothing is started.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::output::{Column, Output, cut, cut_front, fit, printable};
 
 /// Name, transport, state, target, place.
 const COLUMNS: [Column; 5] = [
-    // What people type is cut last.
+    // Names are truncated last: users type them.
     Column { widths: [64, 64], cut },
     Column { widths: [5, 5], cut },
     Column { widths: [9, 9], cut },
@@ -92,7 +92,7 @@ impl Entry {
         Self {
             name: name.to_owned(),
             transport: server.map(transport),
-            // Of one that is held back, what is written is all there is.
+            // A server that is held back has only its written settings.
             target: server
                 .map(ServerConfig::gist)
                 .or_else(|| written("command").or_else(|| written("url"))),

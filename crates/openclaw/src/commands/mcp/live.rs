@@ -1,4 +1,4 @@
-//! A call while it runs: what its server tells about it is shown, and what it asks the user answers.
+//! A running call: shows its progress, and prompts the user for elicitations and sampling requests.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -17,16 +17,16 @@ use crate::commands::inquiry::{Responded, respond};
 use crate::commands::talk::approve::respond as respond_to;
 use crate::commands::talk::fresh_key;
 
-/// How often a form may be filled in anew that did not fit as a whole.
+/// The maximum number of times that a form is filled in, if the gateway rejects it.
 const MAX_FORMS: usize = 3;
 
-/// What a call is told of.
+/// An event of a call.
 enum CallEvent {
     Progress(ProgressEvent),
     Asked(Elicitation),
-    /// The server wants to use the agent's model.
+    /// The server requests sampling.
     Sampling(Box<Approval>),
-    /// A question needs no answer any more.
+    /// The request with this id needs no answer any more.
     Settled(String),
 }
 
@@ -40,7 +40,7 @@ impl Shell<'_> {
         let token = fresh_key();
         let params = CallParams { progress_token: is_shown.then(|| token.clone()), ..params };
         let server = params.server.clone();
-        // Before the call: its server may ask at once.
+        // Subscribed before the call: the server may elicit immediately.
         let mut events = Events { events: self.surface.events(), token, held: VecDeque::new() };
         let (progress, shown) = watch::channel(None);
         let calling = async {
@@ -55,7 +55,7 @@ impl Shell<'_> {
         self.screen.show_call(what, starting, &shown, calling).await
     }
 
-    /// Passes progress on, and leads the user through questions, until it is dropped.
+    /// Forwards progress, and prompts the user for requests, until it is dropped.
     async fn attend(
         &self,
         events: &mut Events,
@@ -79,8 +79,9 @@ impl Shell<'_> {
                     tokio::select! {
                         biased;
                         () = deciding => {}
-                        () = events.until_settled(&approval.id) => say("\nno longer needed; the \
-                            question was withdrawn\n"),
+                        () = events.until_settled(&approval.id) => {
+                            say("\nthe question was withdrawn\n");
+                        }
                     }
                 }
                 CallEvent::Asked(question) => {
@@ -91,8 +92,9 @@ impl Shell<'_> {
                     tokio::select! {
                         biased;
                         () = self.lead(terminal, &question) => {}
-                        () = events.until_settled(&question.id) => say("\nno longer needed; the \
-                            question was withdrawn\n"),
+                        () = events.until_settled(&question.id) => {
+                            say("\nthe question was withdrawn\n");
+                        }
                     }
                 }
             }
@@ -112,22 +114,22 @@ impl Shell<'_> {
     }
 }
 
-/// Whether a request belongs to a call without a conversation, as those of this command are.
+/// Whether a request belongs to a call outside a conversation, such as that of this command.
 fn is_of_call(approval: &Approval) -> bool {
     approval.session_key.as_deref().is_some_and(|key| !key.starts_with("agent:"))
 }
 
-/// What the gateway tells about one call.
+/// The events of one call.
 struct Events {
     events: EventReceiver,
-    /// The progress of this call.
+    /// The progress token of this call.
     token: String,
-    /// What came while the user was being asked something.
+    /// Events that arrived during a prompt.
     held: VecDeque<CallEvent>,
 }
 
 impl Events {
-    /// What is told next. Safe to cancel.
+    /// Waits for the next event. Cancel-safe.
     async fn next(&mut self) -> CallEvent {
         match self.held.pop_front() {
             Some(told) => told,
@@ -144,7 +146,7 @@ impl Events {
                     }
                 }
                 Some(Received::Lagged(_)) => {}
-                // The call ends with the connection.
+                // The connection is closed, so the call itself fails.
                 None => std::future::pending().await,
             }
         }
@@ -159,7 +161,7 @@ impl Events {
                 .filter(|event| event.token == self.token)
                 .map(CallEvent::Progress),
             names::MCP_ELICITATION_REQUESTED => payload(event).map(CallEvent::Asked),
-            // All who may decide are told; questions of conversations are answered there.
+            // All clients that may approve receive it; those of conversations are answered there.
             names::APPROVAL_REQUESTED => payload::<Approval>(event)
                 .filter(|it| it.kind == ApprovalKind::Sampling && is_of_call(it))
                 .map(|it| CallEvent::Sampling(Box::new(it))),
@@ -177,7 +179,7 @@ impl Events {
         self.held.iter().any(|told| matches!(told, CallEvent::Settled(settled) if settled == id))
     }
 
-    /// Waits until a question needs no answer any more. What comes meanwhile is kept; progress only the
+    /// Waits until a request needs no answer any more. Other events are kept, of progress only the
     /// latest.
     async fn until_settled(&mut self, id: &str) {
         while !self.is_settled(id) {

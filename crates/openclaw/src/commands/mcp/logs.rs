@@ -1,4 +1,4 @@
-//! `openclaw mcp logs`: what a server wrote to stderr, and what became of it. Nothing is started.
+//! `openclaw mcp logs`: a server's stderr and its state changes. Nothing is started.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use openclaw_protocol::rpc;
 use serde_json::json;
 
 use super::shell::{servers_of, with_shell};
-use crate::cli::{AgentArgs, LogsArgs};
+use crate::cli::{ContextArgs, LogsArgs};
 use crate::commands::link::keep;
 use crate::commands::{LoadedConfig, load_config};
 use crate::edge::Edge;
@@ -19,7 +19,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{Output, printable};
 
-/// How often it is looked for more.
+/// The interval of polling for new lines.
 const EVERY: Duration = Duration::from_millis(200);
 
 pub(super) fn logs(
@@ -29,10 +29,11 @@ pub(super) fn logs(
     output: &mut Output,
 ) -> CommandResult {
     if args.follow {
-        // Whoever runs the server writes to the same file.
+        // Every process that runs the server writes to the same file.
         return follow(args, flag, edge, output);
     }
-    let servers = servers_of(&AgentArgs::default(), &args.by, edge);
+    let context = ContextArgs { agent: None, no_gateway: args.no_gateway };
+    let servers = servers_of(&context, edge);
     with_shell(servers, flag, edge, output, async |shell, output| {
         let lines = u32::try_from(args.lines).unwrap_or(u32::MAX);
         let params = LogsParams { server: args.name.clone(), lines: Some(lines) };
@@ -56,10 +57,10 @@ fn show(result: &LogsResult, is_wanted: bool, output: &mut Output) -> Exit {
 fn follow(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
     let LoadedConfig { config, paths, .. } = load_config(flag, edge, output)?;
     let name = args.name.as_str();
-    // One at least: whether there is a log must be known.
+    // At least one line, to detect whether there is a log.
     let followed = ServerLog::follow(&keep::logs(&paths.state), name, args.lines.max(1));
     let (lines, follower) = followed.map_err(|error| cannot_be_read(name, &error))?;
-    // Of a server that was removed the log may still be there.
+    // The log of a removed server may still exist.
     let servers = config.agents.iter().flat_map(|agent| agent.mcp.origins.servers.keys());
     let mut known: Vec<&str> = servers.map(ServerName::as_str).collect();
     known.dedup();
@@ -70,8 +71,7 @@ fn follow(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output
     show_added(name, lines, follower, output)
 }
 
-/// Shows lines as they come, until nobody reads them any more. Ctrl-C ends the program: nothing runs that
-/// would be left behind.
+/// Prints new lines until stdout is closed. Ctrl-C kills the process, which has no children.
 fn show_added(
     name: &str,
     mut lines: Vec<String>,

@@ -1,4 +1,4 @@
-//! `openclaw mcp …`: one module for each verb.
+//! `openclaw mcp …`: one module for each subcommand.
 
 mod add;
 mod answer;
@@ -36,7 +36,7 @@ use crate::output::Output;
 pub(super) use doctor::findings;
 pub(super) use servers::show as show_servers;
 
-/// Runs the verb that was asked for.
+/// Runs the subcommand.
 pub(crate) fn run(
     command: &McpCommand,
     flag: Option<&Path>,
@@ -66,7 +66,7 @@ pub(crate) fn run(
     }
 }
 
-/// A name for a new server.
+/// Parses the name of a new server.
 fn server_name(name: &str) -> Result<ServerName, CommandError> {
     ServerName::new(name).map_err(|error| {
         let invalid =
@@ -78,12 +78,12 @@ fn server_name(name: &str) -> Result<ServerName, CommandError> {
     })
 }
 
-/// A server of that name, in whichever agent has it.
+/// Returns the server with this name, of the first agent that has it.
 fn find<'c>(config: &'c Config, name: &str) -> Option<&'c ServerConfig> {
     config.agents.iter().find_map(|agent| agent.mcp.servers.get(name))
 }
 
-/// The file and line that a server's settings come from.
+/// Returns the file and line of a server's settings.
 fn standing(settings: &[Setting]) -> Option<String> {
     settings.iter().find_map(|setting| match &setting.origin {
         Origin::File { location, .. } => Some(format!("{}:{}", location.file, location.line)),

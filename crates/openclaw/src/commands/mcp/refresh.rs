@@ -1,4 +1,4 @@
-//! `openclaw mcp refresh`: lists what servers have anew, and tells what has changed.
+//! `openclaw mcp refresh`: fetches the lists of servers again, and shows what has changed.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use openclaw_protocol::mcp::{RefreshParams, RefreshResult, Refreshed};
 use openclaw_protocol::rpc;
 use serde_json::json;
 
-use super::shell::{servers_of, with_shell};
+use super::shell::with_result;
 use crate::cli::RefreshArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, plural, printable};
 
-/// How much of a tool's name is shown.
+/// The maximum length of a tool's name.
 const NAME_CHARS: usize = 64;
 
 pub(super) fn refresh(
@@ -23,28 +23,24 @@ pub(super) fn refresh(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let servers = servers_of(&args.whose, &args.by, edge);
-    with_shell(servers, flag, edge, output, async |shell, output| {
-        let (agent_id, server) = (args.whose.agent.clone(), args.name.clone());
-        let params = RefreshParams { agent_id, server };
-        let result = shell.ask::<rpc::McpRefresh>(params, args.name.as_deref()).await?;
-        if !output.json {
-            result.servers.iter().for_each(|it| show(it, output));
-        }
-        Ok(conclude(&result, output))
-    })
+    let (agent_id, server) = (args.context.agent.clone(), args.name.clone());
+    let params = RefreshParams { agent_id, server };
+    let about = (&args.context, args.name.as_deref());
+    with_result::<rpc::McpRefresh>(about, params, flag, edge, output, show)
 }
 
-fn conclude(result: &RefreshResult, output: &mut Output) -> Exit {
+fn show(result: &RefreshResult, output: &mut Output) -> Exit {
     if output.json {
         output.value(&json!(result));
     } else if result.servers.is_empty() {
         output.line("No MCP servers. Run `openclaw mcp add` to add one.");
+    } else {
+        result.servers.iter().for_each(|server| show_server(server, output));
     }
     if result.ok { Exit::Ok } else { Exit::Unavailable }
 }
 
-fn show(it: &Refreshed, output: &mut Output) {
+fn show_server(it: &Refreshed, output: &mut Output) {
     let name = &it.name;
     if let Some(error) = &it.error {
         let look = || format!("run `openclaw mcp doctor {name}`");

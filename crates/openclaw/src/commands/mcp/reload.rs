@@ -1,4 +1,4 @@
-//! `openclaw mcp reload`: a gateway that runs reads its configuration again.
+//! `openclaw mcp reload`: makes the running gateway reload its configuration.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `openclaw mcp remove`: a server out of the file, wherever it stands there.
+//! `openclaw mcp remove`: removes all entries of a server from the file.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ pub(super) fn remove(
 fn not_found(name: &str, mut known: Vec<String>, paths: &Paths, edge: &Edge) -> CommandError {
     let config = edge.load(&paths.config).config;
     if let Some((config, place)) = config.and_then(|it| origin(&it, name).map(|at| (it, at))) {
-        // It is in an included file, or built in: that is not ours to change.
+        // It is in an included file, or built in, which this command does not change.
         return match config.file {
             Some(file) => CommandError::failed(format!(
                 "server `{name}` is defined in {place}, not in {}",
@@ -66,7 +66,7 @@ fn not_found(name: &str, mut known: Vec<String>, paths: &Paths, edge: &Edge) -> 
         .with(|failure| failure.hint = hint)
 }
 
-/// The file and line that a server comes from.
+/// Returns the file and line of a server.
 fn origin(config: &Config, name: &str) -> Option<String> {
     let mut agents = config.agents.iter();
     standing(agents.find_map(|agent| agent.mcp.origins.servers.get(name))?)

@@ -1,5 +1,5 @@
-//! Pictures, sounds and whatever else is binary into files. Where the name follows from the server, it is
-//! harmless, and never that of another file.
+//! Saves images, audio and other binary data to files. A name derived from the server is sanitized,
+//! and never overwrites a file.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,9 +12,9 @@ use crate::cli::ShowArgs;
 use crate::error::CommandError;
 use crate::output::plural;
 
-/// How many files of one name there may be.
+/// The highest number in a file name.
 const MAX_TWINS: usize = 10_000;
-/// How long a name may be.
+/// The maximum length of a name.
 const NAME_CHARS: usize = 80;
 
 /// A file that was written.
@@ -28,18 +28,17 @@ fn cannot_write(file: &Path, error: &io::Error) -> CommandError {
     CommandError::failed(format!("cannot write {}", file.display())).cause(reason(error))
 }
 
-/// There are too many for one file.
+/// The error for several parts and one file.
 pub(super) fn too_many(count: usize, file: &Path) -> CommandError {
     let (files, file) = (plural(count, "file"), file.display());
     CommandError::failed(format!("cannot write {files} into {file}"))
         .hint("use `--save FOLDER` to write them all")
 }
 
-/// Whether there is a place for what is to be written. It is looked at before anything is called: then
-/// nothing is lost.
+/// Checks where files are to be written. It runs before the call, so that no result is lost.
 ///
 /// # Errors
-/// Why there is none.
+/// If the folder or the file cannot be written.
 pub(super) fn check(args: &ShowArgs) -> Result<(), CommandError> {
     if let Some(folder) = &args.save
         && let Some(there) = folder.ancestors().find(|it| it.exists() && !it.is_dir())
@@ -58,16 +57,16 @@ pub(super) fn check(args: &ShowArgs) -> Result<(), CommandError> {
     }
     match file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
         Some(folder) if folder.exists() => Err(format!("{} is not a folder", folder.display())),
-        Some(folder) => Err(format!("no folder {}", folder.display())),
+        Some(folder) => Err(format!("folder not found: {}", folder.display())),
         None => Ok(()),
     }
     .map_err(|why| CommandError::usage(format!("cannot write {}", file.display())).cause(why))
 }
 
-/// Writes what is given in base64 into a folder.
+/// Writes base64 data to a new file in a folder.
 ///
 /// # Errors
-/// Why that cannot be.
+/// If the data is invalid, or the file cannot be written.
 pub(super) fn save(
     folder: &Path,
     stem: &str,
@@ -86,10 +85,10 @@ pub(super) fn save(
         })
 }
 
-/// Writes what is given in base64 to the file that somebody named, be there one or not.
+/// Writes base64 data to the file that the user named, and overwrites it.
 ///
 /// # Errors
-/// Why that cannot be.
+/// If the data is invalid, or the file cannot be written.
 pub(super) fn save_as(file: &Path, mime_type: &str, data: &str) -> Result<Saved, CommandError> {
     let bytes = decoded(mime_type, data)?;
     std::fs::write(file, bytes)
@@ -97,17 +96,17 @@ pub(super) fn save_as(file: &Path, mime_type: &str, data: &str) -> Result<Saved,
         .map_err(|error| cannot_write(file, &error))
 }
 
-/// Writes a text to the file that somebody named.
+/// Writes a text to the file that the user named, and overwrites it.
 ///
 /// # Errors
-/// Why that cannot be.
+/// If the file cannot be written.
 pub(super) fn save_text(file: &Path, text: &str) -> Result<Saved, CommandError> {
     std::fs::write(file, text)
         .map(|()| Saved { mime_type: "text".to_owned(), path: file.to_owned() })
         .map_err(|error| cannot_write(file, &error))
 }
 
-/// Whether what is given in base64 can be written at all.
+/// Whether the data is valid base64.
 pub(super) fn is_whole(data: &str) -> bool {
     STANDARD.decode(data).is_ok()
 }
@@ -116,17 +115,17 @@ fn decoded(mime_type: &str, data: &str) -> Result<Vec<u8>, CommandError> {
     STANDARD.decode(data).map_err(|_| CommandError::failed(damaged(mime_type)))
 }
 
-/// What is said about something that nobody can read.
+/// The message for data that is not valid base64.
 pub(super) fn damaged(mime_type: &str) -> String {
     format!("cannot write {}: its data is damaged", named(mime_type))
 }
 
-/// What something is, where perhaps nobody says.
+/// Returns the MIME type, or "binary data" if it is unknown.
 pub(super) fn named(mime_type: &str) -> &str {
     if mime_type.is_empty() { "binary data" } else { mime_type }
 }
 
-/// Why something cannot be written, in words of ours where there are better ones.
+/// Describes an I/O error, without the error code of the system where possible.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such folder".to_owned(),
@@ -143,7 +142,7 @@ fn reason(error: &io::Error) -> String {
 fn write_new(folder: &Path, stem: &str, ending: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     for number in 1..=MAX_TWINS {
         let path = folder.join(format!("{stem}-{number}.{ending}"));
-        // It fails if there is anything of that name, a link among it.
+        // Fails if the name exists, even as a symlink.
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(mut file) => return file.write_all(bytes).map(|()| path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -153,12 +152,12 @@ fn write_new(folder: &Path, stem: &str, ending: &str, bytes: &[u8]) -> io::Resul
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many files of that name"))
 }
 
-/// The names of servers and tools may hold anything.
+/// Sanitizes a file name: names of servers and tools may contain anything.
 fn harmless(stem: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let stem: String =
         stem.chars().take(NAME_CHARS).map(|c| if fits(c) { c } else { '_' }).collect();
-    // A name that begins with a dash would be taken for an option.
+    // A name with a leading dash would be taken for an option.
     let stem = stem.trim_start_matches('-');
     if stem.is_empty() { "answer".to_owned() } else { stem.to_owned() }
 }
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_gets_a_neutral_ending_and_a_name() {
+    fn unknown_types_get_a_neutral_extension() {
         let folder = tempfile::tempdir().unwrap();
         let saved = save(folder.path(), "--", "application/x-sh", "aGk=").unwrap();
         assert_eq!(saved.path, folder.path().join("answer-1.bin"));
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_can_be_written_is_known_before() {
+    fn targets_that_cannot_be_written_are_rejected_before_the_call() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "x").unwrap();
@@ -233,7 +232,7 @@ mod tests {
         for (output, save, words) in [
             (Some("-".into()), None, "takes the name of a file"),
             (Some(folder.path().to_owned()), None, "is a folder"),
-            (Some(folder.path().join("none/x")), None, "no folder"),
+            (Some(folder.path().join("none/x")), None, "folder not found"),
             (Some(file.join("x")), None, "is not a folder"),
             (None, Some(file.clone()), "is not a folder"),
             (None, Some(file.join("x")), "is not a folder"),

@@ -1,5 +1,5 @@
-//! While servers start, and while a call is under way, a terminal shows how far each has got. Nothing of
-//! it stays, and programs see nothing of it.
+//! Shows the progress of starting servers and of running calls on a terminal. The lines are erased
+//! at the end; without a terminal, nothing is shown.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,15 +18,15 @@ use tokio::time::{Instant, sleep};
 use crate::commands::link::look;
 use crate::output::{BAD, FAINT, GOOD, STRONG, WARNING, colour_wanted, cut, plural, printable};
 
-/// What takes less is not worth a line.
+/// How long to wait before anything is shown.
 const QUIET: Duration = Duration::from_millis(300);
-/// How often the lines are drawn.
+/// The interval of redrawing.
 const EVERY: Duration = Duration::from_millis(100);
-/// Names take no wider a column.
+/// The maximum width of the name column.
 const NAME_COLUMN: usize = 30;
 const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// The lines below the cursor's place. A clone draws on the same.
+/// The status lines on stderr. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Screen {
     can_draw: bool,
@@ -35,9 +35,9 @@ pub(super) struct Screen {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Somebody is being asked something: the lines must not move.
+    /// Whether a prompt is shown: nothing may be drawn meanwhile.
     is_asking: AtomicBool,
-    /// How many lines stand there.
+    /// The number of lines on the screen.
     lines: AtomicUsize,
     drawing: Mutex<()>,
 }
@@ -47,7 +47,7 @@ impl Screen {
         Self { can_draw, shared: Arc::default() }
     }
 
-    /// Waits for something that servers are started for, and shows them meanwhile.
+    /// Waits for work that starts servers, and shows their state meanwhile.
     pub(super) async fn show_while<T>(
         &self,
         mut starting: Starting<'_>,
@@ -59,7 +59,7 @@ impl Screen {
         self.animate(async |wheel| starting.lines(wheel).await, work).await
     }
 
-    /// Waits for a call, and shows meanwhile that its server starts, and what it tells about the call.
+    /// Waits for a call, and shows the start of its server and the progress of the call meanwhile.
     pub(super) async fn show_call<T>(
         &self,
         what: &str,
@@ -89,7 +89,7 @@ impl Screen {
         self.can_draw
     }
 
-    /// Draws lines until the work is done. Safe to cancel: nothing of them stays.
+    /// Redraws lines until the work is done. Cancel-safe: the lines are erased on drop.
     async fn animate<T>(
         &self,
         mut lines: impl AsyncFnMut(char) -> Vec<Line>,
@@ -118,7 +118,7 @@ impl Screen {
         }
     }
 
-    /// Takes the lines away, and keeps them away while somebody is asked.
+    /// Erases the lines, and draws none until [`end_asking`](Self::end_asking).
     pub(super) fn begin_asking(&self) {
         self.shared.is_asking.store(true, Ordering::Release);
         self.clear();
@@ -128,12 +128,12 @@ impl Screen {
         self.shared.is_asking.store(false, Ordering::Release);
     }
 
-    /// Takes the lines away.
+    /// Erases the lines.
     pub(super) fn clear(&self) {
         let _drawing = self.shared.drawing.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = self.shared.lines.swap(0, Ordering::AcqRel);
         if lines > 0 {
-            // A terminal echoes Ctrl-C: the cursor need not be where we left it.
+            // The terminal echoes Ctrl-C, so the cursor may not be at the start of the line.
             let _ = write!(std::io::stderr(), "\r\x1b[{lines}A\x1b[J");
         }
     }
@@ -148,7 +148,7 @@ impl Screen {
         if before > 0 {
             let _ = write!(text, "\r\x1b[{before}A");
         }
-        // More lines than the terminal has cannot be drawn over.
+        // Lines that have scrolled off the terminal cannot be redrawn.
         let fitting = height.saturating_sub(2).max(1);
         let column = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
         let column = column.min(NAME_COLUMN);
@@ -167,8 +167,7 @@ impl Screen {
     }
 }
 
-/// As many lines as there is room for, and what is to be said of the rest: where there is not room for all,
-/// those that are waited for come first.
+/// Returns the lines that fit, unfinished ones first, and a summary if there are more.
 fn chosen(lines: &[Line], room: usize) -> (Vec<&Line>, Option<String>) {
     let mut chosen: Vec<&Line> = lines.iter().collect();
     if lines.len() <= room {
@@ -185,7 +184,7 @@ fn chosen(lines: &[Line], room: usize) -> (Vec<&Line>, Option<String>) {
     (chosen, Some(words))
 }
 
-/// Takes the lines away when it is dropped.
+/// Erases the lines on drop.
 struct Drawn<'a>(&'a Screen);
 
 impl Drop for Drawn<'_> {
@@ -194,7 +193,7 @@ impl Drop for Drawn<'_> {
     }
 }
 
-/// `2.1 s  30%  Reading chapter 3`
+/// Formats the progress of a call: `2.1 s  30%  Reading chapter 3`.
 fn under_way(elapsed: Duration, progress: Option<&ProgressEvent>) -> String {
     let mut words = vec![format!("{:.1} s", elapsed.as_secs_f64())];
     if let Some(progress) = progress {
@@ -212,17 +211,17 @@ fn size() -> (usize, usize) {
     size.map_or((80, 24), |(width, height)| (width.0.into(), height.0.into()))
 }
 
-/// Servers on their way, as the gateway tells them: of an agent, or one of them.
+/// The starting servers of an agent, or one of them.
 pub(super) struct Starting<'a> {
     pub(super) surface: &'a dyn Surface,
     pub(super) agent: Option<&'a str>,
     pub(super) server: Option<&'a str>,
     since: Instant,
-    /// How long each took.
+    /// How long each took to start.
     took: BTreeMap<String, Duration>,
 }
 
-/// How far it has got; what is looked at first comes first.
+/// The state of a line, in the order in which lines are shown if not all fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     UnderWay,
@@ -259,7 +258,7 @@ impl<'a> Starting<'a> {
         Self { surface, agent, server, since: Instant::now(), took: BTreeMap::new() }
     }
 
-    /// A line each, as they are now. None of those that are switched off.
+    /// Returns the current lines, without disabled servers.
     async fn lines(&mut self, wheel: char) -> Vec<Line> {
         let params = ServersParams { agent_id: self.agent.map(ToOwned::to_owned) };
         let Ok(answer) = look::<rpc::McpServers>(self.surface, params).await else {
@@ -306,7 +305,7 @@ impl<'a> Starting<'a> {
 }
 
 impl Line {
-    /// Cut, so that it takes one line of the terminal; names take a column so wide.
+    /// Formats the line with a name column of this width, truncated to one line of the terminal.
     fn shown(&self, column: usize, width: usize, colour: bool) -> String {
         let Self { mark, stage, name, rest } = self;
         let style = stage.style();
@@ -314,7 +313,7 @@ impl Line {
         let column = column.min(room / 2);
         let name = cut(name, column);
         let rest = cut(&printable(rest), room.saturating_sub(column + 2));
-        // What fills the column is not part of the name.
+        // The padding is not styled like the name.
         let gap = " ".repeat(column.saturating_sub(name.chars().count()) + 2);
         if colour {
             format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}{gap}{FAINT}{rest}{FAINT:#}")
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_in_a_column_and_what_does_not_fit_ends_with_an_ellipsis() {
+    fn names_are_aligned_and_long_texts_end_with_an_ellipsis() {
         assert_eq!(line("a", "4 tools").shown(5, 40, false), "✓ a      4 tools");
         assert_eq!(line("files", "4 tools").shown(5, 40, false), "✓ files  4 tools");
         assert_eq!(line("a", "a long reason").shown(5, 20, false), "✓ a      a long r…");
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn where_not_all_have_room_those_that_are_waited_for_come_first_and_all_are_counted() {
+    fn if_not_all_lines_fit_unfinished_ones_come_first_and_all_are_counted() {
         let stages = [Stage::Ready, Stage::Failed, Stage::Ready, Stage::UnderWay, Stage::Ready];
         let lines: Vec<Line> =
             stages.into_iter().map(|stage| Line { stage, ..line("a", "") }).collect();

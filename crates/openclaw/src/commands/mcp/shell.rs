@@ -1,4 +1,4 @@
-//! A verb's way to the servers: one implementation, whether the gateway runs elsewhere or in this process.
+//! The context of an `mcp` command, the same for a gateway in this or in another process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,35 +11,36 @@ use openclaw_protocol::{AskError, Rpc, Surface, ask, detail};
 
 use super::screen::{Screen, Starting};
 use super::terminal::Terminal;
-use crate::cli::{AgentArgs, BesideArgs};
+use crate::cli::ContextArgs;
 use crate::commands::link::{self, Need, Role, Servers, with_link};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
+use crate::exit::Exit;
 use crate::output::Output;
 
-/// What a verb asks, and what it shows meanwhile.
+/// The gateway of an `mcp` command, and its terminal.
 pub(super) struct Shell<'a> {
     pub(super) surface: &'a dyn Surface,
     /// The gateway, if it is in this process.
     gateway: Option<&'a Arc<Gateway>>,
     agent: Option<&'a str>,
     pub(super) screen: Screen,
-    /// Where the user can be asked, if there is one.
+    /// Set if the user can be prompted.
     pub(super) terminal: Option<Terminal>,
 }
 
-/// What most verbs need: servers of an agent that start when they are used, and so no other does.
-pub(super) fn servers_of(whose: &AgentArgs, by: &BesideArgs, edge: &Edge) -> Servers {
+/// The need of most `mcp` commands: the servers of an agent, each started only when it is used.
+pub(super) fn servers_of(context: &ContextArgs, edge: &Edge) -> Servers {
     Servers {
-        agent: whose.agent.clone(),
+        agent: context.agent.clone(),
         start: StartMode::OnUse,
         calls: false,
         role: if edge.has_person() { Role::Chatting } else { Role::Person },
-        alone: by.no_gateway,
+        alone: context.no_gateway,
     }
 }
 
-/// Runs a verb, and ends what was started for it.
+/// Runs an `mcp` command, and stops the servers that were started for it.
 pub(super) fn with_shell(
     servers: Servers,
     flag: Option<&Path>,
@@ -55,7 +56,7 @@ pub(super) fn with_shell(
         let shell = Shell { surface, gateway, agent, screen, terminal };
         let result = tokio::select! {
             result = work(&shell, output) => result,
-            // What the verb asked for is cancelled with it.
+            // Dropping the work cancels its requests.
             _ = signals.next() => Err(CommandError::Interrupted),
         };
         shell.screen.clear();
@@ -63,25 +64,39 @@ pub(super) fn with_shell(
     })
 }
 
-/// Servers that a command looks at itself, whether a gateway runs or not.
+/// Runs an `mcp` command that is a single request, about one server or all, and shows its result.
+pub(super) fn with_result<R: Rpc>(
+    (context, server): (&ContextArgs, Option<&str>),
+    params: R::Params,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+    show: impl FnOnce(&R::Result, &mut Output) -> Exit,
+) -> CommandResult {
+    with_shell(servers_of(context, edge), flag, edge, output, async |shell, output| {
+        Ok(show(&shell.ask::<R>(params, server).await?, output))
+    })
+}
+
+/// Servers in this process, even if a gateway is running.
 pub(super) struct Own<'a> {
     pub(super) gateway: &'a Arc<Gateway>,
     pub(super) tools: Arc<AgentTools>,
-    /// The agent, as it is configured.
+    /// The configuration of the agent.
     pub(super) config: &'a AgentConfig,
     surface: &'a dyn Surface,
     screen: Screen,
 }
 
 impl Own<'_> {
-    /// Waits for something that servers are started for, and shows them meanwhile.
+    /// Waits for work that starts servers, and shows their state meanwhile.
     pub(super) async fn watching<T>(&self, work: impl Future<Output = T>) -> T {
         let agent = Some(self.config.id.as_str());
         self.screen.show_while(Starting::new(self.surface, agent, None), work).await
     }
 }
 
-/// Runs something with servers of its own, which start when they are used, and ends them.
+/// Runs work with servers in this process, which are started when they are used, and stops them.
 pub(super) fn with_own_servers(
     config: &Config,
     agent: &AgentConfig,
@@ -115,7 +130,7 @@ pub(super) fn with_own_servers(
 }
 
 impl Shell<'_> {
-    /// Asks, and shows meanwhile how the servers start that it takes: one, or all of the agent.
+    /// Sends a request, and shows the starting servers meanwhile: one, or all of the agent.
     pub(super) async fn ask<R: Rpc>(
         &self,
         params: R::Params,
@@ -124,7 +139,7 @@ impl Shell<'_> {
         Ok(self.try_ask::<R>(params, server).await?)
     }
 
-    /// Like [`ask`](Self::ask), for callers that look at what went wrong.
+    /// Like [`ask`](Self::ask), for callers that inspect the error.
     pub(super) async fn try_ask<R: Rpc>(
         &self,
         params: R::Params,
@@ -134,20 +149,21 @@ impl Shell<'_> {
         self.screen.show_while(self.starting(server), asked).await
     }
 
-    /// Waits until the servers that start at once were tried. Those of a gateway that runs are as they are.
+    /// Waits until the servers that start eagerly are ready or have failed. Does nothing if the
+    /// gateway is another process.
     pub(super) async fn tried(&self) {
         if let Some(gateway) = self.gateway {
             self.screen.show_while(self.starting(None), gateway.fleet().tried()).await;
         }
     }
 
-    /// How servers start, for the screen.
+    /// Returns the starting servers, for the screen.
     pub(super) fn starting<'s>(&'s self, server: Option<&'s str>) -> Starting<'s> {
         Starting::new(self.surface, self.agent, server)
     }
 }
 
-/// The same error; where the time was over, with the flag that gives more of it.
+/// Converts an error; a timeout gets a hint to use `--timeout`.
 pub(super) fn in_time(error: AskError) -> CommandError {
     let is_late = matches!(&error, AskError::Refused(shape)
         if shape.detail().as_deref() == Some(detail::TIMED_OUT));

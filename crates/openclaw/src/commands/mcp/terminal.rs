@@ -1,4 +1,4 @@
-//! The person at the terminal: servers' questions are shown on stderr and answered on stdin (T11).
+//! Prompts the user for requests of servers, on stderr and stdin (T11).
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::commands::inquiry::{Inquiry, Next, is_yes};
 use crate::commands::talk::Lines;
 use crate::commands::talk::approve::{Choice, Request};
 
-/// How wide a request of a server is laid out, and how often the user is asked about it.
+/// The width of a sampling request, and the maximum number of times that it is asked.
 const WIDTH: u16 = 80;
 const MAX_TRIES: usize = 3;
 
-/// Somebody at a terminal. A clone is the same.
+/// The terminal of the user. Clones share it.
 #[derive(Clone)]
 pub(super) struct Terminal {
     screen: Screen,
-    /// What is typed, once somebody was asked; held for as long as a question takes.
+    /// The lines of stdin, once there was a prompt; locked for the time of a prompt.
     typed: Arc<Mutex<Option<Lines>>>,
 }
 
-/// Lines stay away while this lives.
+/// Keeps the status lines erased until it is dropped.
 struct Asking<'a>(&'a Screen);
 
 impl<'a> Asking<'a> {
@@ -46,7 +46,7 @@ impl Terminal {
         Self { screen, typed: Arc::default() }
     }
 
-    /// A question that is answered with yes or no; no answer means no.
+    /// Asks a yes-or-no question; no answer means no.
     pub(super) async fn confirm(&self, question: &str) -> bool {
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
@@ -54,7 +54,7 @@ impl Terminal {
         answer.is_some_and(|answer| is_yes(&answer))
     }
 
-    /// Asks whether a server may use the agent's model; no answer means no. Safe to cancel.
+    /// Asks whether a server may use the agent's model; no answer means no. Cancel-safe.
     pub(super) async fn decide(&self, approval: &Approval) -> Decision {
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
@@ -75,14 +75,14 @@ impl Terminal {
         Decision::Deny
     }
 
-    /// Leads the user through a question of a server. Safe to cancel.
+    /// Prompts the user for an elicitation. Cancel-safe.
     pub(super) async fn answer(&self, question: &Elicitation) -> ElicitationAnswer {
-        // One question at a time: two servers may ask at once.
+        // One at a time: two servers may elicit concurrently.
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
         let mut inquiry = Inquiry::of(question);
         say(&format!("\n{}\n", inquiry.introduction().join("\n")));
-        // Each question is asked a bounded number of times, and their number is bounded.
+        // The number of fields and of attempts for each is bounded.
         loop {
             let line = answer_to(&format!("  {} ", inquiry.question()), &mut typed).await;
             let Some(line) = line else { return ElicitationAnswer::Cancel };
@@ -101,11 +101,11 @@ pub(super) fn say(text: &str) {
     let _ = stderr.flush();
 }
 
-/// Asks, and waits for the next line that is typed; none when the input ends. What was typed before the
-/// question is not an answer to it. Safe to cancel: a line that comes too late is dropped then.
+/// Shows a prompt, and waits for the next line; `None` at the end of stdin. Input typed before the
+/// prompt is discarded. Cancel-safe: a line that arrives later is dropped.
 async fn answer_to(question: &str, typed: &mut Option<Lines>) -> Option<String> {
     let typed = typed.get_or_insert_with(Lines::of_stdin);
-    // Before the question is shown: whoever answers at once must not be overheard.
+    // Before the prompt is shown, so that a quick answer is not discarded.
     typed.forget();
     say(question);
     typed.next().await.ok().flatten()

@@ -1,4 +1,4 @@
-//! `openclaw mcp tools`: what can be called, what may not be, and what was left out.
+//! `openclaw mcp tools`: the tools of servers, also those that are denied, unusable or skipped.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,18 +8,18 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::mcp::{LeftOut, ListParams, Missing, Tool, ToolsResult};
 use openclaw_protocol::rpc;
 
-use super::shell::{servers_of, with_shell};
+use super::shell::with_result;
 use crate::cli::ToolsArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::{BAD, Column, FAINT, Output, STRONG, cut, fit, lines_of, plural, printable};
 
-/// How much of a description is shown where there is room for it.
+/// The maximum length of a description.
 const DESCRIPTION_CHARS: usize = 400;
-/// A name, which is needed as a whole, and what it does.
+/// The name, which is rarely truncated, and the description.
 const COLUMNS: [Column; 2] = [Column { widths: [64, 64], cut }, Column { widths: [10, 10], cut }];
-/// How much of a name from outside.
+/// The maximum length of a name from a server.
 const NAME_CHARS: usize = 64;
 
 pub(super) fn tools(
@@ -28,18 +28,16 @@ pub(super) fn tools(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let servers = servers_of(&args.whose, &args.by, edge);
-    with_shell(servers, flag, edge, output, async |shell, output| {
-        let params = ListParams {
-            agent_id: args.whose.agent.clone(),
-            server: args.server.clone(),
-            tool: None,
-            schema: Some(args.schema),
-            raw: Some(args.raw),
-        };
-        let result = shell.ask::<rpc::McpTools>(params, args.server.as_deref()).await?;
-        Ok(show(&result, args, output))
-    })
+    let params = ListParams {
+        agent_id: args.context.agent.clone(),
+        server: args.server.clone(),
+        tool: None,
+        schema: Some(args.schema),
+        raw: Some(args.raw),
+    };
+    let about = (&args.context, args.server.as_deref());
+    let show = |result: &ToolsResult, output: &mut Output| show(result, args, output);
+    with_result::<rpc::McpTools>(about, params, flag, edge, output, show)
 }
 
 fn show(result: &ToolsResult, args: &ToolsArgs, output: &mut Output) -> Exit {
@@ -67,12 +65,12 @@ fn show(result: &ToolsResult, args: &ToolsArgs, output: &mut Output) -> Exit {
     Exit::Ok
 }
 
-/// Servers that are not available, and whose part is missing.
+/// Warns about servers that are not available.
 pub(super) fn tell_missing(missing: &[Missing], output: &mut Output) {
     missing.iter().for_each(|it| output.warning(&it.error));
 }
 
-/// A line for each: name, and what it does, cut to the width.
+/// Writes one line per tool: name and description, truncated to the width.
 fn table(tools: &[Tool], output: &mut Output) {
     let rows = tools.iter().map(|tool| {
         let described = match remark(tool) {
@@ -104,7 +102,7 @@ fn show_schema(tool: &Tool, output: &mut Output) {
     output.line(format_args!("{}\n", printable(&schema.unwrap_or_default())));
 }
 
-/// What is special about a tool.
+/// Returns why a tool cannot be called as usual.
 fn remark(tool: &Tool) -> Option<String> {
     match (&tool.denied_by, &tool.unusable, tool.changed) {
         (Some(by), ..) => Some(format!("denied by {by}")),

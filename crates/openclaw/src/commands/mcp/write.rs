@@ -1,5 +1,5 @@
-//! How `add`, `remove`, `connect` and `import` change the file: what would come of it is checked first,
-//! and a file that would have errors is not written (C10).
+//! Changes the file for `add`, `remove`, `connect` and `import`: the result is validated first, and
+//! not written if it has errors (C10).
 
 use openclaw_config::{Config, Document, EditError, Paths, Report, ServerConfig, ServerName};
 use openclaw_tools::private;
@@ -10,20 +10,19 @@ use crate::edge::Edge;
 use crate::error::CommandError;
 use crate::output::{FAINT, GOOD, Output};
 
-/// A server to be put into the file.
+/// A server to write to the file.
 pub(super) struct NewServer {
     pub(super) name: ServerName,
     pub(super) entry: Value,
 }
 
-/// What came of it.
+/// The configuration that was written.
 pub(super) struct Written {
     pub(super) config: Config,
     pub(super) report: Report,
 }
 
-/// Puts servers into the file. The caller has seen to it that those that are there
-/// may be replaced.
+/// Writes servers to the file, and replaces those of the same name; the caller has checked that.
 pub(super) fn put(
     servers: &[NewServer],
     paths: &Paths,
@@ -37,8 +36,7 @@ pub(super) fn put(
     save(&document, paths, edge)
 }
 
-/// Keeps other commands from changing the file until this is dropped. Where that cannot be had, the last
-/// one wins.
+/// Locks the file against other commands until dropped. Without the lock, the last write wins.
 pub(super) fn take_turn(paths: &Paths) -> Option<std::fs::File> {
     private::make_folder(&paths.state).ok()?;
     let mut options = private::options();
@@ -48,7 +46,7 @@ pub(super) fn take_turn(paths: &Paths) -> Option<std::fs::File> {
     Some(file)
 }
 
-/// Opens the file; one that does not exist is empty.
+/// Opens the file; a missing one is empty.
 pub(super) fn open(paths: &Paths, edge: &Edge) -> Result<Document, CommandError> {
     Document::open(&paths.config).map_err(|error| match error {
         EditError::Syntax(_) => CommandError::config(edge.load(&paths.config).report),
@@ -56,7 +54,7 @@ pub(super) fn open(paths: &Paths, edge: &Edge) -> Result<Document, CommandError>
     })
 }
 
-/// Checks what would be written, and writes it.
+/// Validates the document, and writes it.
 pub(super) fn save(
     document: &Document,
     paths: &Paths,
@@ -76,13 +74,12 @@ fn failed(error: &EditError, paths: &Paths) -> CommandError {
         .cause(error.to_string())
 }
 
-/// The configuration as it is now; none without a file, and where it has errors (of which `save`
-/// speaks).
+/// Returns the current configuration; `None` without a file, or with errors (`save` reports them).
 pub(super) fn current(paths: &Paths, edge: &Edge) -> Option<Config> {
     edge.load(&paths.config).config.filter(|config| config.file.is_some())
 }
 
-/// Whether a server of this name is in the configuration, be it in the file or in one that it includes.
+/// Whether a server of this name is in the file, or in one that it includes.
 pub(super) fn exists(name: &str, paths: &Paths, edge: &Edge) -> bool {
     let in_file = Document::open(&paths.config)
         .is_ok_and(|document| document.servers().iter().any(|(known, _)| known == name));
@@ -93,7 +90,7 @@ fn is_known(config: &Config, name: &str) -> bool {
     config.agents.iter().any(|agent| agent.mcp.origins.servers.contains_key(name))
 }
 
-/// A server cannot be added because there is one of that name.
+/// The error for a name that is taken.
 pub(super) fn already_exists(
     name: &ServerName,
     way_out: &str,
@@ -106,7 +103,7 @@ pub(super) fn already_exists(
     CommandError::failed(format!("server `{name}` already exists{what}")).hint(way_out)
 }
 
-/// Tells what was added, what there is to say about it, and what to do next.
+/// Reports an added server, the findings about it, and the next step.
 pub(super) fn tell_added(
     name: &ServerName,
     written: &Written,
@@ -123,13 +120,13 @@ pub(super) fn tell_added(
     if !gist.is_empty() {
         output.line(format_args!("  {FAINT}{}{FAINT:#}", crate::output::printable(&gist)));
     }
-    // Trying it tells that, too.
+    // A connection test resolves the secrets, too.
     if !is_tried {
         tell_of_secrets(name, &written.config, output);
     }
 }
 
-/// How to find out whether a server's secrets can be had.
+/// Prints how to check a server's secrets.
 fn tell_of_secrets(name: &ServerName, config: &Config, output: &mut Output) {
     let prefix = format!("{name}.");
     let mut users = config.secret_references().into_values().flatten();

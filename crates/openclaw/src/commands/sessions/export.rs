@@ -1,4 +1,4 @@
-//! A conversation as a file: JSON for programs, Markdown for people.
+//! `openclaw sessions export`: a conversation as JSON or Markdown.
 
 use std::fmt::Write as _;
 
@@ -66,7 +66,7 @@ fn write_part(part: &Part, text: &mut String) {
     };
 }
 
-/// A block that its content cannot end: its fence is longer than any in there.
+/// Formats a code block whose fence is longer than any run of backticks in its content.
 fn fenced(kind: &str, content: &str) -> String {
     let mut longest = 2;
     let mut run = 0;

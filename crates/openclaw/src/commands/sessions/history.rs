@@ -1,4 +1,4 @@
-//! All that was said in a conversation, read page by page.
+//! The messages of a conversation, read page by page.
 
 use openclaw_protocol::chat::{HistoryParams, HistoryResult};
 use openclaw_protocol::{AskError, rpc};
@@ -6,12 +6,12 @@ use serde_json::value::RawValue;
 
 use crate::commands::link::Link;
 
-/// How many messages are read at once; no gateway gives more.
+/// The page size, which is also the gateway's maximum.
 const PAGE: u64 = 1_000;
-/// Longer conversations are not read.
+/// The maximum number of messages to read.
 const MAX_MESSAGES: u64 = 1_000_000;
 
-/// The messages of a conversation, oldest first: all, or the last so many.
+/// Returns the messages of a conversation, oldest first: all, or the last `last`.
 pub(super) async fn read(
     link: &Link,
     key: &str,
@@ -41,11 +41,11 @@ pub(super) async fn read(
     Ok(pages.into_iter().rev().flatten().collect())
 }
 
-/// How much of pictures and sounds is read.
+/// How much of images and audio is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Media {
-    /// What they are.
+    /// Only a description.
     Described,
-    /// All of them.
+    /// The data.
     Whole,
 }

@@ -1,4 +1,4 @@
-//! The conversations that there are, the latest first.
+//! `openclaw sessions list`: conversations, the latest first.
 
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
@@ -12,7 +12,7 @@ use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// How much of a title is shown.
+/// The maximum length of a title.
 const TITLE_CHARS: usize = 60;
 
 pub(super) async fn list(
@@ -45,7 +45,7 @@ fn params(agent: Option<&str>, limit: u64) -> ListParams {
     }
 }
 
-/// The latest conversations of an agent, as lines of a table.
+/// Returns the latest conversations of an agent.
 pub(crate) async fn latest(
     surface: &dyn openclaw_protocol::Surface,
     agent: &str,
@@ -56,7 +56,7 @@ pub(crate) async fn latest(
     Ok(answer.sessions)
 }
 
-/// Conversations as lines of a table: the key, when, and what it is about.
+/// Formats conversations as table rows: key, time of the last change, title.
 pub(crate) fn rows(sessions: &[Row]) -> Vec<Vec<Cell>> {
     sessions.iter().map(row).collect()
 }
@@ -72,7 +72,7 @@ fn row(session: &Row) -> Vec<Cell> {
     ]
 }
 
-/// When it changed last, in milliseconds since 1970.
+/// Returns the time of the last change, in milliseconds since 1970.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
 pub(super) fn updated(session: &Row) -> Option<u64> {
     let time = session.updated_at.or(session.last_interaction_at)?;

@@ -24,7 +24,7 @@ use crate::typed_ahead;
 
 pub(crate) use list::{latest, rows};
 
-/// Runs the verb that was asked for.
+/// Runs the subcommand.
 pub(crate) fn sessions(
     command: &SessionsCommand,
     flag: Option<&Path>,
@@ -54,7 +54,7 @@ async fn show(link: &Link, key: &str, last: Option<u64>, output: &mut Output) ->
     Ok(Exit::Ok)
 }
 
-/// The conversation of a key.
+/// Returns the conversation with this key.
 async fn find(link: &Link, key: &str) -> Result<Row, CommandError> {
     let params = DescribeParams {
         key: key.to_owned(),
@@ -111,7 +111,7 @@ fn confirm(key: &str, edge: &Edge, output: &mut Output) -> Result<bool, CommandE
     Ok(read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// "now", "5 min ago", "3 h ago", "2 days ago"
+/// Formats a past time: "now", "5 min ago", "3 h ago", "2 days ago".
 pub(crate) fn ago(time_ms: u64) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! What was said, for people.
+//! `openclaw sessions show`: a conversation as text.
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::sessions::Row;
@@ -9,7 +9,7 @@ use super::list::updated;
 use crate::commands::talk::{Call, Message, Painter, Part};
 use crate::output::{FAINT, HINT, Output, STRONG, plural};
 
-/// How much of a key or a title is shown.
+/// The maximum length of a key, a role or a type.
 const LINE_CHARS: usize = 200;
 
 pub(super) fn show(row: &Row, messages: &[Box<RawValue>], output: &mut Output) {

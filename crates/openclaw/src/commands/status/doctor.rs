@@ -1,4 +1,4 @@
-//! `openclaw doctor`: what `status` tells, and what only trying it tells.
+//! `openclaw doctor`: like `status`, but also starts servers and opens the database.
 
 use std::path::Path;
 
@@ -28,14 +28,14 @@ pub(crate) fn doctor(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
         first.checks.extend(diagnostics(&loaded.report));
     }
     if let Some(config) = &loaded.config {
-        // What was configured is looked at closer below.
+        // Replaced by a finding for each server.
         findings.retain(|finding| finding.about != "Servers");
         findings.extend(servers(config, &paths, edge, output)?);
     }
     Ok(show(&findings, &standing, &paths, output))
 }
 
-/// What is wrong or odd in the configuration.
+/// Returns the errors and warnings about the configuration.
 fn diagnostics(report: &Report) -> Vec<Check> {
     let told = serde_json::to_value(report.to_json()).unwrap_or_default();
     let told = told.as_array().into_iter().flatten();
@@ -80,7 +80,7 @@ fn servers(
     Ok(all)
 }
 
-/// Whether conversations can be read and written.
+/// Checks that the database of conversations can be opened and read.
 async fn database(paths: &Paths) -> Vec<Check> {
     let file = paths.state.join("sessions.db");
     if !file.exists() {

@@ -1,34 +1,34 @@
-//! The state folder: how large it is, how much room it has, and who may read it.
+//! The state folder: its size, the free disk space, and its permissions.
 
 use std::fs;
 use std::path::Path;
 
 use crate::commands::check::Check;
 
-/// More files are not counted.
+/// The maximum number of files to count.
 const MAX_FILES: usize = 100_000;
-/// Parts of the folder that may grow, with what they are.
+/// Files and folders that may grow, with their labels.
 const PARTS: [(&[&str], &str); 4] = [
     (&["sessions.db", "sessions.db-wal", "sessions.db-shm"], "conversations"),
     (&["logs"], "logs"),
     (&["spill"], "large results"),
     (&["mcp"], "server data"),
 ];
-/// With less room than this nothing can be kept: a database grows by more.
+/// Below this many free bytes, nothing can be saved: the database grows by more.
 const FULL: u64 = 1_000_000;
-/// With less than this it soon cannot.
+/// Below this many free bytes, the disk is almost full.
 const LITTLE: u64 = 50_000_000;
-/// Files that are nobody else's business.
+/// Files that other users must not be able to read.
 const PRIVATE: [&str; 6] =
     ["gateway-token", "gateway.json", "sessions.db", "sessions.db-wal", "chat-history", "logs"];
 
-/// How large it is, and whether there is room for more.
+/// Checks the free disk space, and reports the size of the folder.
 pub(super) fn sizes(state: &Path) -> Vec<Check> {
     let checks = room_left(state).and_then(|left| room(left, state)).into_iter();
     checks.chain([parts(state)]).collect()
 }
 
-/// What is to be said about the room that is left.
+/// Checks the free disk space; `None` if there is enough.
 fn room(left: u64, state: &Path) -> Option<Check> {
     let (state, left_words) = (state.display(), words(left));
     let advice =
@@ -47,7 +47,7 @@ fn room(left: u64, state: &Path) -> Option<Check> {
     }
 }
 
-/// How many bytes may still be written there, or where the folder would be made.
+/// Returns the free bytes on the disk of the folder, or of its nearest existing parent.
 #[cfg(unix)]
 fn room_left(state: &Path) -> Option<u64> {
     let there = state.ancestors().find(|folder| folder.exists())?;
@@ -74,7 +74,7 @@ fn parts(state: &Path) -> Check {
     Check::good(format!("{}: {total}{parts}", state.display()))
 }
 
-/// The size of a file, or of all files in a folder. Links are not followed.
+/// Returns the size of a file, or of all files in a folder. Symlinks are not followed.
 fn size(path: &Path) -> u64 {
     let mut waiting = vec![path.to_owned()];
     let (mut total, mut seen) = (0_u64, 0);
@@ -94,7 +94,7 @@ fn size(path: &Path) -> u64 {
     total
 }
 
-/// "12 KB"
+/// Formats a size: "12 KB".
 fn words(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
@@ -103,7 +103,7 @@ fn words(bytes: u64) -> String {
     }
 }
 
-/// Who may read what is kept there.
+/// Checks that other users cannot read the folder or its private files.
 #[cfg(unix)]
 pub(super) fn permissions(state: &Path) -> Vec<Check> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -111,7 +111,7 @@ pub(super) fn permissions(state: &Path) -> Vec<Check> {
     for path in std::iter::once(state.to_owned()).chain(PRIVATE.map(|name| state.join(name))) {
         let Ok(about) = path.metadata() else { continue };
         let mode = about.permissions().mode() & 0o777;
-        // In a folder that others cannot enter, nothing can be read by them.
+        // Other users cannot read anything in a folder that they cannot enter.
         if mode & 0o077 != 0 && path != state && is_closed(state) {
             continue;
         }
@@ -147,7 +147,7 @@ mod tests {
     use crate::commands::check::Verdict;
 
     #[test]
-    fn a_full_disk_is_a_problem_and_one_that_is_almost_full_is_told() {
+    fn a_full_disk_is_a_problem_and_an_almost_full_one_is_a_note() {
         let verdict = |left| room(left, Path::new("/state")).map(|check| check.verdict);
         assert_eq!(verdict(0), Some(Verdict::Bad));
         assert_eq!(verdict(20_000), Some(Verdict::Bad));
@@ -170,7 +170,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_room_for_a_folder_that_is_yet_to_be_made_is_that_of_the_one_above() {
+    fn free_space_of_a_missing_folder_is_that_of_its_parent() {
         let state = tempfile::tempdir().unwrap();
         assert!(room_left(&state.path().join("not/yet")).is_some());
     }

@@ -1,4 +1,4 @@
-//! What only a gateway knows, where none runs: one is made for the moment, without servers.
+//! Status of agents if no gateway is running: a temporary one is started, without servers.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::edge::Edge;
 use crate::error::chain;
 use crate::output::Output;
 
-/// The agents, and what they think with.
+/// Returns the agents with their models.
 pub(super) async fn agents(
     config: &Config,
     paths: &Paths,

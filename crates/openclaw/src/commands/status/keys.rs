@@ -1,4 +1,4 @@
-//! Where a model's key comes from. What it is, is never shown.
+//! Where a model's API key comes from. The key itself is never shown.
 
 use openclaw_config::Config;
 use openclaw_models::ProviderSettings;
@@ -7,10 +7,10 @@ use openclaw_secrets::{Checked, SecretRef};
 use crate::commands::check::Check;
 use crate::edge::Edge;
 
-/// Where the key of a model comes from, given what came of all the secrets.
+/// Checks where the API key of a model comes from, given the results of resolving all secrets.
 pub(super) fn source(model: &str, config: &Config, edge: &Edge, secrets: &[Checked]) -> Check {
     let Some((provider, _)) = model.split_once('/') else {
-        return Check::good("needs no key");
+        return Check::good("needs no API key");
     };
     let written = config.models.iter().find(|(id, _)| id.as_str() == provider);
     let credentials = written.map(|(_, settings)| settings.credentials()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `openclaw status` and `openclaw doctor`: how everything is, and what to do about it (M4).
+//! `openclaw status` and `openclaw doctor`: the state of all parts, with advice for problems (M4).
 
 mod doctor;
 mod files;
@@ -34,7 +34,7 @@ pub(crate) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
     Ok(show(&findings, &standing, &paths, output))
 }
 
-/// What can be found out without starting anything.
+/// Runs all checks that start no server.
 async fn look(paths: &Paths, loaded: &Loaded, standing: &Standing, edge: &Edge) -> Vec<Finding> {
     let mut findings = vec![configuration(paths, loaded), gateway(standing, paths)];
     if let Some(config) = &loaded.config {
@@ -100,7 +100,7 @@ fn gateway(standing: &Standing, paths: &Paths) -> Finding {
     Finding::new("Gateway", checks)
 }
 
-/// The model of each agent, and where its key comes from.
+/// Reports the model of each agent, and where its API key comes from.
 async fn models(
     config: &Config,
     paths: &Paths,
@@ -152,7 +152,7 @@ fn show(findings: &[Finding], standing: &Standing, paths: &Paths, output: &mut O
     output.line("");
     output.line(match problems.len() {
         0 => "No problems found.".to_owned(),
-        count => format!("{}; see → for what to do.", plural(count, "problem")),
+        count => format!("{}; see the lines marked →.", plural(count, "problem")),
     });
     exit
 }

@@ -1,4 +1,4 @@
-//! Secrets: whether they resolve, and whether there is a keychain. Values are never shown.
+//! Checks that secrets resolve and that a keychain is available. Values are never shown.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use tokio::time::timeout;
 use crate::commands::check::Check;
 use crate::output::plural;
 
-/// How long a keychain may take to say that it is there.
+/// The timeout for the probe of the keychain.
 const KEYCHAIN: Duration = Duration::from_secs(3);
-/// An entry that nobody has: whether there is a keychain shows in what it answers.
+/// An entry that does not exist: "not found" means that the keychain works.
 const PROBE: &str = "secret://keychain/openclaw-probe";
 
-/// What came of all the references, and the keychain.
+/// Reports the results of all references, and probes the keychain.
 pub(super) async fn checks(checked: &[Checked], resolver: &Resolver) -> Vec<Check> {
     let mut checks = Vec::new();
     if checked.is_empty() {

@@ -1,8 +1,9 @@
-//! The servers: as the gateway has them, or as they are configured.
+//! The servers: as the running gateway reports them, or as they are configured.
 
 use std::path::Path;
 
 use openclaw_config::Config;
+use openclaw_gateway::mcp::summary;
 use openclaw_mcp::fleet::agent::at_rest;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 
@@ -29,17 +30,17 @@ pub(super) fn checks(config: &Config, standing: &Standing) -> Vec<Check> {
     checks
 }
 
-/// The same servers, as people see them.
+/// Returns the same servers for the table.
 pub(super) fn table(config: &Config, standing: &Standing, state: &Path) -> Vec<ServerStatus> {
     let mut all: Vec<ServerStatus> = Vec::new();
     let mut is_started = false;
     if let Standing::Well(well) = standing {
         is_started = true;
-        all.extend(well.statuses.iter().cloned());
+        all.extend(well.servers.iter().cloned());
     }
     let catalogue = keep::catalogue(state);
     for status in config.agents.iter().flat_map(|agent| at_rest(agent, &catalogue)) {
-        // What a gateway would have started is its to tell.
+        // A running gateway reports the enabled servers itself.
         let is_its = is_started && status.state == ServerState::Idle;
         let is_known = all.iter().any(|it| it.name == status.name && it.target == status.target);
         if !is_its && !is_known {
@@ -56,18 +57,19 @@ pub(super) fn table(config: &Config, standing: &Standing, state: &Path) -> Vec<S
     all
 }
 
-fn running(servers: &[crate::commands::talk::Server]) -> Vec<Check> {
-    let check = |server: &crate::commands::talk::Server| {
-        let words = format!("{}: {}", server.name, server.words());
-        if server.is_ready() {
-            return Check::good(words);
+fn running(servers: &[ServerStatus]) -> Vec<Check> {
+    let check = |server: &ServerStatus| {
+        let words = format!("{}: {}", server.name, summary(server));
+        match server.state {
+            ServerState::Ready => Check::good(words),
+            ServerState::Connecting => Check::note(words),
+            state if state.is_at_rest() => Check::note(words),
+            _ => {
+                let hint = server.last_error.as_ref().and_then(|trouble| trouble.hint.clone());
+                let look = || format!("run `openclaw mcp doctor {}`", server.name);
+                Check::bad(words, Some(hint.unwrap_or_else(look)))
+            }
         }
-        if server.is_starting() || server.is_resting() {
-            return Check::note(words);
-        }
-        let hint = server.last_error.as_ref().and_then(|trouble| trouble.hint.clone());
-        let look = || format!("run `openclaw mcp doctor {}`", server.name);
-        Check::bad(words, Some(hint.unwrap_or_else(look)))
     };
     servers.iter().map(check).collect()
 }

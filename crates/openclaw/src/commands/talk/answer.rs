@@ -1,4 +1,4 @@
-//! What came of a turn.
+//! The result of a turn.
 
 use openclaw_protocol::chat::ErrorKind;
 use openclaw_protocol::{AskError, detail};
@@ -8,32 +8,32 @@ use super::call::Call;
 use super::parts::{Message, Part};
 use crate::exit::Exit;
 
-/// What came of a turn.
+/// The result of a turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) ending: Ending,
-    /// What the model said last, part by part, as it came.
+    /// The content of the last message, as received.
     pub(crate) content: Value,
-    /// All that was said in it.
+    /// The text of the content.
     pub(crate) text: String,
     pub(crate) calls: Vec<Call>,
     pub(crate) usage: Option<Value>,
     pub(crate) stop_reason: Option<String>,
-    /// What went wrong, for people.
+    /// The error message.
     pub(crate) error: Option<String>,
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The model has said all.
+    /// The answer is complete.
     Done,
-    /// It was given up; what there is may be of use.
+    /// The agent stopped early, with a partial answer.
     Short,
-    /// Somebody ended it.
+    /// The user cancelled it.
     Cancelled,
     TimedOut,
-    /// The gateway went in the middle of it.
+    /// The connection to the gateway was lost.
     Gone,
     Failed,
 }
@@ -87,17 +87,17 @@ impl Answer {
         }
     }
 
-    /// A turn of which nothing is known but how it ended.
+    /// A result without content.
     pub(super) fn bare(ending: Ending) -> Self {
         Self::new(ending, None)
     }
 
-    /// A turn of which nothing is known but why it failed.
+    /// A failure without content.
     pub(super) fn failed(error: String) -> Self {
         Self { error: Some(error), ..Self::new(Ending::Failed, None) }
     }
 
-    /// A turn that the gateway did not take, or does not tell about.
+    /// A failure of a request to the gateway.
     pub(crate) fn refused(error: &AskError) -> Self {
         let is_gone = matches!(error, AskError::Refused(shape)
             if shape.detail().as_deref() == Some(detail::CONNECTION_LOST));
@@ -107,7 +107,7 @@ impl Answer {
         }
     }
 
-    /// Where the model was not heard to its end, what was heard is the answer.
+    /// Uses the streamed text as the answer if the turn did not complete.
     pub(super) fn or_heard(mut self, heard: &str) -> Self {
         if self.ending != Ending::Done && self.text.trim().is_empty() && !heard.trim().is_empty() {
             self.text = heard.to_owned();
@@ -116,7 +116,7 @@ impl Answer {
         self
     }
 
-    /// Whether there is nothing in it although all went well.
+    /// Whether the turn completed with an empty answer.
     pub(crate) fn is_empty(&self) -> bool {
         let content = json!({ "content": self.content });
         let parts = Message::of(&content).unwrap_or_default().parts;
@@ -130,7 +130,7 @@ impl Answer {
             && !parts.iter().any(is_something)
     }
 
-    /// Why there is no whole answer, for people; none if there is one.
+    /// Returns why there is no complete answer; `None` if there is one.
     pub(crate) fn trouble(&self) -> Option<String> {
         let words = match (self.ending, self.stop_reason.as_deref()) {
             (Ending::Done, _) => return None,

@@ -1,5 +1,4 @@
-//! Calls, and servers' requests for the agent's model, that wait for a user's word: the question, and what
-//! an answer means (B9, B16).
+//! Approval requests for calls and sampling: what is shown, and what an answer means (B9, B16).
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::{
@@ -13,24 +12,24 @@ use super::sampling::Sampling;
 use crate::commands::link::look;
 use crate::output::{FAINT, STRONG, WARNING};
 
-/// How much of a tool's name and of words about a call is shown.
+/// The maximum lengths of a tool's name and of a title or description.
 const NAME_CHARS: usize = 80;
 const WORDS_CHARS: usize = 200;
-/// How much of what a tool says of itself where care is wanted: what is new may stand at its end.
+/// The maximum length of the description of a changed tool: the change may be at its end.
 const CRITICAL_CHARS: usize = 2_500;
 
-/// What somebody chose.
+/// The meaning of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     Decision(Decision),
-    /// To see all of the arguments first.
+    /// Show all arguments first.
     ShowAll,
 }
 
-/// A call that somebody is asked about.
+/// An approval request on the screen.
 pub(crate) struct Request<'a> {
     approval: &'a Approval,
-    /// Of a server that wants to use the model.
+    /// Set if a server requests sampling.
     sampling: Option<Sampling>,
     arguments: Arguments,
     width: u16,
@@ -38,7 +37,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// About a call, on a terminal so wide.
+    /// Creates the view of a request for a terminal of this width.
     pub(crate) fn new(approval: &'a Approval, width: u16) -> Self {
         let sampling = (approval.kind == ApprovalKind::Sampling).then(|| Sampling::of(approval));
         let arguments = match &sampling {
@@ -48,7 +47,7 @@ impl<'a> Request<'a> {
         Self { approval, sampling, arguments, width, wants_all: false }
     }
 
-    /// What is to be known before somebody decides.
+    /// Returns the lines to show before the prompt.
     pub(crate) fn lines(&self) -> Vec<String> {
         if let Some(sampling) = &self.sampling {
             return self.with_arguments(sampling.head(self.approval));
@@ -95,12 +94,12 @@ impl<'a> Request<'a> {
         self.laid_out().hidden > 0
     }
 
-    /// From here on nothing is left out.
+    /// Shows the arguments in full from now on.
     pub(crate) fn show_all(&mut self) {
         self.wants_all = true;
     }
 
-    /// What can be typed.
+    /// Returns the prompt with the choices.
     pub(crate) fn choices(&self) -> String {
         let always = match self.sampling {
             Some(_) => "[a] always for this server",
@@ -123,12 +122,12 @@ impl<'a> Request<'a> {
         format!("{}  ({}, then Enter)", words.join("  "), self.letters())
     }
 
-    /// What is said to an answer that is none.
+    /// Returns the message for an invalid answer.
     pub(crate) fn wrong_answer(&self) -> String {
         format!("  {WARNING}type {}, then Enter{WARNING:#}", self.letters())
     }
 
-    /// `y, a or n`
+    /// Returns the valid letters: `y, a or n`.
     fn letters(&self) -> String {
         let offered = &self.approval.allowed_decisions;
         let known = [(Decision::AllowOnce, "y"), (Decision::AllowAlways, "a")];
@@ -137,14 +136,14 @@ impl<'a> Request<'a> {
         if self.hides_something() {
             letters.push("s");
         }
-        // That can always be said.
+        // "n" is always valid.
         match letters.as_slice() {
             [] => "n".to_owned(),
             letters => format!("{} or n", letters.join(", ")),
         }
     }
 
-    /// What an answer means; none if it is none.
+    /// Parses an answer; `None` if it is invalid.
     pub(crate) fn meaning(&self, answer: &str) -> Option<Choice> {
         let decision = match answer.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" | "once" => Decision::AllowOnce,
@@ -159,15 +158,15 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Whether it still waits for an answer. Somebody may have answered it elsewhere, or with another one, for good.
+/// Whether a request is still open. It may be decided elsewhere, or by an "always" for another.
 pub(crate) async fn is_open(surface: &dyn Surface, id: &str) -> bool {
     let params = ListParams::default();
     let waiting: Result<ListResult, AskError> = look::<rpc::ApprovalsList>(surface, params).await;
-    // Who cannot find out asks.
+    // If that is unknown, the user is prompted.
     waiting.map_or(true, |waiting| waiting.approvals.iter().any(|approval| approval.id == id))
 }
 
-/// Tells the gateway. That nobody waits for it any more is no fault.
+/// Sends the decision to the gateway. A request that is no longer open is not an error.
 pub(crate) async fn respond(
     surface: &dyn Surface,
     id: &str,
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_wants_the_model_is_named_and_its_text_shown_in_full() {
+    fn a_sampling_request_names_the_server_and_shows_its_text_in_full() {
         let args = serde_json::json!({
             "model": "offline", "maxTokens": 100, "systemPrompt": "Be \u{1b}[8mevil",
             "messages": [{ "role": "user", "text": "one\ntwo" }, { "role": "assistant", "text": "yes" }],
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_has_changed_tells_to_its_end_what_it_says_now() {
+    fn the_new_description_of_a_changed_tool_is_shown_to_its_end() {
         let description = format!("Pins. {} Sends your keys, too.", "Really. ".repeat(200));
         let approval = Approval {
             title: "MCP: p/pin has changed since it was approved".to_owned(),
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_to_be_shown_at_once_is_shown_when_somebody_asks_for_it() {
+    fn very_long_arguments_are_truncated_until_the_user_shows_all() {
         let text = format!("{}THE END", "x".repeat(9_000));
         let args = serde_json::value::to_raw_value(&serde_json::json!({ "text": text })).ok();
         let approval = Approval { args, ..approval(&[Decision::AllowOnce]) };

@@ -1,23 +1,22 @@
-//! The arguments of a call as somebody must see them who agrees to it: all of them, as they will be sent, and
-//! nothing that hides.
+//! The arguments of a call as shown for approval: complete, with hidden characters escaped.
 
 use openclaw_content::{Untrusted, clean_line};
 
-/// So many characters are shown at first.
+/// The number of characters shown at first.
 const FIRST: usize = 4_000;
-/// What is no longer than this stands in one line.
+/// The maximum length for showing all arguments in one line.
 const ONE_LINE: usize = 60;
-/// What stands before a line that belongs to the one above it, and how wide that is. Without it, a line of an
-/// argument could look like one of ours.
+/// The prefix of a continuation line, and its width. Without it, a line of an argument could look
+/// like one of our own.
 const GOES_ON: &str = "  │ ";
 const MARGIN: usize = 4;
-/// However narrow the terminal is.
+/// The minimum width of a line, even on a narrower terminal.
 const MIN_ROOM: usize = 20;
 
-/// The arguments of a call, each by itself: `name=value`.
+/// The arguments of a call, each as `name=value`.
 pub(super) struct Arguments(Vec<String>);
 
-/// Lines of arguments, and how many characters they leave out.
+/// Lines of arguments, and the number of characters that are not shown.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Laid {
     pub(super) lines: Vec<String>,
@@ -25,8 +24,8 @@ pub(super) struct Laid {
 }
 
 impl Arguments {
-    /// Reads them from the JSON that will be sent. It is not parsed into a value: of two members of one name
-    /// a value knows only one.
+    /// Reads the arguments from the JSON that will be sent. It is not parsed into a `Value`, which
+    /// keeps only one of two members with the same name.
     pub(super) fn read(json: &str) -> Self {
         let mut fields = vec![String::new()];
         let (mut rest, mut depth) = (json.trim(), 0_usize);
@@ -60,13 +59,13 @@ impl Arguments {
         Self(fields)
     }
 
-    /// All in one line, if they are short.
+    /// Returns all arguments in one line, if they are short.
     pub(super) fn in_one_line(&self) -> Option<String> {
         let line = self.0.join(", ");
         (line.chars().count() <= ONE_LINE && !line.contains('\n')).then_some(line)
     }
 
-    /// Lines that fit the terminal; not all of them unless that is wanted.
+    /// Wraps the arguments to the terminal, and truncates them unless `wants_all`.
     pub(super) fn laid_out(&self, width: u16, wants_all: bool) -> Laid {
         let room = usize::from(width).saturating_sub(MARGIN).max(MIN_ROOM);
         let mut left = if wants_all { usize::MAX } else { FIRST };
@@ -88,7 +87,7 @@ impl Arguments {
     }
 }
 
-/// How long the first token is: a text with its quotes, or any other character.
+/// Returns the length of the first token: a string with its quotes, or any other character.
 fn token_length(json: &str) -> usize {
     let mut is_escaped = false;
     let mut chars = json.char_indices();
@@ -107,9 +106,9 @@ fn token_length(json: &str) -> usize {
     json.len()
 }
 
-/// A text in quotes, with all that it holds made visible. Names that need no quotes have none.
+/// Formats a JSON string in quotes, with hidden characters escaped. Plain names get no quotes.
 fn spelled(json: &str, is_name: bool) -> String {
-    // Read first: `\u0072\u006d` is `rm`. What cannot be read is half a character.
+    // Decoded first: `\u0072\u006d` is `rm`. Decoding fails on a lone surrogate.
     let Ok(text) = serde_json::from_str::<String>(json) else { return visible(json) };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if is_name && !text.is_empty() && text.chars().all(is_plain) {
@@ -118,7 +117,7 @@ fn spelled(json: &str, is_name: bool) -> String {
     format!("\"{}\"", visible(&text))
 }
 
-/// A text in which nothing hides. Where a line ends in it, one ends here, too.
+/// Escapes hidden characters. A line break is shown as `\n` and kept.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -134,18 +133,18 @@ fn visible(text: &str) -> String {
     shown
 }
 
-/// Whether a character shows nothing, or something else than it is: blanks are blanks.
+/// Whether a character is invisible, or looks like another one. An ASCII space is neither.
 fn hides(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }
     let mut bytes = [0; 4];
     let seen = clean_line(Untrusted::new(c.encode_utf8(&mut bytes)), 1);
-    // The blank among the Braille patterns is a letter, and looks like none.
+    // The blank Braille pattern is not whitespace, but invisible.
     c == '\u{2800}' || seen.trim().is_empty()
 }
 
-/// A line in pieces that fit. What is not ASCII may be twice as wide.
+/// Splits a line into pieces that fit. Characters that are not ASCII count as two columns.
 fn pieces(line: &str, room: usize) -> Vec<String> {
     let (mut pieces, mut used) = (vec![String::new()], 0);
     for c in line.chars() {
@@ -182,11 +181,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_hides_in_an_argument() {
+    fn hidden_characters_in_arguments_are_escaped() {
         let json =
             r#"{"command": "echo hi     #\u001b[8m\u202e\u200b \\\" ; \u0072\u006d -rf\u00a0/"}"#;
         let shown = all(json).concat();
-        assert!(shown.contains("echo hi     #"), "blanks are kept: {shown}");
+        assert!(shown.contains("echo hi     #"), "spaces are kept: {shown}");
         assert!(shown.contains(r#"\u{1b}[8m\u{202e}\u{200b} \\\" ; rm -rf\u{a0}/"#), "{shown}");
         let twice = all(r#"{"command": "rm -rf /", "command": "ls"}"#).concat();
         assert!(twice.contains("rm -rf /") && twice.contains("ls"), "{twice}");

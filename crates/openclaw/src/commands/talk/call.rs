@@ -1,4 +1,4 @@
-//! A tool call, for people: what was called, with what, and what came of it, in as few lines as will do.
+//! A tool call, formatted in a few lines: its name, arguments and result.
 
 use std::fmt::Write as _;
 
@@ -6,16 +6,16 @@ use openclaw_content::{Untrusted, clean_line};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How much of a name, of one argument, of all of them, and of a result on one line is shown.
+/// The maximum lengths of a name, of one argument, of all arguments, and of a result in one line.
 const NAME_CHARS: usize = 80;
 const ARGUMENT_CHARS: usize = 40;
 const ARGUMENTS_CHARS: usize = 120;
 const RESULT_CHARS: usize = 100;
-/// How many lines of a result are shown, and how much of each.
+/// The maximum number of lines of a result, and the length of each.
 const RESULT_LINES: usize = 3;
 const LINE_CHARS: usize = 160;
 
-/// A tool call: as it starts, as it ends, or both.
+/// A tool call: the data of its start, of its end, or both.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Call {
@@ -27,12 +27,12 @@ pub(crate) struct Call {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) args: Option<Value>,
     pub(crate) is_error: bool,
-    /// What came back.
+    /// The text of the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) duration_ms: Option<f64>,
-    /// How far it has got, while it runs.
+    /// The progress while it is running.
     #[serde(skip_serializing)]
     pub(crate) progress: Option<Progress>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,18 +43,18 @@ pub(crate) struct Call {
     pub(crate) kept_in: Option<String>,
 }
 
-/// How far a call has got.
+/// The progress of a call.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Progress {
     done: f64,
-    /// Of a hundred, where that can be told.
+    /// The percentage, if the total is known.
     percent: Option<f64>,
     message: Option<String>,
 }
 
 impl Progress {
-    /// `40%  reading the second page`
+    /// Formats the progress: `40%  reading the second page`.
     pub(crate) fn words(&self) -> String {
         let mut words = match self.percent {
             Some(percent) => format!("{percent:.0}%"),
@@ -69,7 +69,7 @@ impl Progress {
 }
 
 impl Call {
-    /// What is known when it has ended, together with what was known when it started.
+    /// Combines the data of the end with that of the start.
     pub(super) fn ended(self, started: &Self) -> Self {
         Self {
             label: self.label.or_else(|| started.label.clone()),
@@ -78,18 +78,18 @@ impl Call {
         }
     }
 
-    /// `add(a=2, b=3)`
+    /// Formats the call: `add(a=2, b=3)`.
     pub(crate) fn asked(&self) -> String {
         let args = self.args.as_ref().map(glimpse).unwrap_or_default();
         format!("{}({args})", clean_line(Untrusted::new(&self.name), NAME_CHARS))
     }
 
-    /// What came back.
+    /// Returns the text of the result.
     pub(crate) fn result(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// `1.2 ms`, `340 ms`, `2.5 s`; none if it never ran.
+    /// Formats the duration: `1.2 ms`, `340 ms`, `2.5 s`; `None` if it never ran.
     pub(crate) fn took(&self) -> Option<String> {
         let milliseconds = self.duration_ms.filter(|took| *took > 0.0)?;
         Some(match milliseconds {
@@ -99,7 +99,7 @@ impl Call {
         })
     }
 
-    /// What is suspicious in the result.
+    /// Returns the kinds of suspicious content in the result.
     pub(crate) fn suspicions(&self) -> Vec<String> {
         let name = |finding: &Value| {
             let kind = finding.get("kind").and_then(Value::as_str).or_else(|| finding.as_str());
@@ -110,9 +110,9 @@ impl Call {
     }
 }
 
-/// Arguments in short: `a=2, b="two"`.
+/// Formats arguments in one short line: `a=2, b="two"`.
 fn glimpse(args: &Value) -> String {
-    // Models write them as text, which need not be JSON.
+    // Some models write them as a string, which may not be valid JSON.
     let parsed = args.as_str().and_then(|text| serde_json::from_str(text).ok());
     let args = parsed.as_ref().unwrap_or(args);
     let line = |text: &str, room| clean_line(Untrusted::new(text), room);
@@ -135,7 +135,7 @@ fn glimpse(args: &Value) -> String {
     shown
 }
 
-/// A result in short: one line beside the call, or a few below it, and how many are left out.
+/// A truncated result: one line beside the call, or a few below it, and the omitted lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) beside: Option<String>,
@@ -143,7 +143,7 @@ pub(crate) struct Shown {
     pub(crate) left_out: usize,
 }
 
-/// Cuts a result to what people want to see of it.
+/// Truncates a result to a few lines.
 pub(crate) fn cut_result(text: &str) -> Shown {
     let lines: Vec<&str> = text.trim().lines().collect();
     let line = |text: &str, room| clean_line(Untrusted::new(text), room);
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_shown_in_one_line_that_commands_nothing() {
+    fn arguments_are_shown_in_one_line_without_control_characters() {
         assert_eq!(glimpse(&json!({ "a": 2, "b": "two" })), r#"a=2, b="two""#);
         assert_eq!(glimpse(&json!(r#"{"a":2}"#)), "a=2");
         assert_eq!(glimpse(&json!("{ not json")), r#""{ not json""#);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_result_is_cut_and_says_so() {
+    fn a_long_result_is_truncated_and_omitted_lines_are_counted() {
         let short = cut_result("5\n");
         assert_eq!(short.beside.as_deref(), Some("5"));
         let long = cut_result("1\n2\n3\n4\n5");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_as_exact_as_people_want_them() {
+    fn durations_are_rounded_for_display() {
         let took = |ms| Call { duration_ms: Some(ms), ..Call::default() }.took();
         assert_eq!(took(1.23).as_deref(), Some("1.2 ms"));
         assert_eq!(took(340.4).as_deref(), Some("340 ms"));

@@ -1,4 +1,4 @@
-//! When the end of a turn was not heard: what was said is read back.
+//! Reads the answer of a turn from the history if its end was lost.
 
 use openclaw_protocol::chat::{HistoryParams, HistoryResult, SendParams, SendStatus};
 use openclaw_protocol::{AskError, Surface, rpc};
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::answer::{Answer, Ending};
 use crate::commands::link::look;
 
-/// How far back the answer may be.
+/// The number of messages to search.
 const LAST: u32 = 20;
 
-/// The answer of a turn that is over, from the history.
+/// Returns the answer of a finished turn from the history.
 pub(super) async fn answer(surface: &dyn Surface, sent: &SendParams, status: SendStatus) -> Answer {
     match status {
         SendStatus::Error => {
@@ -38,9 +38,7 @@ pub(super) async fn answer(surface: &dyn Surface, sent: &SendParams, status: Sen
     match last {
         Some(message) => Answer::new(Ending::Done, Some(&message)),
         None => Answer::failed(
-            "the answer was lost with the connection, and is not in the \
-                                history"
-                .to_owned(),
+            "the answer was lost with the connection, and is not in the history".to_owned(),
         ),
     }
 }

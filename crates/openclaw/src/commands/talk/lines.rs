@@ -1,4 +1,4 @@
-//! Lines from stdin, read beside everything else.
+//! Lines from stdin, read without blocking the runtime.
 
 use std::io::{self, BufRead as _, Read as _};
 use std::sync::mpsc as blocking;
@@ -8,20 +8,21 @@ use tokio::sync::mpsc;
 
 use crate::typed_ahead;
 
-/// The longest line.
+/// The maximum length of a line, in bytes.
 const MAX_LINE: u64 = 16 * 1024 * 1024;
-/// Lines as they are typed, or come in by a pipe.
+
+/// The lines of stdin, from a terminal or a pipe.
 pub(crate) struct Lines {
     asks: blocking::SyncSender<()>,
     lines: mpsc::Receiver<io::Result<String>>,
-    /// Whether a line is being read.
+    /// Whether a read was requested and has not finished.
     is_asked: bool,
 }
 
 impl Lines {
-    /// A thread that reads a line when one is asked for, and none ahead: what is typed between two questions
-    /// stays at the terminal, where it can be forgotten. It ends with the input, or when nobody is interested
-    /// any more; a read that hangs is ended with the program.
+    /// Spawns a thread that reads a line only on request: input typed between two prompts stays in
+    /// the terminal, where it can be discarded. The thread exits at the end of stdin, or when this
+    /// value is dropped; a blocked read lasts until the process exits.
     pub(crate) fn of_stdin() -> Self {
         let (asks, asked) = blocking::sync_channel(1);
         let (lines, receiver) = mpsc::channel(1);
@@ -37,10 +38,10 @@ impl Lines {
         Self { asks, lines: receiver, is_asked: false }
     }
 
-    /// The next line; none when the input has ended. Safe to cancel.
+    /// Reads the next line; `None` at the end of stdin. Cancel-safe.
     pub(crate) async fn next(&mut self) -> io::Result<Option<String>> {
         if !self.is_asked {
-            // Where nobody reads any more there is no line either.
+            // If the thread has exited, `recv` returns `None`.
             self.is_asked = self.asks.try_send(()).is_ok();
         }
         let line = self.lines.recv().await;
@@ -48,10 +49,10 @@ impl Lines {
         line.transpose()
     }
 
-    /// Forgets what was typed before a question: it is no answer to it.
+    /// Discards input that was typed before a prompt.
     pub(crate) fn forget(&mut self) {
         typed_ahead::forget();
-        // A line that was asked for by a question that needed no answer any more.
+        // A line that was requested for a withdrawn prompt.
         if self.lines.try_recv().is_ok() {
             self.is_asked = false;
         }
@@ -69,7 +70,7 @@ fn read() -> io::Result<Option<String>> {
         .then(|| String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-/// All of stdin, as one message.
+/// Reads all of stdin as one message.
 pub(crate) fn whole_stdin() -> io::Result<String> {
     let mut bytes = Vec::new();
     let most = u64::try_from(MAX_MESSAGE).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! One turn of a conversation, seen from a front end: what is said, what happens, and how it is shown.
+//! The client side of a turn: sending a message, following the events, showing them.
 
 mod answer;
 pub(crate) mod approve;
@@ -18,16 +18,16 @@ pub(crate) use answer::{Answer, Ending};
 pub(crate) use call::Call;
 pub(crate) use lines::{Lines, whole_stdin};
 pub(crate) use parts::{Message, Part};
-pub(crate) use servers::{Server, servers, settled};
+pub(crate) use servers::{is_starting, servers, settled};
 pub(crate) use step::{Concern, Step};
 pub(crate) use turn::{Turn, Words};
 pub(crate) use view::{Painter, View};
 pub(crate) use whom::Whom;
 
-/// A key that nobody has used: for messages, and for sessions.
+/// Returns a new unique key, for messages and sessions.
 pub(crate) fn fresh_key() -> String {
     let mut bytes = [0; 16];
-    // Without random numbers the time must do: the key need not be secret.
+    // Without random numbers, the time is good enough: the key need not be secret.
     if getrandom::fill(&mut bytes).is_err() {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         bytes = since.unwrap_or_default().as_nanos().to_be_bytes();

@@ -1,4 +1,4 @@
-//! Messages as they are stored and sent: `{role, content: [{type, …}]}`.
+//! Messages in the format of the gateway: `{role, content: [{type, …}]}`.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,12 +8,12 @@ use serde_json::Value;
 pub(crate) struct Message {
     pub(crate) role: String,
     pub(crate) parts: Vec<Part>,
-    /// Of a tool's result: which tool.
+    /// The tool, if this is the result of one.
     pub(crate) tool: Option<String>,
     pub(crate) is_error: bool,
 }
 
-/// Part of a message.
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Part {
     Text(String),
@@ -27,12 +27,12 @@ pub(crate) enum Part {
         text: String,
         is_error: bool,
     },
-    /// A picture or a recording.
+    /// An image or audio.
     Media {
         mime_type: String,
         bytes: usize,
     },
-    /// Something that we do not know.
+    /// An unknown type.
     Other(String),
 }
 
@@ -50,7 +50,7 @@ struct RawMessage {
 }
 
 impl Message {
-    /// Reads one; none if it is no message at all.
+    /// Parses a message; `None` if the value is not one.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         let raw = RawMessage::deserialize(value).ok()?;
         let parts = match &raw.content {
@@ -61,7 +61,7 @@ impl Message {
         Some(Self { role: raw.role, parts, tool: raw.tool, is_error: raw.is_error })
     }
 
-    /// All that is said in it.
+    /// Returns the text parts, joined by line breaks.
     pub(crate) fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
@@ -101,7 +101,7 @@ impl Part {
                 mime_type: text("mimeType").unwrap_or(kind),
                 bytes: match value.get("data").and_then(Value::as_str) {
                     Some(data) => data.len() / 4 * 3,
-                    // Only described.
+                    // Only a description, without the data.
                     None => {
                         let told = value.get("bytes").and_then(Value::as_u64).unwrap_or(0);
                         usize::try_from(told).unwrap_or(usize::MAX)
@@ -113,7 +113,7 @@ impl Part {
     }
 }
 
-/// Models write arguments as text.
+/// Parses arguments that are JSON in a string, as some models write them.
 fn parsed(args: Value) -> Value {
     match &args {
         Value::String(text) => serde_json::from_str(text).unwrap_or(args),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_of_a_result_are_one() {
+    fn the_text_parts_of_a_result_are_joined() {
         let result = json!({ "type": "toolResult", "name": "tool_search", "content": [
             { "type": "text", "text": "These tools can be called now:" },
             { "type": "text", "text": "[]", "untrusted": true, "source": { "kind": "other" } },
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn content_may_be_a_plain_text() {
+    fn content_may_be_a_string() {
         let message = Message::of(&json!({ "role": "user", "content": "Hello" }));
         assert_eq!(message.unwrap_or_default().text(), "Hello");
     }

@@ -1,4 +1,4 @@
-//! A server's request for an answer of the agent's model, as a user must see it who agrees to it.
+//! A server's sampling request, as shown for approval.
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::Approval;
@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use crate::output::{FAINT, STRONG, WARNING};
 
-/// How much of names is shown.
+/// The maximum length of a name.
 const NAME_CHARS: usize = 80;
 
-/// What a request holds, as `approval.requested` tells it.
+/// The arguments of a sampling request in `approval.requested`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Sampling {
@@ -29,13 +29,13 @@ struct Message {
 }
 
 impl Sampling {
-    /// What cannot be read is empty: then there is nothing to agree to.
+    /// Parses the arguments of a request; invalid ones become empty.
     pub(super) fn of(approval: &Approval) -> Self {
         let args = approval.args.as_ref().and_then(|args| serde_json::from_str(args.get()).ok());
         args.unwrap_or_default()
     }
 
-    /// Which server wants what of which model, and that its text is not to be trusted.
+    /// Returns the first lines: server, model, limit, and that the text is untrusted.
     pub(super) fn head(&self, approval: &Approval) -> Vec<String> {
         let line = |text: &str| clean_line(Untrusted::new(text), NAME_CHARS);
         let server = line(approval.server.as_deref().unwrap_or_default());
@@ -52,7 +52,7 @@ impl Sampling {
         ]
     }
 
-    /// Its texts as the members of an object, in the order in which the model reads them.
+    /// Returns the texts as members of a JSON object, in the order in which the model reads them.
     pub(super) fn texts(&self) -> String {
         let json = |text: &str| serde_json::Value::from(text).to_string();
         let joined = |words: &[String]| json(&words.join(", "));

@@ -1,101 +1,34 @@
-//! The MCP servers of an agent, as a front end sees them.
+//! The status of an agent's MCP servers, from the gateway.
 
 use std::time::Duration;
 
-use openclaw_gateway::mcp::with_try;
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::mcp::{ServersParams, ServersResult};
 use openclaw_protocol::{AskError, Received, Surface, names, rpc};
-use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use crate::commands::link::look;
-use crate::output::plural;
 
-/// How a server is. What else its status holds is of no interest here.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct Server {
-    pub(crate) name: String,
-    pub(crate) state: String,
-    pub(crate) tools: usize,
-    pub(crate) restarts: u32,
-    pub(crate) last_error: Option<Trouble>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub(crate) struct Trouble {
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
-}
-
-impl Server {
-    /// Whether it is on its way.
-    pub(crate) fn is_starting(&self) -> bool {
-        self.state == "connecting"
-    }
-
-    pub(crate) fn is_ready(&self) -> bool {
-        self.state == "ready"
-    }
-
-    /// Whether it was lost, and is tried again.
-    pub(crate) fn is_restarting(&self) -> bool {
-        self.state == "restarting"
-    }
-
-    /// Whether it rests, and that is as it should be.
-    pub(crate) fn is_resting(&self) -> bool {
-        matches!(self.state.as_str(), "idle" | "disabled" | "closed")
-    }
-
-    /// How it is, in a few words.
-    pub(crate) fn words(&self) -> String {
-        match self.state.as_str() {
-            "ready" => plural(self.tools, "tool"),
-            "connecting" => "starting".to_owned(),
-            "idle" => "starts on first use".to_owned(),
-            "disabled" => "disabled".to_owned(),
-            "closed" => "stopped".to_owned(),
-            "needs-auth" => {
-                let hint = self.last_error.as_ref().and_then(|trouble| trouble.hint.as_deref());
-                hint.map_or("login required".to_owned(), |hint| format!("login required: {hint}"))
-            }
-            "restarting" => {
-                let words = with_try("restarting", self.restarts);
-                match &self.last_error {
-                    Some(trouble) => format!("{words}: {}", trouble.message),
-                    None => words,
-                }
-            }
-            _ => match &self.last_error {
-                Some(trouble) => trouble.message.clone(),
-                None => "not available".to_owned(),
-            },
-        }
-    }
-}
-
-/// The servers of an agent.
+/// Returns the servers of an agent.
 pub(crate) async fn servers(
     surface: &dyn Surface,
     agent: Option<&str>,
-) -> Result<Vec<Server>, AskError> {
+) -> Result<Vec<ServerStatus>, AskError> {
     let params = ServersParams { agent_id: agent.map(ToOwned::to_owned) };
     let answer: ServersResult = look::<rpc::McpServers>(surface, params).await?;
-    // One that cannot be read is left out: it is of a newer gateway.
+    // An entry that cannot be parsed, from a newer gateway, is skipped.
     let read = answer.servers.iter().filter_map(|raw| serde_json::from_str(raw.get()).ok());
     Ok(read.collect())
 }
 
-/// Waits until no server is on its way any more, at most so long. Tools that come too late are missing
-/// in a turn.
+/// Waits until no server is starting any more, at most until the limit: tools of a server that
+/// starts later are missing in the turn.
 pub(crate) async fn settled(surface: &dyn Surface, agent: Option<&str>, limit: Duration) {
     let deadline = Instant::now() + limit;
     let mut events = surface.events();
     loop {
         match servers(surface, agent).await {
-            Ok(servers) if servers.iter().any(Server::is_starting) => {}
+            Ok(servers) if servers.iter().any(is_starting) => {}
             _ => return,
         }
         let changed = async {
@@ -112,19 +45,7 @@ pub(crate) async fn settled(surface: &dyn Surface, agent: Option<&str>, limit: D
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_that_is_tried_again_is_said_to_restart_and_why() {
-        let message = "exited with status 1".to_owned();
-        let last_error = Some(Trouble { message, hint: None });
-        let lost = Server { state: "restarting".to_owned(), last_error, ..Server::default() };
-        assert_eq!(lost.words(), "restarting: exited with status 1");
-        let again = Server { restarts: 2, ..lost.clone() };
-        assert_eq!(again.words(), "restarting (attempt 2): exited with status 1");
-        let given_up = Server { state: "failed".to_owned(), ..lost };
-        assert_eq!(given_up.words(), "exited with status 1");
-    }
+/// Whether the server is still connecting for the first time.
+pub(crate) fn is_starting(status: &ServerStatus) -> bool {
+    status.state == ServerState::Connecting
 }

@@ -12,36 +12,36 @@ use super::answer::{Answer, Ending};
 use super::call::Call;
 use super::parts::Message;
 
-/// Something that happened in a turn, or that concerns it.
+/// An event of a turn.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     /// More of the answer.
     Text(String),
-    /// The answer so far is not what was said before.
+    /// The answer so far, which replaces the earlier text.
     Replaced(String),
-    /// More of what the model thinks.
+    /// The model is thinking.
     Thought,
-    /// A tool is called.
+    /// A call has started.
     Called(Call),
-    /// A call has got further; only its id and how far are known.
+    /// The progress of a call: only its id and progress are set.
     Advanced(Call),
-    /// A call has ended; only its id and what came of it are known.
+    /// A call has finished: only its id and result are set.
     Returned(Call),
-    /// Something that people should know.
+    /// A notice for the user.
     Notice(String),
-    /// Somebody must decide.
+    /// A request for approval.
     Asked(Box<Approval>),
-    /// A server wants to know something of somebody.
+    /// A server elicits input.
     Elicited(Box<Elicitation>),
-    /// Somebody has decided or answered, or nobody can any more.
+    /// The approval or elicitation with this id was answered, or has expired.
     Decided(String),
-    /// The gateway ends.
+    /// The gateway is stopping.
     EndingServer(String),
     /// The turn is over.
     Over(Box<Answer>),
 }
 
-/// Whose events are of interest.
+/// The run and the session whose events are relevant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Concern<'a> {
     pub(crate) run: &'a str,
@@ -49,8 +49,8 @@ pub(crate) struct Concern<'a> {
 }
 
 impl Step {
-    /// What an event means to a turn; none if nothing. An event that cannot be read is none: a newer
-    /// gateway may tell more than we know.
+    /// Converts an event; `None` if it is irrelevant to the turn, or cannot be parsed: a newer
+    /// gateway may send unknown events.
     pub(crate) fn of(event: &Event, concern: Concern<'_>) -> Option<Self> {
         match &*event.event {
             names::CHAT => {
@@ -70,7 +70,7 @@ impl Step {
             names::APPROVAL_RESOLVED => {
                 read::<ResolvedEvent>(event).map(|resolved| Self::Decided(resolved.id))
             }
-            // Whoever is told of it follows the conversation.
+            // Not filtered: it is sent only to clients that follow the conversation.
             names::MCP_ELICITATION_REQUESTED => {
                 read(event).map(|elicitation| Self::Elicited(Box::new(elicitation)))
             }
@@ -115,7 +115,7 @@ fn of_chat(state: ChatState) -> Option<Step> {
     }
 }
 
-/// The stream `tool`.
+/// The data of the stream `tool`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolData {

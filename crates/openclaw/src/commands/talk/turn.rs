@@ -1,4 +1,4 @@
-//! Following one turn, from the message to the end.
+//! Sends a message, and follows the events of its turn to the end.
 
 use std::time::Duration;
 
@@ -13,41 +13,41 @@ use super::fresh_key;
 use super::step::{Concern, Step};
 use crate::commands::link::look;
 
-/// After events were lost it is asked so often whether the turn is over.
+/// The interval of polling for the end of the turn after events were lost.
 const RECHECK: Duration = Duration::from_secs(1);
-/// More of an answer is not kept for the case that its end is not heard.
+/// The maximum bytes of streamed text that are kept in case the end of the turn is lost.
 const MAX_HEARD: usize = 16 * 1024 * 1024;
-/// More calls of one turn are not remembered.
+/// The maximum number of calls that are kept.
 const MAX_CALLS: usize = 10_000;
 
-/// What is said, and where.
+/// A message to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
     pub(crate) session: String,
     pub(crate) agent: Option<String>,
     pub(crate) message: String,
-    /// Whether it is for the model even if it looks like a command.
+    /// Whether it goes to the model even if it looks like a command.
     pub(crate) is_plain: bool,
     pub(crate) timeout: Option<Duration>,
 }
 
-/// A turn that is under way.
+/// A running turn.
 pub(crate) struct Turn<'a> {
     surface: &'a dyn Surface,
     events: EventReceiver,
     sent: SendParams,
     pub(crate) run: String,
     calls: Vec<Call>,
-    /// What was said since the last call.
+    /// The text since the last call.
     heard: String,
-    /// Events were lost: the end may be among them.
+    /// Whether events were lost, perhaps the end.
     has_gap: bool,
 }
 
 impl<'a> Turn<'a> {
-    /// Says it.
+    /// Sends the message.
     pub(crate) async fn begin(surface: &'a dyn Surface, words: Words) -> Result<Self, AskError> {
-        // First of all: the answer may be quick.
+        // Subscribed before sending, so that no event is missed.
         let events = surface.events();
         let timeout_ms = words.timeout.map(|limit| limit.as_millis());
         let sent = SendParams {
@@ -64,7 +64,7 @@ impl<'a> Turn<'a> {
         Ok(Self { surface, events, sent, run: run_id, calls, heard, has_gap: false })
     }
 
-    /// What happens next. After [`Step::Over`] nothing does. Safe to cancel.
+    /// Waits for the next event. [`Step::Over`] is the last. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Step {
         loop {
             let heard = if self.has_gap {
@@ -93,7 +93,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Asks the gateway to end it. That it has ended is told like all else.
+    /// Asks the gateway to abort the turn. Its end is reported by [`next`](Self::next).
     pub(crate) async fn abort(&self) -> Result<AbortResult, AskError> {
         let params = AbortParams {
             session_key: self.sent.session_key.clone(),
@@ -145,7 +145,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// What there is of it, where its end is not waited for.
+    /// Returns the partial answer of a turn whose end is not awaited.
     pub(crate) fn given_up(&mut self, ending: Ending) -> Answer {
         self.with_all(Answer::bare(ending))
     }
@@ -160,7 +160,8 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Says the same once more: it is not run twice, and what became of it is told.
+/// Sends the same message again: by its idempotency key it is not run twice, and the response has
+/// the status of the turn.
 async fn recheck(surface: &dyn Surface, sent: &SendParams) -> Option<Answer> {
     sleep(RECHECK).await;
     let answer: Result<SendResult, AskError> = look::<rpc::ChatSend>(surface, sent.clone()).await;

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::*;
 use crate::exit::Exit;
 
-/// A gateway that plays what it was told when a message comes.
+/// A gateway that sends scripted events when it receives a message.
 #[derive(Debug)]
 struct Scripted {
     events: Mutex<Option<EventSender>>,
     script: Vec<(&'static str, Value)>,
-    /// What `chat.send` answers, one after the other.
+    /// The statuses that `chat.send` returns, in order.
     statuses: Mutex<VecDeque<&'static str>>,
-    /// Whether the gateway is gone after the script.
+    /// Whether the connection is closed after the script.
     leaves: bool,
 }
 
@@ -112,7 +112,7 @@ async fn answer(turn: &mut Turn<'_>) -> Answer {
 }
 
 #[tokio::test]
-async fn a_turn_is_heard_from_its_first_word_to_its_end() {
+async fn a_turn_is_followed_to_its_end() {
     let surface = Scripted::new(
         64,
         vec![
@@ -130,13 +130,13 @@ async fn a_turn_is_heard_from_its_first_word_to_its_end() {
     let mut turn = begin(&surface).await;
     assert!(matches!(turn.next().await, Step::Text(text) if text == "I add. "));
     assert!(matches!(turn.next().await, Step::Called(call) if call.asked() == "add(a=2)"));
-    let Step::Advanced(call) = turn.next().await else { panic!("the call has got further") };
+    let Step::Advanced(call) = turn.next().await else { panic!("expected progress of the call") };
     let progress = call.progress.as_ref().map(|progress| progress.words());
     assert_eq!(
         (call.asked().as_str(), progress.as_deref()),
         ("add(a=2)", Some("40%  carrying[2J"))
     );
-    let Step::Returned(call) = turn.next().await else { panic!("the call has ended") };
+    let Step::Returned(call) = turn.next().await else { panic!("expected the result of the call") };
     assert_eq!((call.asked().as_str(), call.result()), ("add(a=2)", "5"));
     let answer = answer(&mut turn).await;
     assert_eq!((answer.ending, answer.text.as_str()), (Ending::Done, "It is 5."));
@@ -144,7 +144,7 @@ async fn a_turn_is_heard_from_its_first_word_to_its_end() {
 }
 
 #[tokio::test]
-async fn what_others_are_told_is_not_heard() {
+async fn events_of_other_runs_are_ignored() {
     let surface = Scripted::new(
         64,
         vec![
@@ -159,7 +159,7 @@ async fn what_others_are_told_is_not_heard() {
 }
 
 #[tokio::test]
-async fn an_end_that_was_cancelled_or_failed_is_told_as_such() {
+async fn cancellation_and_failure_are_reported() {
     let cases = [
         (json!({ "state": "aborted", "stopReason": "cancelled" }), Ending::Cancelled),
         (
@@ -179,8 +179,8 @@ async fn an_end_that_was_cancelled_or_failed_is_told_as_such() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_was_not_heard_is_asked_for() {
-    // The end is lost, because more is told than can wait.
+async fn a_lost_end_is_polled_for() {
+    // The end is lost, because the queue of events overflows.
     let mut script = vec![chat("run", &last("lost"))];
     script.extend((0..8).map(|_| chat("other", &delta("noise"))));
     let surface = Scripted::new(2, script);
@@ -190,16 +190,16 @@ async fn an_end_that_was_not_heard_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_goes_ends_the_turn() {
+async fn a_lost_connection_ends_the_turn() {
     let surface = Scripted { leaves: true, ..Scripted::new(64, vec![chat("run", &delta("I"))]) };
     let answer = answer(&mut begin(&surface).await).await;
     assert_eq!((answer.ending, answer.ending.exit()), (Ending::Gone, Exit::Unavailable));
     assert_eq!(answer.trouble().as_deref(), Some("the connection to the gateway was lost"));
-    assert_eq!(answer.text, "I", "what was heard is kept");
+    assert_eq!(answer.text, "I", "the streamed text is kept");
 }
 
 #[tokio::test]
-async fn what_was_said_before_a_turn_failed_is_its_answer() {
+async fn the_streamed_text_of_a_failed_turn_is_its_answer() {
     let broken = json!({ "state": "error", "errorMessage": "it broke off" });
     let call = json!({ "phase": "start", "toolCallId": "1", "name": "add", "args": {} });
     let script = vec![
@@ -217,7 +217,7 @@ async fn what_was_said_before_a_turn_failed_is_its_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_without_content_is_known_as_such() {
+async fn an_answer_without_content_is_empty() {
     for (said, is_empty) in [(" ", true), ("no", false)] {
         let surface = Scripted::new(64, vec![chat("run", &last(said))]);
         assert_eq!(answer(&mut begin(&surface).await).await.is_empty(), is_empty);

@@ -1,4 +1,4 @@
-//! A turn on the screen: the answer as it comes, and every call in a line or a few.
+//! A turn on the screen: the streamed answer, and a few lines for every call.
 
 use std::io::IsTerminal as _;
 
@@ -10,21 +10,21 @@ use super::parts::{Message, Part};
 use crate::fold::Flow;
 use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable, said};
 
-/// How much of one of our own notices is shown.
+/// The maximum length of a notice.
 const NOTICE_CHARS: usize = 400;
-/// How much of a tool's name is shown.
+/// The maximum length of a tool's name.
 const NAME_CHARS: usize = 80;
 
-/// Calls as lines.
+/// Formats calls as lines.
 pub(crate) struct Painter;
 
 impl Painter {
-    /// A call that has ended: what was called, and what came of it.
+    /// Formats a finished call: its name, arguments and result.
     pub(crate) fn call(call: &Call) -> Vec<String> {
         Self::with_head(call, &call.asked())
     }
 
-    /// The same where it was said before with what it was called.
+    /// Like [`call`](Self::call), but without the arguments, which were shown before.
     pub(crate) fn result(call: &Call) -> Vec<String> {
         Self::with_head(call, &clean_line(Untrusted::new(&call.name), NAME_CHARS))
     }
@@ -63,18 +63,18 @@ impl Painter {
 
 /// A turn on stdout.
 pub(crate) struct View {
-    /// Whether stdout is a terminal, which must not be commanded.
+    /// Whether stdout is a terminal, so that text is wrapped.
     is_terminal: bool,
-    /// Whether lines can be taken away again.
+    /// Whether lines can be erased.
     can_draw: bool,
-    /// A line stands there that will be taken away.
+    /// Whether a temporary line is shown, which will be erased.
     has_draft: bool,
     is_at_line_start: bool,
-    /// What was said since the last call, and what before it in the same breath.
+    /// The text since the last call, and the text right before that call.
     said: String,
     said_before: String,
     flow: Flow,
-    /// A word that has not ended: where it could not be taken away again, it is not shown yet.
+    /// An incomplete word, which is not shown yet if it could not be erased.
     held: String,
 }
 
@@ -92,7 +92,7 @@ impl View {
         }
     }
 
-    /// Something takes a moment.
+    /// Shows a temporary line while something is running.
     pub(crate) fn draft(&mut self, text: &str, output: &mut Output) {
         if self.can_draw {
             self.new_line(output);
@@ -103,14 +103,14 @@ impl View {
         }
     }
 
-    /// The model thinks.
+    /// Shows that the model is thinking.
     pub(crate) fn thinking(&mut self, output: &mut Output) {
         if self.is_at_line_start && !self.has_draft {
             self.draft("…", output);
         }
     }
 
-    /// More of the answer.
+    /// Shows more of the answer.
     pub(crate) fn text(&mut self, text: &str, output: &mut Output) {
         self.clear_draft(output);
         self.said.push_str(text);
@@ -135,7 +135,7 @@ impl View {
         output.command(&self.flow.push(words, usize::from(output.width())));
     }
 
-    /// What was said before does not hold.
+    /// Replaces the answer so far.
     pub(crate) fn replaced(&mut self, text: &str, output: &mut Output) {
         if !self.said.is_empty() {
             self.note(&format!("{FAINT}(answering again){FAINT:#}"), output);
@@ -146,7 +146,7 @@ impl View {
     }
 
     pub(crate) fn called(&mut self, call: &Call, output: &mut Output) {
-        // Calls that follow each other were announced by the same words.
+        // Consecutive calls share the text before the first.
         if !self.said.is_empty() {
             self.said_before = std::mem::take(&mut self.said);
         }
@@ -155,7 +155,7 @@ impl View {
         self.runs(call, output);
     }
 
-    /// A call is under way.
+    /// Shows a running call, with its progress.
     pub(crate) fn runs(&mut self, call: &Call, output: &mut Output) {
         let progress = call.progress.as_ref().map(|it| format!(" {}", it.words()));
         self.draft(&format!("⚙ {} …{}", call.asked(), progress.unwrap_or_default()), output);
@@ -173,7 +173,7 @@ impl View {
         self.note(&format!("{FAINT}· {text}{FAINT:#}"), output);
     }
 
-    /// Words of ours. Where stdout is for others, they are not among the answers.
+    /// Writes a note of our own. It goes to stderr if stdout is not interactive.
     pub(crate) fn note(&mut self, line: &str, output: &mut Output) {
         if self.can_draw {
             return self.line(line, output);
@@ -183,19 +183,19 @@ impl View {
         output.aside(line);
     }
 
-    /// Lines of their own.
+    /// Writes whole lines.
     pub(crate) fn lines(&mut self, lines: &[String], output: &mut Output) {
         lines.iter().for_each(|line| self.line(line, output));
     }
 
-    /// A line of its own.
+    /// Writes a whole line.
     pub(crate) fn line(&mut self, line: &str, output: &mut Output) {
         self.new_line(output);
         output.folded(line);
         output.flush();
     }
 
-    /// The turn is over: what was not heard of the answer, and what went wrong.
+    /// Finishes the turn: shows the missing part of the answer, and the error.
     pub(crate) fn over(&mut self, answer: &Answer, output: &mut Output) {
         self.clear_draft(output);
         match Unheard::in_turn(&self.said, &self.said_before, answer) {
@@ -227,7 +227,7 @@ impl View {
         output.flush();
     }
 
-    /// Begins a new line unless one has just begun.
+    /// Starts a new line unless the cursor is at the start of one.
     pub(crate) fn new_line(&mut self, output: &mut Output) {
         self.clear_draft(output);
         let held = std::mem::take(&mut self.held);
@@ -246,18 +246,18 @@ impl View {
     }
 }
 
-/// What was not heard of an answer.
+/// The part of an answer that was not streamed.
 #[derive(Debug, PartialEq, Eq)]
 enum Unheard<'a> {
     Nothing,
-    /// Its end.
+    /// The end of the answer.
     Rest(&'a str),
-    /// What was heard is not its beginning; this is all of it.
+    /// The whole answer: the streamed text is not its beginning.
     Much(&'a str),
 }
 
 impl<'a> Unheard<'a> {
-    /// A turn that ends in the middle of a call has said last what announced the call.
+    /// If a turn ends during a call, its answer is the text before that, which is already shown.
     fn in_turn(said: &str, said_before: &str, answer: &'a Answer) -> Self {
         let is_announced = answer.text.trim_end() == said_before.trim_end();
         match answer.ending != Ending::Done && said.is_empty() && is_announced {
@@ -267,12 +267,12 @@ impl<'a> Unheard<'a> {
     }
 
     fn of(heard: &str, whole: &'a str) -> Self {
-        // Whether there is a line break at the end makes no difference.
+        // Trailing line breaks make no difference.
         let (whole, bare) = (whole.trim_end(), heard.trim_end());
         match whole.strip_prefix(heard).or_else(|| whole.strip_prefix(bare)) {
             Some(rest) if !rest.trim().is_empty() => Self::Rest(rest),
             Some(_) => Self::Nothing,
-            // What was said before the calls may be part of it.
+            // The answer may also contain the text before the calls.
             None if whole.trim().is_empty() || whole.ends_with(bare) => Self::Nothing,
             None => Self::Much(whole),
         }
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_announced_a_call_is_not_said_again_when_the_turn_is_cancelled_in_it() {
+    fn text_before_a_cancelled_call_is_not_shown_twice() {
         let answer = |ending| Answer { text: "Calling.".to_owned(), ..Answer::bare(ending) };
         let (cancelled, done) = (answer(Ending::Cancelled), answer(Ending::Done));
         let unheard = |said, answer| Unheard::in_turn(said, "Calling.\n", answer);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_heard_is_not_shown_again() {
+    fn only_the_missing_part_of_an_answer_is_shown_at_the_end() {
         for (heard, whole) in
             [("All.", "All."), ("All.\n", "All.\n"), ("All.", "All.\n\n"), ("", " ")]
         {

@@ -1,4 +1,4 @@
-//! Whom a front end talks to: an agent, its model, and a conversation.
+//! The agent of a chat, its model, and the keys of its conversations.
 
 use openclaw_protocol::agents::{Agent, ListParams, ListResult};
 use openclaw_protocol::keys::{self, agent_of};
@@ -12,18 +12,18 @@ use crate::error::CommandError;
 /// The built-in model.
 const OFFLINE: &str = "offline";
 
-/// Whom a front end talks to.
+/// The agent of a chat.
 #[derive(Debug, Clone)]
 pub(crate) struct Whom {
     pub(crate) agent: String,
     pub(crate) model: String,
     pub(crate) fallbacks: Vec<String>,
-    /// Whether somebody asked for this agent by its id.
+    /// Whether the user named this agent explicitly.
     is_asked_for: bool,
 }
 
 impl Whom {
-    /// Asks the gateway for an agent.
+    /// Finds the agent that was named, or that of the session, or the default one.
     pub(crate) async fn find(
         surface: &dyn Surface,
         asked: Option<&str>,
@@ -54,24 +54,24 @@ impl Whom {
         }
     }
 
-    /// Whether nobody thinks but the built-in stand-in.
+    /// Whether the model is the built-in offline model.
     pub(crate) fn is_offline(&self) -> bool {
         self.model == OFFLINE
     }
 
-    /// The agent to name for a conversation. Where its key tells, or it may be another agent's, none:
-    /// the gateway knows better.
+    /// Returns the agent id to send with a conversation. `None` if the key contains it, or if the
+    /// user named no agent: the gateway then decides.
     pub(crate) fn named_for(&self, session: &str) -> Option<String> {
         let is_needed = self.is_asked_for && agent_of(session).is_none();
         is_needed.then(|| self.agent.clone())
     }
 
-    /// The key of a conversation that somebody names.
+    /// Returns the full key of a conversation that the user named.
     pub(crate) fn session(&self, named: &str) -> String {
         keys::whole(named, &self.agent)
     }
 
-    /// The key of a conversation that is not there yet.
+    /// Returns the key of a new conversation.
     pub(crate) fn new_session(&self) -> String {
         let key: String = fresh_key().chars().filter(|c| *c != '-').take(12).collect();
         format!("agent:{}:{key}", self.agent)

@@ -1,9 +1,9 @@
-//! Characters that are written by name or number in HTML.
+//! Character references in HTML.
 
-/// The longest reference that is looked at.
+/// Maximum length of a reference.
 const MAX_NAME: usize = 10;
 
-/// Appends a text, with its references decoded: nothing may hide behind one.
+/// Appends a text with its references decoded, so that none hides anything.
 pub(super) fn push_decoded(into: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find('&') {
@@ -17,7 +17,8 @@ pub(super) fn push_decoded(into: &mut String, text: &str) {
     into.push_str(rest);
 }
 
-/// The character that is named at the beginning of a text, and how long its name is.
+/// Decodes the reference at the beginning of a text; returns the character and the length of the
+/// reference.
 fn decode(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(MAX_NAME + 1).position(|byte| byte == b';')?;
     let name = text.get(..end)?;

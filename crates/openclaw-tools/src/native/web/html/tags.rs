@@ -1,26 +1,26 @@
-//! Tags of HTML, as far as they shape text.
+//! HTML tags, as far as they affect the text.
 
 /// A tag, a comment or a declaration.
 #[derive(Debug, Default)]
 pub(super) struct Tag<'a> {
-    /// Its name in small letters; empty for what is no element.
+    /// Name in lower case; empty for comments and declarations.
     pub(super) name: String,
     pub(super) is_end: bool,
-    /// Whether it ends itself: `<svg/>`.
+    /// Whether it is self-closing: `<svg/>`.
     pub(super) is_closed: bool,
     attributes: &'a str,
 }
 
-/// What an element does to the text.
+/// How an element affects the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Nothing.
+    /// Not at all.
     Inline,
     /// Its content is not text.
     Unseen,
-    /// It stands on lines of its own.
+    /// It is on lines of its own.
     Block,
-    /// It has an empty line around it.
+    /// It is surrounded by empty lines.
     Paragraph,
     Heading(usize),
     Item,
@@ -52,8 +52,8 @@ pub(super) fn layout(name: &str) -> Layout {
 }
 
 impl<'a> Tag<'a> {
-    /// Reads what begins with `<`, and returns what follows. What never ends takes all the rest with it,
-    /// as in a browser. Nothing if this `<` is just a sign.
+    /// Parses a tag that starts with `<`, and returns the rest. An unclosed tag extends to the end,
+    /// as in a browser. Returns `None` if this `<` does not start a tag.
     pub(super) fn read(text: &'a str) -> Option<(Self, &'a str)> {
         let inner = text.strip_prefix('<')?;
         if let Some(comment) = inner.strip_prefix("!--") {
@@ -77,7 +77,7 @@ impl<'a> Tag<'a> {
         Some((Self { name: name.to_ascii_lowercase(), is_end, is_closed, attributes }, rest))
     }
 
-    /// The value of an attribute, as it stands there.
+    /// Returns the raw value of an attribute.
     pub(super) fn attribute(&self, wanted: &str) -> Option<&'a str> {
         let mut rest = self.attributes;
         loop {
@@ -86,7 +86,7 @@ impl<'a> Tag<'a> {
                 return None;
             }
             let ends = |c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/');
-            // A sign that is not expected counts as a part of the name.
+            // An unexpected character counts as part of the name.
             let first = rest.chars().next().map_or(0, char::len_utf8);
             let end = rest.get(first..)?.find(ends).map_or(rest.len(), |at| at + first);
             let (name, after) = rest.split_at(end);
@@ -112,7 +112,7 @@ fn value_of(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| c.is_ascii_whitespace()).unwrap_or(text.len()))
 }
 
-/// The tag up to its `>`, which may stand in quotes before, and what follows.
+/// Splits at the closing `>`, ignoring those in quotes.
 fn split_at_end(text: &str) -> (&str, &str) {
     let mut quote = None;
     let mut after_equals = false;
@@ -124,7 +124,7 @@ fn split_at_end(text: &str) -> (&str, &str) {
                     text.get(at + 1..).unwrap_or_default(),
                 );
             }
-            // A quote elsewhere than before a value is a slip of the author.
+            // A quote that does not start a value is an error in the page.
             (None, b'"' | b'\'') if after_equals => quote = Some(byte),
             (Some(open), _) if open == byte => quote = None,
             _ => {}

@@ -1,4 +1,4 @@
-//! What a local server needs of this machine: its program, and its folder.
+//! Checks the program and the folder of a local server.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use openclaw_secrets::Environment;
 
 use crate::commands::check::Check;
 
-/// Looks for the program and the folder that it runs in.
+/// Checks that the working folder exists and that the program can be run.
 pub(super) fn checks(server: &StdioServer, environment: &Environment) -> Vec<Check> {
     let mut checks = Vec::new();
     if let Some(folder) = &server.cwd {
@@ -31,7 +31,7 @@ pub(super) fn checks(server: &StdioServer, environment: &Environment) -> Vec<Che
     checks
 }
 
-/// Its command line, for a shell. Arguments that may be secret are left out.
+/// Formats the command line for a shell. Arguments that may be secret are omitted.
 pub(super) fn command_line(server: &StdioServer) -> String {
     let program = std::iter::once(server.command.written().to_owned());
     let words: Vec<String> = program.chain(server.args.shown()).map(quoted).collect();
@@ -67,7 +67,7 @@ fn program_at(path: &Path, cwd: Option<&Path>) -> Check {
     found(path, cwd)
 }
 
-/// A program that is there; a script needs another one.
+/// Checks the interpreter of a program that exists, if it is a script.
 fn found(path: &Path, cwd: Option<&Path>) -> Check {
     let shown = path.display();
     let Some(interpreter) = missing_interpreter(path, cwd).filter(|_| cfg!(unix)) else {
@@ -82,7 +82,7 @@ fn found(path: &Path, cwd: Option<&Path>) -> Check {
     Check::bad(what, Some(advice.to_owned()))
 }
 
-/// On Windows names have endings, which only starting it finds.
+/// Searches the PATH. Not on Windows, where the name may lack its extension.
 fn program_on_path(command: &str, cwd: Option<&Path>, environment: &Environment) -> Option<Check> {
     if cfg!(windows) {
         return None;
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+    fn words_are_quoted_for_a_shell() {
         for (word, shown) in [
             ("--port=80", "--port=80"),
             ("@scope/server", "@scope/server"),

@@ -1,4 +1,4 @@
-//! `openclaw mcp doctor`: for each server what is well, what is not, and what to do about it.
+//! `openclaw mcp doctor`: checks each server, with advice for problems.
 
 mod machine;
 mod network;
@@ -25,7 +25,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{Output, plural};
 
-/// How much of what a server says about itself is shown.
+/// The maximum length of a server's version or name.
 const PROGRAM_CHARS: usize = 120;
 
 pub(super) fn doctor(
@@ -50,7 +50,7 @@ pub(super) fn doctor(
     })
 }
 
-/// What is to be found out about all servers of an agent, for a doctor who looks at everything.
+/// Checks all servers of an agent, for `openclaw doctor`.
 pub(in crate::commands) fn findings(
     config: &Config,
     agent: &str,
@@ -76,8 +76,7 @@ async fn examine_all(
     own.watching(join_all(statuses.iter().map(|status| examine(status, own, environment)))).await
 }
 
-/// What can be found out about a server, cheap things first. What would only repeat a fault that was
-/// found is not tried.
+/// Checks a server, cheap checks first. It is started only if they found no problem.
 async fn examine(status: &ServerStatus, own: &Own<'_>, environment: &Environment) -> Finding {
     let name = status.name.as_str();
     let checks = match own.tools.server(name) {
@@ -124,7 +123,7 @@ async fn secrets(name: &str, own: &Own<'_>) -> Vec<Check> {
     failed
 }
 
-/// Starts it, shakes hands, and lists what it has.
+/// Starts the server, and reports the handshake and its listings.
 async fn start(server: &Arc<Server>) -> Vec<Check> {
     let started = Instant::now();
     if let Err(unavailable) = server.ready().await {
@@ -166,11 +165,11 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
     checks
 }
 
-/// What to do where nothing better is known. The log of a local server holds what it wrote to stderr.
+/// Returns the advice for an error without a hint. A local server's log contains its stderr.
 fn look_further(server: &Server, wrote: bool) -> String {
     match &server.connection().transport {
         Transport::Stdio(stdio) if !wrote => format!(
-            "it wrote nothing to stderr; run it by hand: `{}`. If it exits at once without output, \
+            "it wrote nothing to stderr; run it manually: `{}`. If it exits without output, \
              it may not be an MCP server, or may need an argument such as `stdio`",
             machine::command_line(stdio)
         ),
@@ -199,7 +198,7 @@ fn show(findings: &[Finding], output: &mut Output) -> Exit {
     exit
 }
 
-/// "3 of 4 servers OK, 1 disabled": disabled servers are not checked.
+/// Formats the summary: "3 of 4 servers OK, 1 disabled". Disabled servers are not checked.
 fn summary(well: usize, tried: usize, off: usize) -> String {
     let looked_at = format!("{well} of {tried} servers OK");
     match (tried, off) {
@@ -214,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_that_are_switched_off_are_counted_apart() {
+    fn disabled_servers_are_counted_separately() {
         assert_eq!(summary(2, 2, 0), "2 of 2 servers OK");
         assert_eq!(summary(3, 4, 2), "3 of 4 servers OK, 2 disabled");
         assert_eq!(summary(0, 1, 1), "0 of 1 servers OK, 1 disabled");

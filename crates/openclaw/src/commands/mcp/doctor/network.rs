@@ -1,5 +1,4 @@
-//! Whether a remote server's machine can be reached at all. What its service says is for the connection
-//! itself to find out.
+//! Checks that the host of a remote server can be reached, before a connection is tried.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,10 +11,10 @@ use tokio::time::timeout;
 
 use crate::commands::check::Check;
 
-/// How long each step may take.
+/// The timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Looks the machine up, and knocks; not where a proxy does that for us.
+/// Resolves the host and opens the port, unless a proxy does that.
 pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Vec<Check> {
     let url = server.url.expose();
     let mut checks = vec![Check::good(format!("URL: {}", server.url))];
@@ -62,7 +61,7 @@ pub(super) async fn checks(server: &HttpServer, environment: &Environment) -> Ve
     checks
 }
 
-/// Whether the file is there; what is in it, the connection finds out.
+/// Checks that the file exists; its contents are checked when connecting.
 fn authorities(file: &Path) -> Check {
     let shown = file.display();
     match file.is_file() {
@@ -74,12 +73,12 @@ fn authorities(file: &Path) -> Check {
     }
 }
 
-/// Where the way goes, if not directly.
+/// Describes the proxy, if one is used.
 fn proxy(server: &HttpServer, environment: &Environment) -> Option<String> {
     match &server.proxy {
         ProxySetting::Direct => None,
         ProxySetting::Url(proxy) => Some(format!("connects through the proxy {proxy}")),
-        // What is on this machine, and what NO_PROXY names, is reached directly.
+        // Loopback hosts and those in NO_PROXY are reached directly.
         ProxySetting::Environment => Network::of(environment)
             .proxy_on_the_way_to(server.url.expose())
             .map(|proxy| format!("connects through the proxy {proxy}, set in the environment")),

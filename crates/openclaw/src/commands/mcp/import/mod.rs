@@ -1,4 +1,4 @@
-//! `openclaw mcp import`: servers that other programs use (C11).
+//! `openclaw mcp import`: imports the servers of other programs (C11).
 
 mod pick;
 mod show;
@@ -16,7 +16,7 @@ use crate::error::{CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// A server that was found, and what there is to say about it.
+/// A server that was found, and whether it can be added.
 struct Candidate {
     found: FoundServer,
     judgement: Judgement,
@@ -32,7 +32,7 @@ impl Candidate {
         self.is_addable() && self.judgement.standing == Standing::New
     }
 
-    /// Whether adding either would come to the same.
+    /// Whether both would be added as the same entry.
     fn equals(&self, other: &Self) -> bool {
         self.found.name == other.found.name && self.found.entry == other.found.entry
     }
@@ -45,7 +45,7 @@ pub(super) fn import(
     output: &mut Output,
 ) -> CommandResult {
     let findings = edge.servers_elsewhere(args.from.map(app));
-    let findings = findings.context("cannot use the current folder")?;
+    let findings = findings.context("cannot read the current folder")?;
     let paths = edge.paths(flag)?;
     let judged = |found: FoundServer| {
         let judgement = found.judge(&paths.config, edge.surroundings());
@@ -66,7 +66,7 @@ fn run(
     let is_asked = args.all || !args.names.is_empty();
     if !output.json {
         show::broken(broken, output);
-        // Whoever names servers knows them; who asks for all wants to see what they are.
+        // A user who names servers knows them; `--all` shows what they are.
         if args.names.is_empty() || args.dry_run {
             show::table(candidates, output);
         }
@@ -76,7 +76,7 @@ fn run(
         if !output.json {
             show::left_out(candidates, &picked, output);
             if picked.is_empty() && !candidates.is_empty() && !args.dry_run {
-                output.line("\nNothing new.");
+                output.line("\nNo new servers.");
             }
         }
         picked
@@ -116,7 +116,7 @@ fn tell(servers: &[NewServer], written: &Written, paths: &Paths, output: &mut Ou
     }
 }
 
-/// What there is to say about the servers that were added.
+/// Returns the findings about the servers that were added.
 fn diagnostics(servers: &[NewServer], written: &Written) -> Vec<Value> {
     let about = |server: &NewServer| {
         let about = written.report.about(&Document::server_path(&server.name)).to_json();
@@ -125,7 +125,7 @@ fn diagnostics(servers: &[NewServer], written: &Written) -> Vec<Value> {
     servers.iter().flat_map(about).collect()
 }
 
-/// The whole answer for programs.
+/// Writes the result as JSON, with `--json`.
 fn finish(
     candidates: &[Candidate],
     broken: &[BrokenFile],

@@ -1,4 +1,4 @@
-//! Which of the servers that were found are to be added.
+//! Selects the servers to add.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 
@@ -9,12 +9,12 @@ use crate::error::{CommandError, Context as _};
 use crate::output::Output;
 use crate::typed_ahead;
 
-/// Nobody types more than this.
+/// The maximum length of an answer.
 const MAX_ANSWER_BYTES: u64 = 4096;
-/// Who cannot be understood so often is asked no more.
+/// The maximum number of prompts.
 const MAX_QUESTIONS: usize = 5;
 
-/// All that can be added. Of those with one name the first counts.
+/// Returns all that can be added, the first of each name.
 pub(super) fn all(candidates: &[Candidate], force: bool) -> Vec<&Candidate> {
     let mut picked: Vec<&Candidate> = Vec::new();
     for candidate in candidates {
@@ -27,7 +27,7 @@ pub(super) fn all(candidates: &[Candidate], force: bool) -> Vec<&Candidate> {
     picked
 }
 
-/// Those with the given names.
+/// Returns the servers with these names.
 pub(super) fn by_name<'c>(
     names: &[String],
     candidates: &'c [Candidate],
@@ -48,9 +48,8 @@ pub(super) fn by_name<'c>(
                 Some(similar) => format!("did you mean `{similar}`?"),
                 None => "run `openclaw mcp import --dry-run` to list the servers".to_owned(),
             };
-            return Err(
-                CommandError::failed(format!("no program has a server `{name}`")).hint(hint)
-            );
+            return Err(CommandError::failed(format!("server `{name}` not found in any program"))
+                .hint(hint));
         };
         if let Some(other) = called.find(|other| !other.equals(first)) {
             let (one, two) = (first.found.app.title(), other.found.app.title());
@@ -59,7 +58,7 @@ pub(super) fn by_name<'c>(
         }
         let namesake = picked.iter().find(|other| other.found.name == first.found.name);
         match namesake {
-            // Somebody may name a server twice, also once by each of its names.
+            // A server may be named twice, also by each of its names.
             Some(other) if other.equals(first) => {}
             Some(_) => return Err(same_name(first)),
             None if is_wanted(first, force, output)? => picked.push(first),
@@ -69,14 +68,14 @@ pub(super) fn by_name<'c>(
     Ok(picked)
 }
 
-/// Those that the user names, on a terminal.
+/// Prompts the user for the servers to add.
 pub(super) fn ask<'c>(
     candidates: &'c [Candidate],
     force: bool,
     output: &mut Output,
 ) -> Result<Vec<&'c Candidate>, CommandError> {
     if !candidates.iter().any(|it| it.is_new() || force && it.is_addable()) {
-        output.line("\nNothing new.");
+        output.line("\nNo new servers.");
         return Ok(Vec::new());
     }
     if !io::stdin().is_terminal() {
@@ -104,7 +103,7 @@ pub(super) fn ask<'c>(
     }
 }
 
-/// Asks until the answer can be understood, a few times.
+/// Prompts until the answer is valid, at most [`MAX_QUESTIONS`] times.
 fn answer(count: usize, output: &mut Output) -> Result<Selection, CommandError> {
     for _ in 0..MAX_QUESTIONS {
         output.prompt("\nAdd which? (numbers, `all`, or Enter for none) ");
@@ -122,14 +121,14 @@ fn answer(count: usize, output: &mut Output) -> Result<Selection, CommandError> 
         .hint("run `openclaw mcp import NAME…`, or `openclaw mcp import --all`"))
 }
 
-/// Two servers cannot have one name, though they may have been written differently elsewhere.
+/// The error for two servers that would get the same name.
 fn same_name(candidate: &Candidate) -> CommandError {
     let name = candidate.found.name.as_ref().map_or_else(Default::default, ToString::to_string);
     CommandError::failed(format!("two of the chosen servers would be named `{name}`"))
         .hint("choose one")
 }
 
-/// Whether a server that was asked for is still to be added; fails if it cannot be.
+/// Whether a chosen server must be added: not if it already exists. Fails if it cannot be added.
 fn is_wanted(
     candidate: &Candidate,
     force: bool,
@@ -160,8 +159,8 @@ enum Selection {
     These(Vec<usize>),
 }
 
-/// What somebody answered: `all`, or numbers with spaces or commas between them, each counted once. The
-/// error is the word that is neither.
+/// Parses an answer: `all`, or numbers separated by spaces or commas, without duplicates. The error
+/// is the invalid word.
 fn numbers(answer: &str, count: usize) -> Result<Selection, String> {
     let words = answer.split(|c: char| c == ',' || c.is_whitespace());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -184,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_understood() {
+    fn answers_are_parsed() {
         assert_eq!(numbers(" all\n", 3), Ok(Selection::All));
         assert_eq!(numbers("\n", 3), Ok(Selection::These(vec![])));
         assert_eq!(numbers("1, 3 3,2", 3), Ok(Selection::These(vec![1, 3, 2])));

@@ -1,4 +1,4 @@
-//! How the servers that were found are shown. Credentials are not.
+//! Shows the servers that were found, without credentials.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use super::Candidate;
 use crate::output::{FAINT, Output, lines_of, printable};
 
-/// How far remarks are moved in.
+/// The indent of remarks.
 const REMARK_INDENT: usize = 5;
 
-/// Files that could not be used, by name.
+/// Warns about files that could not be read or parsed.
 pub(super) fn broken(broken: &[BrokenFile], output: &mut Output) {
     for BrokenFile { app, file, problem } in broken {
         let (app, file) = (app.title(), file.display());
@@ -20,13 +20,13 @@ pub(super) fn broken(broken: &[BrokenFile], output: &mut Output) {
     }
 }
 
-/// A row for each server, and below it what is worth knowing about it.
+/// Writes a row for each server, and the remarks below the table.
 pub(super) fn table(candidates: &[Candidate], output: &mut Output) {
     if candidates.is_empty() {
         output.line("No MCP servers of other programs found.");
         return;
     }
-    let header = ["  #", "program", "name", "kind", "what"];
+    let header = ["  #", "program", "name", "type", "target"];
     let header = header.map(|title| Cell::new(title).add_attribute(Attribute::Dim)).to_vec();
     let rows = candidates.iter().zip(1..).map(|(candidate, number)| {
         row(candidate, number, namesake(candidate, number, candidates).as_deref())
@@ -43,7 +43,7 @@ pub(super) fn table(candidates: &[Candidate], output: &mut Output) {
     }
 }
 
-/// What is to be said of one that would be new, were there not another of its name before it.
+/// Returns the remark for a new server if an earlier one has the same name.
 fn namesake(candidate: &Candidate, number: usize, candidates: &[Candidate]) -> Option<String> {
     let mut before = candidates.iter().zip(1..number).filter(|(other, _)| other.is_new());
     let (other, first) = before.find(|(other, _)| other.found.name == candidate.found.name)?;
@@ -70,7 +70,7 @@ fn row(candidate: &Candidate, number: usize, namesake: Option<&str>) -> Vec<Cell
     row
 }
 
-/// What does not fit a row.
+/// Returns details that do not fit in the row.
 fn remarks(candidate: &Candidate) -> Vec<String> {
     let (found, judgement) = (&candidate.found, &candidate.judgement);
     let mut remarks: Vec<String> = Vec::new();
@@ -91,7 +91,7 @@ fn remarks(candidate: &Candidate) -> Vec<String> {
     remarks
 }
 
-/// Those that would have been added, were there not another of the same name.
+/// Warns about servers that were skipped because of another one of the same name.
 pub(super) fn left_out(candidates: &[Candidate], picked: &[&Candidate], output: &mut Output) {
     let twin = |it: &&Candidate| {
         picked.iter().any(|other| other.found.name == it.found.name && !other.equals(it))
@@ -102,7 +102,7 @@ pub(super) fn left_out(candidates: &[Candidate], picked: &[&Candidate], output: 
     }
 }
 
-/// What a dry run would have done.
+/// Writes what would be added without `--dry-run`.
 pub(super) fn would_add(picked: &[&Candidate], file: &Path, output: &mut Output) {
     let names: Vec<&str> =
         picked.iter().filter_map(|it| it.found.name.as_ref()).map(|it| it.as_str()).collect();
